@@ -1,0 +1,152 @@
+"""Git repositories as data: what was seen of one, and what is to be changed in one.
+
+Commit, tree and blob ids are 40 hex digits; ref names are full (`refs/heads/main`); times are Unix
+seconds in UTC. Nothing here talks to Git: `fanout.git` does, behind `fanout.ports.GitStore`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fanout.package.tree import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Where a repository is. The secret is a name; its content never leaves the git room."""
+
+    url: str
+    secret: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One listing to be made. Objects behind the refs in `keep` are in the mirror afterwards.
+
+    A pattern is a full ref name or ends with ``/*``.
+    """
+
+    remote: Remote
+    keep: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All branches and tags of a repository at one moment; annotated tags by their commit."""
+
+    refs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as read from the mirror."""
+
+    oid: str
+    tree: str
+    parents: tuple[str, ...]
+    when: int  # committer's time
+    committer: str  # "name <email>"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathState:
+    """What is at a path of a commit: the directory's tree id, or None when nothing is there.
+
+    `problem` says why no package can be there: a file or a symlink on the way.
+    """
+
+    tree: str | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who writes commits."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCommit:
+    """A draft to be written: the base's tree with the package at `path` replaced, one commit."""
+
+    ref: str
+    base: str  # the parent: the branch's head
+    path: str
+    entries: Mapping[str, Entry]
+    tree: str  # id of the package's tree, as computed before anything is written
+    message: str
+    when: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergedDraft:
+    """A draft that becomes part of a publication, and the tag that it gets."""
+
+    commit: str
+    path: str
+    tree: str  # of the package in the draft
+    tag: str  # full ref name, to be created
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The publication of one stage in one repository.
+
+    The writer makes one commit for each 16 drafts, in this order, each on top of the one before;
+    a tag points to the commit that merges its draft.
+    """
+
+    drafts: tuple[MergedDraft, ...]
+    message: str
+    when: int
+
+
+@dataclass(frozen=True, slots=True)
+class VendorCommit:
+    """The next commit of fanout's own branch with the pristine renderings."""
+
+    ref: str
+    parent: str  # "": the branch's first commit
+    put: Mapping[str, str]  # directory → tree id
+    drop: tuple[str, ...]  # directories
+    message: str
+    when: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileCommit:
+    """A commit that writes and removes single files: how records are kept."""
+
+    ref: str
+    parent: str  # "": the branch's first commit
+    put: Mapping[str, bytes]
+    drop: tuple[str, ...]
+    message: str
+    when: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryChange:
+    """Everything that one pass does to one repository: one atomic push, a second for removals."""
+
+    remote: Remote
+    identity: Identity
+    expected: Mapping[str, str]  # every ref touched → id in the listing; "": it was not there
+    blobs: Mapping[str, bytes] = field(default_factory=dict)  # new file content, by blob id
+    drafts: tuple[DraftCommit, ...] = ()
+    branch: str = ""  # full name of the ref that the merges move
+    merges: tuple[Merge, ...] = ()
+    vendor: VendorCommit | None = None
+    files: tuple[FileCommit, ...] = ()
+    remove: tuple[str, ...] = ()  # draft refs, gone in the second push
+    drafts_under: str = ""  # "refs/heads/drafts/<install>/": the only place where refs are removed
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a change came to: the new id of every ref that was pushed."""
+
+    refs: Mapping[str, str]
+    removed: tuple[str, ...] = ()

@@ -1,0 +1,146 @@
+"""What the core's driver asks of the world; each protocol has its room, named in its docstring."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from fanout.errors import FanoutError
+from fanout.package.tree import Entry
+from fanout.plan.repository import (
+    Commit,
+    Identity,
+    Listing,
+    Look,
+    PathState,
+    Remote,
+    RepositoryChange,
+    Written,
+)
+from fanout.selection.objects import ObjectIndex
+
+# ---- Git ---------------------------------------------------------------------------------------
+
+
+class Reader(Protocol):
+    """Reads objects of one mirror. Ids that are not there raise Unavailable."""
+
+    def has(self, oid: str) -> bool:
+        """Is the object in the mirror?"""
+
+    def commit(self, oid: str) -> Commit:
+        """The commit."""
+
+    def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
+        """What is at each path of the commit."""
+
+    def entries(self, tree: str) -> Mapping[str, Entry]:
+        """All files below a tree, by path; submodules are refused (InvalidInput)."""
+
+    def blob(self, oid: str) -> bytes:
+        """A file's content."""
+
+
+class GitStore(Protocol):
+    """Repositories behind private bare mirrors (room: git)."""
+
+    def look(self, looks: Sequence[Look]) -> Mapping[str, Listing | FanoutError]:
+        """One listing per repository and at most one fetch, by URL; a failure is its own answer."""
+
+    def reader(self, remote: Remote) -> AbstractContextManager[Reader]:
+        """Read what the last look brought."""
+
+    def change(
+        self, changes: Sequence[RepositoryChange]
+    ) -> Mapping[str, Written | FanoutError]:
+        """Write and push, by URL. Conflict: a ref is not where `expected` says; nothing was done."""
+
+
+# ---- Expressions and templates -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An expression or template that gave no value: reason and sentence."""
+
+    reason: str
+    problem: str
+
+
+class Sandbox(Protocol):
+    """Limited child processes (room: sandbox)."""
+
+    def evaluate(
+        self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any]]:
+        """Each expression over each row of variables: `answer[expression][row]`.
+
+        A value is plain data (str, int, float, bool, None, list, dict) or `Broken`. An expression
+        that exceeds its limits is Broken for all rows; the others are answered all the same.
+        """
+
+    def fill(self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+        """The same for Jinja templates; values are text."""
+
+
+# ---- The cluster and what is recorded ----------------------------------------------------------
+
+
+class Cluster(Protocol):
+    """Declared objects and the objects that are selected and injected (room: cluster)."""
+
+    def objects(self) -> ObjectIndex:
+        """All objects that are not fanout's own."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BookKey:
+    """Whose records: a policy's, or with an empty policy those of hand-written variants."""
+
+    namespace: str
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One record as it was found. `at` and `by` are those of the commit that brought it."""
+
+    name: str
+    at: datetime
+    by: str  # "name <email>"
+    kind: str  # Evidence | Approval | Decision
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All that is on record for one policy."""
+
+    head: str = ""  # commit; "": nothing was recorded yet
+    records: tuple[Recorded, ...] = ()  # in the order in which they were recorded
+    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
+    unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChange:
+    """What a pass adds to a policy's status; None removes a key."""
+
+    expected: str  # head of the book as observed
+    lines: Mapping[str, Mapping[str, Any] | None]
+
+
+class RecordStore(Protocol):
+    """Records and status (room: cluster; in file mode the records repository)."""
+
+    def read(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
+        """All books in one listing. Raises Unavailable."""
+
+    def append(
+        self, key: BookKey, records: Sequence[Mapping[str, Any]], by: Identity, at: datetime
+    ) -> tuple[str, ...]:
+        """Add records (KRM objects as plain data); answers their names; races are run again."""
+
+    def put_status(self, changes: Mapping[BookKey, StatusChange], at: datetime) -> None:
+        """Compare and swap, all or nothing. Raises Conflict when a book moved."""

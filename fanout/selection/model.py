@@ -1,0 +1,71 @@
+"""What selection yields: targets, and the variants that are made for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fanout.errors import Where
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One entry of a pipeline: an in-process function by image name, and its configuration."""
+
+    image: str
+    name: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Injector:
+    """Chooses a cluster object by name for the injection points whose kind it fits."""
+
+    name: str
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VariantSpec:
+    """One variant as it should be, but for its upstream revision: that is the gates' to choose.
+
+    Everything in here comes from the policy and its target and enters the digest.
+    """
+
+    name: str  # metadata.name: unique in the namespace, at most 63 characters
+    namespace: str
+    policy: str  # "" for a PackageVariant written by hand
+    stage: str  # "" when it is in no stage
+    target: str  # the target's key, stable over renames of paths: "Cluster/platform/eu-1"
+    upstream_repository: str  # name of a Repository object
+    upstream_package: str  # path of the package in it
+    repository: str  # name of the downstream Repository object
+    path: str  # downstream directory from the root of the Git repository, no slash at either end
+    context: Mapping[str, str] = field(default_factory=dict)  # packageContext.data
+    remove_keys: tuple[str, ...] = ()
+    mutators: tuple[Function, ...] = ()
+    injectors: tuple[Injector, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0  # higher goes first
+    suspended: bool = False
+    where: Where = field(default_factory=Where, compare=False)
+
+    @property
+    def package(self) -> str:
+        """The package's own name: the last segment of its path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFailure:
+    """A target for which no variant can be made; the others are not affected."""
+
+    policy: str
+    target: str
+    reason: str
+    problem: str
+
+
+Object = Mapping[str, Any]  # a Kubernetes object as plain data

@@ -1,0 +1,38 @@
+"""Cluster objects, found by kind, namespace and name without a scan."""
+
+from collections.abc import Iterable, Mapping
+
+from fanout.selection.model import Object
+
+
+def group_of(api_version: str) -> str:
+    """`apps/v1` is in group `apps`, `v1` in the core group ``""``."""
+    group, slash, _ = api_version.partition("/")
+    return group if slash else ""
+
+
+class ObjectIndex:
+    """Objects by (group, kind), namespace and name; iteration is in order of namespace and name.
+
+    The version is not part of the identity: the API server serves one object under several.
+    """
+
+    def __init__(self, objects: Iterable[Object] = ()) -> None:
+        kinds: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
+        for item in objects:
+            meta = item.get("metadata") or {}
+            kind = (group_of(item.get("apiVersion", "")), item.get("kind", ""))
+            kinds.setdefault(kind, {})[meta.get("namespace", ""), meta.get("name", "")] = item
+        self._kinds = {kind: dict(sorted(items.items())) for kind, items in kinds.items()}
+
+    def get(self, group: str, kind: str, namespace: str, name: str) -> Object | None:
+        """The object, or None; a cluster-scoped one has the namespace ``""``."""
+        return self._kinds.get((group, kind), {}).get((namespace, name))
+
+    def of_kind(self, group: str, kind: str) -> Mapping[tuple[str, str], Object]:
+        """All objects of the kind by (namespace, name), sorted."""
+        return self._kinds.get((group, kind), {})
+
+    def __len__(self) -> int:
+        """How many objects there are."""
+        return sum(map(len, self._kinds.values()))

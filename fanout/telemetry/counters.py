@@ -1,0 +1,39 @@
+"""Counts of what a pass cost; the benchmark and the tests hold fanout to them."""
+
+from collections.abc import Mapping
+from threading import Lock
+
+NAMES = (
+    "git_processes",  # started by us; git's own children are not counted
+    "listings",
+    "fetches",
+    "pushes",
+    "refs_pushed",
+    "objects_written",
+    "renders",
+    "evaluations",  # expression x row actually evaluated in a child process
+    "record_writes",
+)
+
+
+class Counters:
+    """Thread-safe counts, each from 0 upward."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts = dict.fromkeys(NAMES, 0)
+
+    def add(self, name: str, number: int = 1) -> None:
+        """Count; an unknown name is a KeyError."""
+        with self._lock:
+            self._counts[name] += number
+
+    def read(self) -> Mapping[str, int]:
+        """All counts as they stand."""
+        with self._lock:
+            return dict(self._counts)
+
+    def reset(self) -> None:
+        """Begin a new pass."""
+        with self._lock:
+            self._counts = dict.fromkeys(NAMES, 0)

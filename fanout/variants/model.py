@@ -1,0 +1,51 @@
+"""What the cloner works on and what it yields."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fanout.package.revision import Revision
+from fanout.package.tree import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamPackage:
+    """The upstream package at one revision, as read from Git."""
+
+    repository: str  # the URL, as it goes into the Kptfile
+    directory: str  # path of the package in the repository
+    revision: Revision
+    tree: str  # id of the package's tree
+    files: Mapping[str, tuple[Entry, bytes]]  # by path inside the package
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """What one injection point gets: the field's content, or the reason why it gets nothing."""
+
+    point: str  # "<Kind>.<name>", as in the condition type config.injection.<Kind>.<name>
+    required: bool
+    source: str = ""  # name of the cluster object; "" when none was found
+    value: object = None  # content of `data` (ConfigMap) or `spec`
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything a rendering depends on beside the upstream package, and its digest."""
+
+    digest: str
+    injections: tuple[Injection, ...] = ()
+
+    @property
+    def unmet(self) -> tuple[Injection, ...]:
+        """Required injection points for which the cluster has nothing: they hold the draft."""
+        return tuple(item for item in self.injections if item.required and not item.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A variant's files: ids of all of them, bytes of those that are not upstream's."""
+
+    tree: str  # git id of the package's tree
+    entries: Mapping[str, Entry]  # by path inside the package
+    blobs: Mapping[str, bytes] = field(default_factory=dict)  # new content, by blob id
