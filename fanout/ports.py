@@ -42,6 +42,15 @@ class Reader(Protocol):
         """A file's content."""
 
 
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What a `secretRef` stands for; neither repr nor str shows any of it."""
+
+    username: str = field(default="", repr=False)  # some hosts take the token as the name
+    password: str = field(default="", repr=False)
+    ssh_key_file: str = field(default="", repr=False)
+
+
 class GitStore(Protocol):
     """Repositories behind private bare mirrors (room: git)."""
 
