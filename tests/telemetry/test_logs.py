@@ -1,0 +1,106 @@
+"""Every line, ours or a library's, is redacted and readable by whom it is for."""
+
+import io
+import json
+import logging
+
+import pytest
+import structlog
+
+from fanout.telemetry.logs import configure
+from fanout.telemetry.redact import Redactor
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _restored():
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
+    for name in ("git", "apscheduler", "celpy"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+@pytest.fixture
+def redactor():
+    redactor = Redactor()
+    redactor.register("s3cret-token")
+    return redactor
+
+
+def lines(stream):
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_away_from_a_terminal_a_line_is_json(redactor):
+    stream = io.StringIO()
+    configure(redactor, stream=stream)
+    structlog.get_logger().info("Draft written", variant="mon-eu", files=3)
+    (line,) = lines(stream)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {"event": "Draft written", "level": "info", "variant": "mon-eu", "files": 3}
+
+
+def test_on_a_terminal_a_line_is_for_people(redactor):
+    stream = Terminal()
+    configure(redactor, stream=stream, colour=False)
+    structlog.get_logger().info("Draft written", variant="mon-eu")
+    assert "Draft written" in stream.getvalue()
+    assert "variant=mon-eu" in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal], ids=["as JSON", "for people"])
+def test_no_secret_is_shown(redactor, stream):
+    stream = stream()
+    configure(redactor, stream=stream)
+    log = structlog.get_logger().bind(bound="s3cret-token")
+    structlog.contextvars.bind_contextvars(context="s3cret-token")
+    log.warning(
+        "Push failed with s3cret-token", url="https://u:pw@h/", error=OSError("s3cret-token")
+    )
+    library = logging.getLogger("library")
+    library.warning("retrying %s", "https://u:pw@h/?x=s3cret-token")
+    for logger in (log.exception, library.exception):
+        try:
+            raise ValueError("s3cret-token")
+        except ValueError:
+            logger("it broke")
+    text = stream.getvalue()
+    assert "s3cret-token" not in text
+    assert "u:pw" not in text
+    assert text.count("ValueError: ***") == 2
+
+
+def test_a_library_s_line_has_the_same_shape(redactor):
+    stream = io.StringIO()
+    configure(redactor, stream=stream)
+    logging.getLogger("library").error("lost %s", "connection")
+    (line,) = lines(stream)
+    del line["timestamp"]
+    assert line == {"event": "lost connection", "level": "error"}
+
+
+def test_lines_below_the_level_are_not_written(redactor):
+    stream = io.StringIO()
+    configure(redactor, stream=stream, level=logging.WARNING)
+    structlog.get_logger().info("nobody wants this")
+    logging.getLogger("library").info("nor this")
+    assert stream.getvalue() == ""
+
+
+def test_apscheduler_and_gitpython_are_heard_only_when_something_is_wrong(redactor):
+    stream = io.StringIO()
+    configure(redactor, stream=stream, level=logging.DEBUG)
+    for name in ("apscheduler.scheduler", "git.cmd"):
+        logging.getLogger(name).info("Adding job tentatively")
+        logging.getLogger(name).warning("missed")
+    assert [line["event"] for line in lines(stream)] == ["missed", "missed"]
