@@ -1,0 +1,103 @@
+"""Secrets come from the environment or a file, and go nowhere else."""
+
+from operator import itemgetter
+
+import pytest
+import structlog
+
+from fanout.cluster.secrets import TOKEN_USER, FileSecrets, variable
+from fanout.errors import Denied
+from fanout.ports import Secret
+from fanout.telemetry.redact import Redactor
+
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"
+
+
+def write(path, text, mode=0o600):
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def test_the_variable_is_the_name_in_capitals():
+    assert variable("edge-eu.token1") == "FANOUT_SECRET_EDGE_EU_TOKEN1"
+
+
+def test_a_token_from_the_environment_is_a_password():
+    secrets = FileSecrets(Redactor(), environment={"FANOUT_SECRET_EDGE": " tok-123\n"})
+    assert secrets.get("edge") == Secret(TOKEN_USER, "tok-123")
+
+
+def test_a_name_and_password_from_a_file(tmp_path):
+    write(tmp_path / "edge", "bot:pass:word\n")
+    assert FileSecrets(Redactor(), tmp_path, {}).get("edge") == Secret("bot", "pass:word")
+
+
+def test_an_ssh_key_stays_in_its_file(tmp_path):
+    write(tmp_path / "edge", KEY)
+    secret = FileSecrets(Redactor(), tmp_path, {}).get("edge")
+    assert secret == Secret(ssh_key_file=str(tmp_path / "edge"))
+
+
+def test_the_environment_wins_over_the_file(tmp_path):
+    write(tmp_path / "edge", "from-file")
+    secrets = FileSecrets(Redactor(), tmp_path, {"FANOUT_SECRET_EDGE": "from-environment"})
+    assert secrets.get("edge").password == "from-environment"
+
+
+def test_a_rotated_secret_is_seen(tmp_path):
+    secrets = FileSecrets(Redactor(), tmp_path, {})
+    write(tmp_path / "edge", "old-token")
+    assert secrets.get("edge").password == "old-token"
+    write(tmp_path / "edge", "new-token")
+    assert secrets.get("edge").password == "new-token"
+
+
+REFUSED = [
+    ("a secret that is nowhere", "edge", None, "FANOUT_SECRET_EDGE or write the file"),
+    ("an empty one", "edge", b"  \n", "is empty"),
+    ("one with several lines", "edge", b"a\nb\n", "has several lines"),
+    ("one that is no text", "edge", b"\xff\xfe\x00", "is no text"),
+    ("a name that leaves the directory", "../edge", b"x", "is no name of a secret"),
+    ("a name with a leading dash", "-edge", None, "is no name of a secret"),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "data", "said"), REFUSED, ids=map(itemgetter(0), REFUSED)
+)
+def test_refused(sentence, name, data, said, tmp_path):
+    directory = tmp_path / "secrets"
+    directory.mkdir()
+    if data is not None:
+        (directory / name).write_bytes(data)
+    with pytest.raises(Denied) as error:
+        FileSecrets(Redactor(), directory, {}).get(name)
+    assert said in str(error.value)
+
+
+def test_an_ssh_key_in_the_environment_is_refused_without_showing_it():
+    with pytest.raises(Denied) as error:
+        FileSecrets(Redactor(), None, {"FANOUT_SECRET_EDGE": KEY}).get("edge")
+    assert "abc" not in str(error.value)
+    assert "file" in error.value.remedy
+
+
+def test_a_file_that_others_can_read_is_warned_about_once(tmp_path):
+    write(tmp_path / "edge", "token-1", mode=0o644)
+    write(tmp_path / "mine", "token-2", mode=0o600)
+    secrets = FileSecrets(Redactor(), tmp_path, {})
+    with structlog.testing.capture_logs() as lines:
+        for name in ("edge", "edge", "mine"):
+            secrets.get(name)
+    assert [line["file"] for line in lines] == [str(tmp_path / "edge")]
+    assert "token-1" not in str(lines)
+
+
+def test_a_secret_that_was_read_is_known_to_the_redactor():
+    redactor = Redactor()
+    FileSecrets(redactor, environment={"FANOUT_SECRET_EDGE": "bot:tok-123"}).get("edge")
+    assert redactor.text("it was tok-123") == "it was ***"
+
+
+def test_a_secret_s_repr_shows_nothing():
+    assert "pass" not in repr(Secret("bot", "pass-1", "/key"))
