@@ -1,0 +1,1 @@
+"""What users write: the kinds, their validation, their schemas."""

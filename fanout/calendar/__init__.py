@@ -1,0 +1,1 @@
+"""Cron lines, time zones and the instants they mean."""

@@ -1,0 +1,1 @@
+"""Declared and cluster objects from files, records and status in Git, secrets."""

@@ -1,0 +1,1 @@
+"""May it move on? One evaluator for all who ask."""

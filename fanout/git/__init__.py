@@ -1,0 +1,1 @@
+"""Private bare mirrors of repositories: listing, fetch, read, write, push."""

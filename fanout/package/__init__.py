@@ -1,0 +1,1 @@
+"""A package as a value: YAML text, patches, tree ids, revisions."""

@@ -1,0 +1,1 @@
+"""What was observed and what is to be done, both as data."""

@@ -1,0 +1,1 @@
+"""The pass: observe, decide, plan, execute, in a fixed order."""

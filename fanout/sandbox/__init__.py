@@ -1,0 +1,1 @@
+"""CEL and Jinja, evaluated in limited child processes."""

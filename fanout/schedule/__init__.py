@@ -1,0 +1,1 @@
+"""The alarm clock: wakes sweeps at the instants that `calendar` computed."""

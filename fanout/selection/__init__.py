@@ -1,0 +1,1 @@
+"""Who gets a variant, and what it is called."""

@@ -1,0 +1,1 @@
+"""What a target gets: clone, context, injection, functions, digest."""
