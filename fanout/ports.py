@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from fanout.errors import FanoutError
 from fanout.package.tree import Entry
+from fanout.plan.book import Book, BookKey, StatusChange
 from fanout.plan.repository import (
     Commit,
     Identity,
@@ -60,10 +61,8 @@ class GitStore(Protocol):
     def reader(self, remote: Remote) -> AbstractContextManager[Reader]:
         """Read what the last look brought."""
 
-    def change(
-        self, changes: Sequence[RepositoryChange]
-    ) -> Mapping[str, Written | FanoutError]:
-        """Write and push, by URL. Conflict: a ref is not where `expected` says; nothing was done."""
+    def change(self, changes: Sequence[RepositoryChange]) -> Mapping[str, Written | FanoutError]:
+        """Write and push, by URL. Conflict: a ref is not as `expected`; nothing was done."""
 
 
 # ---- Expressions and templates -----------------------------------------------------------------
@@ -101,43 +100,6 @@ class Cluster(Protocol):
 
     def objects(self) -> ObjectIndex:
         """All objects that are not fanout's own."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class BookKey:
-    """Whose records: a policy's, or with an empty policy those of hand-written variants."""
-
-    namespace: str
-    policy: str
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """One record as it was found. `at` and `by` are those of the commit that brought it."""
-
-    name: str
-    at: datetime
-    by: str  # "name <email>"
-    kind: str  # Evidence | Approval | Decision
-    spec: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Book:
-    """All that is on record for one policy."""
-
-    head: str = ""  # commit; "": nothing was recorded yet
-    records: tuple[Recorded, ...] = ()  # in the order in which they were recorded
-    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
-    unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
-
-
-@dataclass(frozen=True, slots=True)
-class StatusChange:
-    """What a pass adds to a policy's status; None removes a key."""
-
-    expected: str  # head of the book as observed
-    lines: Mapping[str, Mapping[str, Any] | None]
 
 
 class RecordStore(Protocol):

@@ -1,0 +1,107 @@
+"""What a pass may do, as data: a closed list, each with the sentence that people read.
+
+A saved plan holds actions, digests and the ids that refs are expected to have; no bytes and no
+clock, so that the same observation gives the same plan, byte for byte. (Design §3.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What is done, in the order in which it is done."""
+
+    RELEASE = "Release"  # recorded before anything is published
+    WRITE_DRAFT = "WriteDraft"
+    PUBLISH = "Publish"
+    REMOVE_DRAFT = "RemoveDraft"
+    RECORD = "Record"  # what the status is to remember
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One effect on one variant, or one thing to remember about a stage."""
+
+    kind: Kind
+    namespace: str
+    policy: str
+    stage: str = ""
+    variant: str = ""
+    repository: str = ""  # name of the Repository object
+    path: str = ""
+    revision: str = ""
+    digest: str = ""
+    tree: str = ""
+    ref: str = ""
+    expected: str = ""  # what the ref is now; "": it is not there
+    detail: str = ""
+
+    def sentence(self) -> str:
+        """What is going to happen, for people."""
+        at = f"{self.repository}:{self.path}"
+        match self.kind:
+            case Kind.RELEASE:
+                return f"release {self.variant} to take {self.revision} in stage {self.stage}"
+            case Kind.WRITE_DRAFT:
+                verb = "rewrite" if self.expected else "write"
+                return f"{verb} the draft of {at} at {self.revision}"
+            case Kind.PUBLISH:
+                return f"publish {at} at {self.revision}"
+            case Kind.REMOVE_DRAFT:
+                return f"remove the draft of {at}: {self.detail}"
+            case Kind.RECORD:
+                return f"record {self.detail}"
+
+    def plain(self) -> dict[str, str]:
+        """The action as JSON; empty fields are left out."""
+        fields = {
+            "kind": self.kind.value,
+            "namespace": self.namespace,
+            "policy": self.policy,
+            "stage": self.stage,
+            "variant": self.variant,
+            "repository": self.repository,
+            "path": self.path,
+            "revision": self.revision,
+            "digest": self.digest,
+            "tree": self.tree,
+            "ref": self.ref,
+            "expected": self.expected,
+            "detail": self.detail,
+        }
+        return {name: value for name, value in fields.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All actions, in order of kind, policy, stage, variant."""
+
+    actions: tuple[Action, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Is there something to do?"""
+        return bool(self.actions)
+
+    def drafts_only(self) -> "Plan":
+        """The actions that bring drafts up to date and publish nothing."""
+        kinds = (Kind.WRITE_DRAFT, Kind.REMOVE_DRAFT)
+        return Plan(tuple(action for action in self.actions if action.kind in kinds))
+
+    def plain(self) -> Mapping[str, object]:
+        """The plan as JSON."""
+        return {
+            "apiVersion": "fanout.dev/v1alpha1",
+            "kind": "Plan",
+            "actions": [action.plain() for action in self.actions],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one action."""
+
+    action: Action
+    done: bool
+    problem: str = ""
+    reason: str = field(default="")

@@ -1,0 +1,43 @@
+"""What is on record for one policy: the store hands it over as plain data, `facts` reads it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BookKey:
+    """Whose records: a policy's, or with an empty policy those of hand-written variants."""
+
+    namespace: str
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One record as it was found. `at` and `by` are those of the commit that brought it."""
+
+    name: str
+    at: datetime
+    by: str  # "name <email>"
+    kind: str  # Evidence | Approval | Decision
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All that is on record for one policy."""
+
+    head: str = ""  # commit; "": nothing was recorded yet
+    records: tuple[Recorded, ...] = ()  # in the order in which they were recorded
+    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
+    unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChange:
+    """What a pass adds to a policy's status; None removes a key."""
+
+    expected: str  # head of the book as observed
+    lines: Mapping[str, Mapping[str, Any] | None]

@@ -1,0 +1,257 @@
+"""One variant at a time: what it is to be, what stands on its branch, and what is in the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from fanout.errors import FanoutError
+from fanout.gates.model import Hold
+from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
+from fanout.plan.repository import PathState
+from fanout.plan.status import PublishedLine, VariantLine
+from fanout.plan.trailers import NONE
+from fanout.selection.model import VariantSpec
+from fanout.selection.naming import draft_ref
+from fanout.variants.model import Inputs, Rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A variant in this pass. Fields below the line are filled in as the pass goes on."""
+
+    spec: VariantSpec
+    view: RepositoryView
+    ref: str  # of its draft
+    state: PathState  # what is on the branch at its path
+    line: VariantLine
+    draft: OpenDraft | None = None
+    published: PublishedLine | None = None
+    unrecorded: bool = False  # the publication was found in Git and is not on record yet
+    hold: Hold | None = None  # nothing can be written for it, whatever the gates say
+    # ----
+    revision: str = ""  # the candidate
+    upstream_commit: str = ""
+    inputs: Inputs | None = None
+    rendered: Rendered | None = None
+    failure: FanoutError | None = None  # its rendering failed
+
+    @property
+    def onto(self) -> str:
+        """What a draft written now is for."""
+        return self.state.tree or NONE
+
+    @property
+    def pristine(self) -> str | None:
+        """The rendering that was published, without anybody's edits."""
+        path = self.spec.path
+        if self.unrecorded and path in self.view.drafted:
+            return self.view.drafted[path]
+        return self.view.published.get(path)
+
+    @property
+    def edited(self) -> bool:
+        """Did a person change what was published?"""
+        if self.published is None:
+            return False
+        return self.state.tree != (self.pristine or self.published.tree)
+
+    @property
+    def in_force(self) -> bool:
+        """Is the candidate, with these inputs, what is published?"""
+        return (
+            self.published is not None
+            and self.inputs is not None
+            and (self.published.revision, self.published.digest)
+            == (self.revision, self.inputs.digest)
+        )
+
+    @property
+    def standing(self) -> bool:
+        """Is the open draft what the candidate's rendering asks for?"""
+        return (
+            self.draft is not None
+            and self.inputs is not None
+            and self.draft.trailers.digest == self.inputs.digest
+            and self.draft.trailers.revision == self.revision
+            and self.draft.trailers.onto == self.onto
+        )
+
+    @property
+    def wants_draft(self) -> bool:
+        """Is a draft to be rendered? Digests and ids decide, never bytes. (Design §5.)"""
+        return (
+            self.hold is None
+            and self.failure is None
+            and self.inputs is not None
+            and not self.inputs.unmet
+            and not self.spec.suspended
+            and not self.in_force
+            and not self.standing
+        )
+
+
+def open_case(
+    install: str,
+    spec: VariantSpec,
+    view: RepositoryView,
+    line: VariantLine | None,
+    collisions: Mapping[str, str],
+    now: datetime,
+) -> Case:
+    """What is known about a variant before the gates choose its revision."""
+    ref = draft_ref(install, spec.path, spec.policy or spec.name)
+    state = view.paths.get(spec.path, NOTHING)
+    draft = view.drafts.get(ref)
+    case = Case(
+        spec=spec,
+        view=view,
+        ref=ref,
+        state=state,
+        line=line or VariantLine(view.key, spec.path),
+        draft=draft if draft and draft.trailers.variant == spec.name else None,
+    )
+    found = _publication(case, now)
+    case = replace(
+        case,
+        published=found or case.line.published,
+        unrecorded=found is not None,
+    )
+    return replace(case, hold=_obstacle(case, collisions))
+
+
+def _publication(case: Case, now: datetime) -> PublishedLine | None:
+    """A publication that Git shows and the status does not know yet.
+
+    Found when a pass was ended between its push and its record, and when a person merged a draft.
+    The clocks start now: nothing can be back-dated. (Design §6, "Checks".)
+    """
+    tree, known, grant, draft = (
+        case.state.tree,
+        case.line.published,
+        case.line.grant,
+        case.draft,
+    )
+    if tree is None or (known is not None and known.tree == tree):
+        return None
+    if draft is not None and draft.tree == tree:
+        trailers = draft.trailers
+        granted = grant is not None and (grant.revision, grant.digest) == (
+            trailers.revision,
+            trailers.digest,
+        )
+        return PublishedLine(
+            revision=trailers.revision,
+            commit=trailers.commit,
+            digest=trailers.digest,
+            tree=tree,
+            at=now,
+            merge=case.view.head,
+            out_of_band=not granted,
+        )
+    if grant is not None and grant.tree == tree:
+        return PublishedLine(
+            grant.revision, grant.commit, grant.digest, tree, now, merge=case.view.head
+        )
+    return None
+
+
+def _obstacle(case: Case, collisions: Mapping[str, str]) -> Hold | None:
+    """The first thing that is in the way of any draft for this variant."""
+    spec, view = case.spec, case.view
+    owner = "the maintainers of " + spec.repository
+    if view.failure is not None:
+        return Hold("RepositoryUnavailable", str(view.failure), who=owner)
+    if spec.name in collisions:
+        return Hold("PathCollision", collisions[spec.name], who="the policy's author")
+    if not view.head:
+        branch = view.branch.removeprefix("refs/heads/")
+        return Hold(
+            "BranchMissing",
+            f"repository {spec.repository} has no branch {branch}; push a first commit to it",
+            who=owner,
+        )
+    if case.state.problem:
+        sentence = f"{spec.repository}:{spec.path}: {case.state.problem}"
+        return Hold("InvalidPath", sentence, who=owner)
+    if spec.path in view.others:
+        return Hold(
+            "OtherInstallation",
+            f"{spec.repository}:{spec.path} has a draft of installation {view.others[spec.path]};"
+            " only one installation may own a path",
+            who="an administrator",
+        )
+    return _moved(case) or _taken(case, owner)
+
+
+def _moved(case: Case) -> Hold | None:
+    line, spec = case.line, case.spec
+    if (line.repository, line.path) == (case.view.key, spec.path):
+        return None
+    return Hold(
+        "PathChanged",
+        f"{spec.name} is at {line.path} in {line.repository} and its policy now says {spec.path}"
+        f" in {case.view.key}; moves are not supported yet: set the path back",
+        who="the policy's author",
+    )
+
+
+def _taken(case: Case, owner: str) -> Hold | None:
+    """Somebody else's package or draft is where ours would go, or a person's work is on it."""
+    spec, view = case.spec, case.view
+    at = f"{spec.repository}:{spec.path}"
+    if case.ref in view.strangers or (case.draft is None and case.ref in view.drafts):
+        ref = case.ref.removeprefix("refs/heads/")
+        return Hold(
+            "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", who=owner
+        )
+    known = case.published or case.line.grant or case.draft
+    if case.state.tree is not None and known is None and spec.path not in view.published:
+        return Hold(
+            "PathTaken",
+            f"{at} holds a package that fanout did not write; adopting one is not supported yet:"
+            " choose another path or remove it",
+            who=owner,
+        )
+    return None
+
+
+def chosen(case: Case, revision: str, upstream_commit: str, inputs: Inputs | None) -> Case:
+    """The case with its candidate, and with the obstacles that only show then."""
+    case = replace(case, revision=revision, upstream_commit=upstream_commit, inputs=inputs)
+    return replace(case, hold=case.hold or _in_the_way_of(case))
+
+
+def _in_the_way_of(case: Case) -> Hold | None:
+    if case.inputs is None or case.in_force or case.standing:
+        return None
+    spec = case.spec
+    at = f"{spec.repository}:{spec.path}"
+    owner = "the maintainers of " + spec.repository
+    if case.draft is not None and case.draft.edited:
+        branch = case.ref.removeprefix("refs/heads/")
+        return Hold(
+            "DraftEdited",
+            f"branch {branch} has a person's commits and a newer rendering is due; merging them is"
+            " not supported yet: publish the draft, or take the commits off it",
+            who=owner,
+        )
+    if case.edited:
+        return Hold(
+            "EditedDownstream",
+            f"{at} was edited after it was published and {case.revision} is due; merging is not"
+            " supported yet: revert the edit, or bring it upstream",
+            who=owner,
+        )
+    if case.inputs.unmet:
+        missing = "; ".join(f"{item.point}: {item.problem}" for item in case.inputs.unmet)
+        return Hold(
+            "RequiredInjectionMissing",
+            f"{at}: nothing to inject: {missing}",
+            who="whoever owns the cluster objects",
+        )
+    return None
+
+
+def render_failed(case: Case, failure: FanoutError) -> Case:
+    """The case of a variant that cannot be rendered."""
+    return replace(case, failure=failure)

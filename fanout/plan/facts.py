@@ -1,0 +1,187 @@
+"""From what the pass observed to what the gate engine is told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from fanout.gates.model import (
+    Action,
+    Approval,
+    Decision,
+    Draft,
+    Evidence,
+    Grant,
+    Hold,
+    Override,
+    PolicyDecision,
+    PolicyFacts,
+    Published,
+    Records,
+    StageHistory,
+    StageRule,
+    VariantFacts,
+    Verdict,
+)
+from fanout.plan.book import Recorded
+from fanout.plan.cases import Case
+from fanout.plan.rules import person
+from fanout.plan.status import instant
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the gates are to judge: one policy, or one variant written by hand."""
+
+    name: str
+    rules: tuple[StageRule, ...]
+    revisions: tuple[str, ...]
+    records: Records
+    history: Mapping[tuple[str, str], StageHistory]
+    now: datetime
+    suspended: bool = False
+    sweep: bool = True
+
+
+def facts(
+    question: Question, cases: Sequence[Case], proven: Mapping[str, frozenset[str]]
+) -> PolicyFacts:
+    """What the evaluator may look at.
+
+    `proven` has, by variant, the commits named by evidence at which its published package stood.
+    """
+    return PolicyFacts(
+        name=question.name,
+        stages=question.rules,
+        variants=tuple(_variant(case, proven.get(case.spec.name, frozenset())) for case in cases),
+        revisions=question.revisions,
+        records=question.records,
+        history=question.history,
+        now=question.now,
+        suspended=question.suspended,
+        sweep=question.sweep,
+    )
+
+
+def _variant(case: Case, proven: frozenset[str]) -> VariantFacts:
+    spec, known, draft, grant = case.spec, case.published, case.draft, case.line.grant
+    failed = None
+    if case.failure is not None:
+        failed = Hold(
+            case.failure.reason, str(case.failure), who="whoever maintains the upstream package"
+        )
+    granted = (
+        grant is not None
+        and draft is not None
+        and (grant.revision, grant.digest) == (draft.trailers.revision, draft.trailers.digest)
+    )
+    return VariantFacts(
+        name=spec.name,
+        stage=spec.stage,
+        target=spec.target,
+        priority=spec.priority,
+        published=Published(
+            revision=known.revision,
+            digest=known.digest,
+            tree=known.tree,
+            at=known.at,
+            commits=proven | ({known.merge} if known.merge else frozenset()),
+        )
+        if known
+        else None,
+        draft=Draft(
+            revision=draft.trailers.revision,
+            digest=draft.trailers.digest,
+            tree=draft.tree or "",
+            current=case.standing,
+        )
+        if draft and not case.unrecorded
+        else None,
+        grant=Grant(grant.revision, grant.digest, grant.at) if grant and granted else None,
+        suspended=spec.suspended,
+        held=case.hold,
+        failed=failed,
+    )
+
+
+def foreseen(facts_before: PolicyFacts, decision: PolicyDecision) -> PolicyFacts:
+    """The facts as this pass will leave them: what it publishes is published.
+
+    Drafts follow these, so that after one pass they are up to date. (Design §3.)
+    """
+    return replace(
+        facts_before,
+        variants=tuple(
+            _published(variant, facts_before.now)
+            if decision.variants[variant.name].publish
+            else variant
+            for variant in facts_before.variants
+        ),
+        history=decision.history,
+    )
+
+
+def _published(variant: VariantFacts, now: datetime) -> VariantFacts:
+    assert variant.draft is not None, "only a standing draft is published"
+    draft = variant.draft
+    return replace(
+        variant,
+        published=Published(draft.revision, draft.digest, draft.tree, now),
+        draft=None,
+        grant=None,
+    )
+
+
+def records(found: Sequence[Recorded]) -> Records:
+    """Records as the gates know them, in the order in which they were recorded."""
+    return Records(
+        evidence=tuple(_evidence(item) for item in found if item.kind == "Evidence"),
+        approvals=tuple(_approval(item) for item in found if item.kind == "Approval"),
+        decisions=tuple(_decision(item) for item in found if item.kind == "Decision"),
+    )
+
+
+def _evidence(item: Recorded) -> Evidence:
+    spec = item.spec
+    return Evidence(
+        name=item.name,
+        at=item.at,
+        by=person(item.by),
+        stage=spec.get("stage", ""),
+        check=spec["check"],
+        status=Verdict(spec["status"]),
+        revision=spec.get("revision", ""),
+        commit=spec.get("commit", ""),
+        variants=tuple(spec.get("variants", ())),
+        link=spec.get("link", ""),
+    )
+
+
+def _approval(item: Recorded) -> Approval:
+    spec = item.spec
+    return Approval(
+        name=item.name,
+        at=item.at,
+        by=person(item.by),
+        stage=spec.get("stage", ""),
+        check=spec["check"],
+        revision=spec.get("revision", ""),
+        trees=frozenset(spec.get("trees", ())),
+        variants=tuple(spec.get("variants", ())),
+        revokes=spec.get("revokes", ""),
+    )
+
+
+def _decision(item: Recorded) -> Decision:
+    spec = item.spec
+    return Decision(
+        name=item.name,
+        at=item.at,
+        by=person(item.by),
+        action=Action(spec["action"]),
+        stage=spec.get("stage", ""),
+        variants=tuple(spec.get("variants", ())),
+        revision=spec.get("revision", ""),
+        overrides=frozenset(Override(item) for item in spec.get("overrides", ())),
+        reason=spec.get("reason", ""),
+        expires=instant(spec["expires"]) if spec.get("expires") else None,
+    )

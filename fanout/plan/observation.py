@@ -1,0 +1,61 @@
+"""What one pass saw of the world, frozen. The planner reads this and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fanout.errors import FanoutError
+from fanout.plan.repository import PathState, Remote
+from fanout.plan.trailers import Trailers
+from fanout.selection.model import TargetFailure, VariantSpec
+
+NOTHING = PathState(None)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDraft:
+    """A draft branch of this installation."""
+
+    ref: str
+    commit: str  # its tip
+    tree: str | None  # of the package at the tip
+    trailers: Trailers
+    edited: bool  # a person's commits are on it
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryView:
+    """A downstream repository as listed and read at one moment."""
+
+    remote: Remote
+    branch: str  # full ref name
+    refs: Mapping[str, str]
+    head: str = ""  # "": the branch does not exist
+    head_time: int = 0
+    vendor: str = ""  # head of fanout's own branch; "": there is none
+    vendor_time: int = 0
+    paths: Mapping[str, PathState] = field(default_factory=dict)  # on the branch
+    published: Mapping[str, str] = field(default_factory=dict)  # pristine renderings in force
+    drafted: Mapping[str, str] = field(default_factory=dict)  # pristine renderings of open drafts
+    drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by ref
+    strangers: Mapping[str, str] = field(default_factory=dict)  # draft refs that are not fanout's
+    others: Mapping[str, str] = field(default_factory=dict)  # path → installation drafting there
+    tags: Mapping[str, int] = field(default_factory=dict)  # path → highest published number
+    failure: FanoutError | None = None
+
+    @property
+    def key(self) -> str:
+        """What makes two Repository objects the same place."""
+        return f"{self.remote.url}#{self.branch}"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyView:
+    """One policy's variants and revisions; `problem` stops the policy and no other."""
+
+    namespace: str
+    name: str
+    variants: tuple[VariantSpec, ...] = ()
+    failures: tuple[TargetFailure, ...] = ()
+    revisions: Mapping[str, str] = field(default_factory=dict)  # allowed, oldest first → commit
+    collisions: Mapping[str, str] = field(default_factory=dict)  # variant → sentence
+    problem: FanoutError | None = None

@@ -1,0 +1,185 @@
+"""From the step of each variant to actions, and to what the status is to remember.
+
+Pure: the same steps give the same plan, byte for byte.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from fanout.gates.model import StageHistory
+from fanout.plan.actions import Action, Kind, Plan
+from fanout.plan.cases import Case
+from fanout.plan.status import GrantLine, PublishedLine, Status, VariantLine
+from fanout.plan.steps import Planned, Step
+
+_KINDS = {Step.WRITE: Kind.WRITE_DRAFT, Step.PUBLISH: Kind.PUBLISH, Step.REMOVE: Kind.REMOVE_DRAFT}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """One policy's steps and actions, and its status before and after them."""
+
+    namespace: str
+    name: str
+    steps: tuple[Planned, ...]
+    actions: tuple[Action, ...]
+    before: Status
+    planned: Status  # with the releases: recorded before anything is pushed
+    published: Mapping[str, VariantLine] = field(default_factory=dict)  # once its push has worked
+
+
+def plan_policy(
+    namespace: str,
+    name: str,
+    steps: Sequence[Planned],
+    before: Status,
+    history: Mapping[tuple[str, str], StageHistory],
+    now: datetime,
+) -> PolicyPlan:
+    """What to do for one policy, and what to remember of it."""
+    lines = dict(before.variants)
+    published: dict[str, VariantLine] = {}
+    actions: list[Action] = []
+    for planned in steps:
+        case = planned.case
+        line = _remembered(planned, now)
+        if line is not None:
+            lines[case.spec.name] = line
+        if planned.step is Step.PUBLISH:
+            published[case.spec.name] = _in_force(line or case.line, case, now)
+        actions += _actions(planned)
+    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)})
+    actions += _verdicts(namespace, name, before, planned_status)
+    order = list(Kind)
+    actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
+    return PolicyPlan(
+        namespace, name, tuple(steps), tuple(actions), before, planned_status, published
+    )
+
+
+def joined(plans: Iterable[PolicyPlan]) -> Plan:
+    """One plan for all policies of a pass."""
+    return Plan(tuple(action for plan in plans for action in plan.actions))
+
+
+def _remembered(planned: Planned, now: datetime) -> VariantLine | None:
+    """The variant's line as it is to be before anything is pushed; None where it stays as it is."""
+    case = planned.case
+    line = case.line
+    if case.unrecorded:
+        line = replace(line, grant=None, published=case.published)
+    if planned.step is Step.ADOPT:
+        line = replace(line, grant=None, published=_adopted(case, now))
+    if planned.release:
+        line = replace(line, grant=_grant(case, now))
+    return line if line != case.line else None
+
+
+def _grant(case: Case, now: datetime) -> GrantLine:
+    assert case.draft is not None, "only a standing draft is released"
+    trailers = case.draft.trailers
+    return GrantLine(
+        trailers.revision, trailers.commit, trailers.digest, case.draft.tree or "", now
+    )
+
+
+def _adopted(case: Case, now: datetime) -> PublishedLine:
+    """Other inputs that render to the same bytes: in force without a commit."""
+    assert case.inputs is not None, "a rendered case has inputs"
+    assert case.rendered is not None, "an adopted case is rendered"
+    before = case.published
+    return PublishedLine(
+        revision=case.revision,
+        commit=case.upstream_commit,
+        digest=case.inputs.digest,
+        tree=case.rendered.tree,
+        at=before.at if before and before.revision == case.revision else now,
+        merge=before.merge if before else case.view.head,
+        tag=before.tag if before else "",
+    )
+
+
+def _in_force(line: VariantLine, case: Case, now: datetime) -> VariantLine:
+    """The line once the publication has been pushed; the merge's id is filled in then."""
+    assert case.draft is not None, "only a standing draft is published"
+    trailers = case.draft.trailers
+    return replace(
+        line,
+        grant=None,
+        published=PublishedLine(
+            revision=trailers.revision,
+            commit=trailers.commit,
+            digest=trailers.digest,
+            tree=case.draft.tree or "",
+            at=now,
+        ),
+    )
+
+
+def _actions(planned: Planned) -> list[Action]:
+    case, step = planned.case, planned.step
+    actions = [_action(Kind.RELEASE, case)] if planned.release else []
+    if step in _KINDS:
+        actions.append(_action(_KINDS[step], case, _reason(step)))
+    if case.unrecorded and case.published is not None:
+        seen = f"that {case.spec.name} is published at {case.published.revision}"
+        actions.append(_action(Kind.RECORD, case, seen))
+    elif step is Step.ADOPT:
+        seen = f"that {case.spec.name} is at {case.revision} with its present inputs already"
+        actions.append(_action(Kind.RECORD, case, seen))
+    if case.draft is not None and step in (Step.SETTLE, Step.ADOPT):
+        actions.append(_action(Kind.REMOVE_DRAFT, case, "its content is on the branch"))
+    return actions
+
+
+def _reason(step: Step) -> str:
+    return "what it proposes is in force already" if step is Step.REMOVE else ""
+
+
+def _action(kind: Kind, case: Case, detail: str = "") -> Action:
+    spec, draft = case.spec, case.draft
+    return Action(
+        kind=kind,
+        namespace=spec.namespace,
+        policy=spec.policy,
+        stage=spec.stage,
+        variant=spec.name,
+        repository=spec.repository,
+        path=spec.path,
+        revision=case.revision,
+        digest=case.inputs.digest if case.inputs else "",
+        tree=case.rendered.tree if case.rendered else (draft.tree or "" if draft else ""),
+        ref=case.ref if kind is not Kind.RECORD else "",
+        expected=draft.commit if draft and kind is not Kind.RECORD else "",
+        detail=detail,
+    )
+
+
+def _pins(steps: Sequence[Planned]) -> dict[str, str]:
+    """The commit of every revision in use: a tag seen to move holds its policy. (Design §1.)"""
+    return {
+        item.case.revision: item.case.upstream_commit
+        for item in steps
+        if item.step in (Step.WRITE, Step.PUBLISH, Step.ADOPT)
+    }
+
+
+def _verdicts(namespace: str, name: str, before: Status, after: Status) -> list[Action]:
+    """One action for each stage verdict that is to be remembered differently."""
+    actions = []
+    for key in sorted(before.history.keys() | after.history.keys()):
+        past, present = before.history.get(key), after.history.get(key)
+        if past == present:
+            continue
+        stage, revision = key
+        if present is not None and present.passed is not None and present.left is not None:
+            what = f"that stage {stage} has moved on from {revision}"
+        elif present is not None and present.passed is not None:
+            what = f"that stage {stage} has passed {revision}"
+        else:
+            what = f"that stage {stage} does not pass {revision} any more"
+        actions.append(
+            Action(Kind.RECORD, namespace, name, stage=stage, revision=revision, detail=what)
+        )
+    return actions

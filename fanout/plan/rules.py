@@ -1,0 +1,88 @@
+"""From what authors and administrators wrote to the rules that the gate engine knows."""
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from fnmatch import fnmatchcase
+
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.stages import Check, Stage
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.gates.model import After, ApprovalRule, Require, StageRule
+
+HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
+
+
+def person(by: str) -> str:
+    """Who that is: the address where there is one, so that a changed name is still one person."""
+    name, bracket, rest = by.partition("<")
+    return (rest.partition(">")[0] if bracket else name).strip().lower()
+
+
+def administrators(
+    policy: UpstreamPolicy, promotions: Iterable[PromotionPolicy]
+) -> tuple[PromotionPolicy, ...]:
+    """The PromotionPolicies that name the policy; only those of its own namespace can."""
+    return tuple(
+        promotion
+        for promotion in promotions
+        if promotion.metadata.namespace == policy.metadata.namespace
+        and any(fnmatchcase(policy.metadata.name, name) for name in promotion.spec.policies)
+    )
+
+
+def stage_rules(
+    policy: UpstreamPolicy, promotions: Sequence[PromotionPolicy]
+) -> tuple[StageRule, ...]:
+    """The policy's stages; `promotions` are those that name it.
+
+    A stage is automatic when all of them say so, and at least one does. (Design §7.)
+    """
+    return tuple(_rule(stage, promotions) for stage in policy.spec.stages)
+
+
+def hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> StageRule:
+    """The rule of a PackageVariant written by hand: a PromotionPolicy may publish it by name."""
+    return StageRule(
+        name=HAND_WRITTEN,
+        automatic=any(name in promotion.spec.variants for promotion in promotions),
+    )
+
+
+def _rule(stage: Stage, promotions: Sequence[PromotionPolicy]) -> StageRule:
+    after = stage.after
+    return StageRule(
+        name=stage.name,
+        after=After(tuple(after.stages), Require(after.require.value), after.soak or timedelta(0))
+        if after
+        else None,
+        verification=tuple(check.name for check in stage.verification),
+        requires=tuple(_approval(check, promotions) for check in stage.requires),
+        automatic=bool(promotions) and all(_automates(item, stage.name) for item in promotions),
+        suspended=stage.suspend,
+    )
+
+
+def _automates(promotion: PromotionPolicy, stage: str) -> bool:
+    automation = promotion.spec.auto_promotion
+    return automation is not None and any(
+        fnmatchcase(stage, pattern) for pattern in automation.stages
+    )
+
+
+def _approval(check: Check, promotions: Sequence[PromotionPolicy]) -> ApprovalRule:
+    assert check.approval is not None, "validation admits nothing else in `requires`"
+    groups = tuple(check.approval.from_)
+    subjects = {
+        person(subject)
+        for promotion in promotions
+        for approvers in promotion.spec.approvers
+        if approvers.group in groups
+        for subject in approvers.subjects
+    }
+    return ApprovalRule(
+        name=check.name,
+        at_least=check.approval.at_least,
+        subjects=frozenset(subjects),
+        groups=groups,
+        expires=check.approval.expires,
+    )

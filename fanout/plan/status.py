@@ -1,0 +1,145 @@
+"""What a policy's status remembers: only what cannot be derived, nothing that moves with the clock.
+
+The lines are plain data for the record store, by key: `variant/<name>`, `stage/<stage>/<revision>`,
+`revision/<name>`. (Design §3, "records repository".)
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fanout.gates.model import StageHistory
+
+Lines = dict[str, Mapping[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class GrantLine:
+    """A release: recorded before anything is published."""
+
+    revision: str
+    commit: str  # upstream commit
+    digest: str
+    tree: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLine:
+    """What is in force: recorded when it was seen to be."""
+
+    revision: str
+    commit: str  # upstream commit
+    digest: str
+    tree: str
+    at: datetime
+    merge: str = ""  # downstream commit
+    tag: str = ""
+    out_of_band: bool = False  # a person merged it without the gates
+
+
+@dataclass(frozen=True, slots=True)
+class VariantLine:
+    """One variant's line."""
+
+    repository: str  # identity of the Git repository
+    path: str
+    grant: GrantLine | None = None
+    published: PublishedLine | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A policy's status, read."""
+
+    variants: Mapping[str, VariantLine] = field(default_factory=dict)
+    history: Mapping[tuple[str, str], StageHistory] = field(default_factory=dict)
+    revisions: Mapping[str, str] = field(default_factory=dict)  # name → commit when first used
+
+
+def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
+    """The status from its lines. Raises ValueError or KeyError when a line is not one of ours."""
+    variants: dict[str, VariantLine] = {}
+    history: dict[tuple[str, str], StageHistory] = {}
+    revisions: dict[str, str] = {}
+    for key, line in lines.items():
+        kind, _, name = key.partition("/")
+        if kind == "variant":
+            variants[name] = _read_variant(line)
+        elif kind == "stage":
+            stage, _, revision = name.partition("/")
+            history[stage, revision] = _read_history(line)
+        elif kind == "revision":
+            revisions[name] = str(line["commit"])
+        else:
+            raise ValueError(f"unknown status line {key}")
+    return Status(variants, history, revisions)
+
+
+def changes(
+    before: Status,
+    after: Status,
+) -> Lines:
+    """The lines that differ; None for those that are gone."""
+    lines: Lines = {}
+    for name in before.variants.keys() | after.variants.keys():
+        old, new = before.variants.get(name), after.variants.get(name)
+        if old != new:
+            lines[f"variant/{name}"] = _write(new)
+    for stage, revision in before.history.keys() | after.history.keys():
+        past, present = before.history.get((stage, revision)), after.history.get((stage, revision))
+        if past != present:
+            lines[f"stage/{stage}/{revision}"] = _write(present)
+    for name, commit in after.revisions.items():
+        if before.revisions.get(name) != commit:
+            lines[f"revision/{name}"] = {"commit": commit}
+    return dict(sorted(lines.items()))
+
+
+def instant(text: str) -> datetime:
+    """An instant as it is recorded: RFC 3339 in UTC, whole seconds."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def written(moment: datetime) -> str:
+    """The same, written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _read_variant(line: Mapping[str, Any]) -> VariantLine:
+    grant, published = line.get("grant"), line.get("published")
+    return VariantLine(
+        repository=line["repository"],
+        path=line["path"],
+        grant=GrantLine(**{**grant, "at": instant(grant["at"])}) if grant else None,
+        published=PublishedLine(**{**published, "at": instant(published["at"])})
+        if published
+        else None,
+    )
+
+
+def _read_history(line: Mapping[str, Any]) -> StageHistory:
+    return StageHistory(
+        passed=instant(line["passed"]) if line.get("passed") else None,
+        left=instant(line["left"]) if line.get("left") else None,
+        soaked=timedelta(seconds=line.get("soaked", 0)),
+    )
+
+
+def _write(line: VariantLine | StageHistory | None) -> Mapping[str, Any] | None:
+    return None if line is None else _plain(asdict(line))
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, item in value.items():
+        if isinstance(item, datetime):
+            result[name] = written(item)
+        elif isinstance(item, timedelta):
+            result[name] = int(item.total_seconds())
+        elif isinstance(item, Mapping):
+            result[name] = _plain(item)
+        elif item is not None and item not in ("", False):
+            result[name] = item
+    return result

@@ -1,0 +1,41 @@
+"""The one step that a pass takes with each variant. (Design §3: draft written, or published.)"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fanout.gates.model import VariantDecision
+from fanout.plan.cases import Case
+
+
+class Step(StrEnum):
+    """What is done in the variant's repository."""
+
+    KEEP = "keep"  # nothing
+    WRITE = "write"  # a draft
+    PUBLISH = "publish"  # the standing draft is merged and tagged
+    SETTLE = "settle"  # a publication that Git shows is put on record and its draft cleared away
+    ADOPT = "adopt"  # what is rendered is in force already, under another digest
+    REMOVE = "remove"  # a draft that nobody waits for any more
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A case and the step it takes; `release` is recorded before anything is pushed."""
+
+    case: Case
+    step: Step
+    release: bool = False
+
+
+def plan_step(case: Case, decision: VariantDecision, *, publish: bool) -> Planned:
+    """The step of one variant. Without `publish`, drafts are brought up to date and no more."""
+    if case.rendered is not None:
+        same = case.rendered.tree == case.state.tree
+        return Planned(case, Step.ADOPT if same else Step.WRITE)
+    if publish and decision.publish:
+        return Planned(case, Step.PUBLISH, release=decision.release)
+    if case.unrecorded:
+        return Planned(case, Step.SETTLE)
+    if case.draft is not None and case.in_force and not case.draft.edited:
+        return Planned(case, Step.REMOVE)
+    return Planned(case, Step.KEEP, release=publish and decision.release)

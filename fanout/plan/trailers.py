@@ -1,0 +1,58 @@
+"""What a draft commit says about itself, written and read. (Design §5: commit trailers.)"""
+
+from dataclasses import dataclass
+
+NONE = "none"  # `Fanout-Onto` of a package that is not on the branch yet
+
+
+@dataclass(frozen=True, slots=True)
+class Trailers:
+    """The trailers of one draft commit."""
+
+    install: str
+    policy: str  # "<namespace>/<name>"; of a variant written by hand "<namespace>/"
+    variant: str
+    stage: str
+    revision: str
+    commit: str  # upstream commit
+    digest: str
+    onto: str  # id of the package's tree on the branch that the draft was written for
+
+    def text(self) -> str:
+        """The last paragraph of the commit message."""
+        return "".join(f"{key}: {getattr(self, name)}\n" for key, name in _KEYS.items())
+
+
+_KEYS = {
+    "Fanout-Install": "install",
+    "Fanout-Policy": "policy",
+    "Fanout-Variant": "variant",
+    "Fanout-Stage": "stage",
+    "Fanout-Revision": "revision",
+    "Fanout-Commit": "commit",
+    "Fanout-Digest": "digest",
+    "Fanout-Onto": "onto",
+}
+
+
+def read_trailers(message: str) -> Trailers | None:
+    """The trailers of a commit message, None when it is not one of fanout's drafts."""
+    values: dict[str, str] = {}
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
+        key, colon, value = line.partition(":")
+        if colon and key in _KEYS:
+            values[_KEYS[key]] = value.strip()
+    return Trailers(**values) if len(values) == len(_KEYS) else None
+
+
+def draft_message(subject: str, trailers: Trailers) -> str:
+    """A subject and body, then the trailers as a paragraph of their own."""
+    return f"{subject.strip()}\n\n{trailers.text()}"
+
+
+def publication_message(policy: str, stage: str, revision: str, variants: list[str]) -> str:
+    """The message of a merge: which variants of which stage came into force at which revision."""
+    what = variants[0] if len(variants) == 1 else f"{len(variants)} variants"
+    of = f" of stage {stage}" if stage else ""
+    listed = "".join(f"* {variant}\n" for variant in variants)
+    return f"Publish {what}{of} at {revision}\n\n{listed}\nFanout-Policy: {policy}\n"

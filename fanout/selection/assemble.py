@@ -1,0 +1,181 @@
+"""From targets and answers to variants: one template applied to one target at a time."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fanout.api.repository import Repository
+from fanout.api.targets import Template
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.package.paths import check_path
+from fanout.selection.model import Function, Injector, TargetFailure, VariantSpec
+from fanout.selection.naming import variant_name
+from fanout.selection.questions import Answers
+from fanout.selection.targets import Target
+
+
+class _NoVariant(Exception):  # noqa: N818 - carries an outcome inside this module, is no error
+    """This target gets no variant; the others are not affected."""
+
+    def __init__(self, reason: str, problem: str) -> None:
+        super().__init__(problem)
+        self.reason = reason
+        self.problem = problem
+
+
+class _Filled:
+    """A template with the answers for one target put in."""
+
+    def __init__(self, template: Template, target: Target, answers: Answers) -> None:
+        self._template = template
+        self._target = target
+        self._answers = answers
+
+    def _answer(self, expression: str, field: str) -> Any:
+        value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
+        problem = getattr(value, "problem", None)  # a Broken of the sandbox
+        where = f"spec.targets[{self._target.entry}].template.{field}"
+        if problem is not None:
+            raise _NoVariant(value.reason, f"{where}: {expression}: {problem}")
+        return value
+
+    def text(self, static: str | None, expression: str | None, field: str, default: str) -> str:
+        """The expression's value where there is one, else the static one, else the default."""
+        if not expression:
+            return static if static is not None else default
+        value = self._answer(expression, f"{field}Expr")
+        if not isinstance(value, str):
+            raise _NoVariant(
+                "ExpressionError",
+                f"spec.targets[{self._target.entry}].template.{field}Expr: {expression}: yields"
+                f" {_kind_of(value)} where text is needed; use string(...)",
+            )
+        return value
+
+    def number(self, static: int | None, expression: str | None, field: str) -> int:
+        """The same for a whole number, 0 by default."""
+        if not expression:
+            return static or 0
+        value = self._answer(expression, f"{field}Expr")
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _NoVariant(
+                "ExpressionError",
+                f"spec.targets[{self._target.entry}].template.{field}Expr: {expression}: yields"
+                f" {_kind_of(value)} where a whole number is needed",
+            )
+        return value
+
+    def mapping(
+        self, static: Mapping[str, str], pairs: Iterable[Any], field: str
+    ) -> dict[str, str]:
+        """A map overlaid by key and value expressions, as in Porch."""
+        result = dict(static)
+        for index, pair in enumerate(pairs):
+            at = f"{field}[{index}]"
+            key = self.text(pair.key, pair.key_expr, f"{at}.key", "")
+            result[key] = self.text(pair.value, pair.value_expr, f"{at}.value", "")
+        return dict(sorted(result.items()))
+
+    def remove_keys(self) -> tuple[str, ...]:
+        """packageContext.removeKeys and removeKeyExprs, without duplicates, sorted."""
+        context = self._template.package_context
+        keys = set(context.remove_keys)
+        for index, expression in enumerate(context.remove_key_exprs):
+            field = f"packageContext.removeKeyExprs[{index}]"
+            keys.add(self.text(None, expression, field, ""))
+        return tuple(sorted(keys))
+
+    def functions(self) -> tuple[Function, ...]:
+        """The pipeline's mutators with their configuration."""
+        return tuple(
+            Function(
+                image=function.image,
+                name=function.name or "",
+                config=self.mapping(
+                    function.config_map,
+                    function.config_map_exprs,
+                    f"pipeline.mutators[{index}].configMapExprs",
+                ),
+            )
+            for index, function in enumerate(self._template.pipeline.mutators)
+        )
+
+    def injectors(self) -> tuple[Injector, ...]:
+        """The injectors, each with the name of the object that it chooses."""
+        return tuple(
+            Injector(
+                name=self.text(injector.name, injector.name_expr, f"injectors[{index}].name", ""),
+                group=injector.group,
+                version=injector.version,
+                kind=injector.kind,
+            )
+            for index, injector in enumerate(self._template.injectors)
+        )
+
+
+def repository_of(template: Template, target: Target, answers: Answers) -> str | TargetFailure:
+    """The name of a target's downstream repository, after the first round of answers."""
+    filled = _Filled(template, target, answers)
+    written = template.downstream
+    try:
+        return filled.text(
+            written.repository, written.repository_expr, "downstream.repository", target.repository
+        )
+    except _NoVariant as failure:
+        return TargetFailure("", target.key, failure.reason, failure.problem)
+
+
+def assemble(
+    policy: UpstreamPolicy,
+    target: Target,
+    repository: Repository,
+    answers: Answers,
+) -> VariantSpec | TargetFailure:
+    """The variant that the policy makes for the target, after the second round of answers."""
+    template = policy.spec.targets[target.entry].template
+    filled = _Filled(template, target, answers)
+    meta = policy.metadata
+    try:
+        written = template.downstream
+        package = filled.text(
+            written.package, written.package_expr, "downstream.package", target.package
+        )
+        return VariantSpec(
+            name=variant_name("UpstreamPolicy", meta.namespace, meta.name, target.key),
+            namespace=meta.namespace,
+            policy=meta.name,
+            stage=filled.text(template.stage, template.stage_expr, "stage", ""),
+            target=target.key,
+            upstream_repository=policy.spec.upstream.repository,
+            upstream_package=policy.spec.upstream.package,
+            repository=repository.metadata.name,
+            path=_checked_path(repository.spec.directory, package),
+            context=filled.mapping(
+                template.package_context.data,
+                template.package_context.data_exprs,
+                "packageContext.dataExprs",
+            ),
+            remove_keys=filled.remove_keys(),
+            mutators=filled.functions(),
+            injectors=filled.injectors(),
+            labels=filled.mapping(template.labels, template.label_exprs, "labelExprs"),
+            annotations=filled.mapping(
+                template.annotations, template.annotation_exprs, "annotationExprs"
+            ),
+            priority=filled.number(template.priority, template.priority_expr, "priority"),
+        )
+    except _NoVariant as failure:
+        return TargetFailure(meta.name, target.key, failure.reason, failure.problem)
+
+
+def _checked_path(directory: str, package: str) -> str:
+    problem = check_path(package)
+    if problem:
+        raise _NoVariant(
+            "InvalidPath", f"downstream package {package!r}: {problem}; change packageExpr"
+        )
+    return f"{directory.strip('/')}/{package}".lstrip("/")
+
+
+def _kind_of(value: Any) -> str:
+    names = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a map"}
+    return "nothing" if value is None else names.get(type(value), "another type")

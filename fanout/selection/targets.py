@@ -1,0 +1,121 @@
+"""Which targets a policy has: repositories by name or label, or any objects by label."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fanout.api.repository import Repository
+from fanout.api.targets import TargetEntry
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.selection.model import Object, TargetFailure
+from fanout.selection.objects import ObjectIndex, group_of
+from fanout.selection.selectors import matches
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something a variant is made for."""
+
+    entry: int  # index in spec.targets
+    key: str  # identity: "<Kind>[.<group>]/<namespace>/<name>" or "Repository/<name>/<package>"
+    object: Object = field(compare=False)  # what expressions see as `target`
+    repository: str = ""  # downstream repository where the template names none (`repoDefault`)
+    package: str = ""  # downstream package where the template names none (`packageDefault`)
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What targets are chosen from."""
+
+    repositories: Mapping[str, Repository]  # those that the policy may use, by name
+    objects: ObjectIndex
+
+
+def select(
+    policy: UpstreamPolicy, inventory: Inventory
+) -> tuple[tuple[Target, ...], tuple[TargetFailure, ...]]:
+    """A policy's targets, ordered by entry and key, and what was chosen twice.
+
+    A target that two entries choose is the first one's: two variants cannot have one identity.
+    """
+    chosen: dict[str, Target] = {}
+    twice: list[TargetFailure] = []
+    for index, entry in enumerate(policy.spec.targets):
+        found = _of_entry(index, entry, policy, inventory)
+        for target in sorted(found, key=lambda target: target.key):
+            first = chosen.setdefault(target.key, target)
+            if first is not target:
+                twice.append(_chosen_twice(policy.metadata.name, first, target))
+    return tuple(chosen.values()), tuple(twice)
+
+
+def _chosen_twice(policy: str, first: Target, second: Target) -> TargetFailure:
+    return TargetFailure(
+        policy=policy,
+        target=second.key,
+        reason="DuplicateTarget",
+        problem=f"spec.targets[{second.entry}] chooses {second.key}, which"
+        f" spec.targets[{first.entry}] has already; narrow one of the selectors",
+    )
+
+
+def _of_entry(
+    index: int, entry: TargetEntry, policy: UpstreamPolicy, inventory: Inventory
+) -> Iterator[Target]:
+    package = policy.spec.upstream.package.rpartition("/")[2]
+    if entry.repositories:
+        for choice in entry.repositories:
+            for name in choice.package_names or (package,):
+                thing = {"repo": choice.name, "package": name}
+                yield Target(index, f"Repository/{choice.name}/{name}", thing, choice.name, name)
+    elif entry.repository_selector is not None:
+        for name, repository in inventory.repositories.items():
+            if matches(entry.repository_selector, repository.metadata.labels):
+                meta = repository.metadata
+                key = f"Repository/{meta.namespace}/{name}"
+                yield Target(index, key, as_object(repository), name, package)
+    elif entry.object_selector is not None:
+        selector = entry.object_selector
+        for thing in _objects(selector.api_version, selector.kind, policy, inventory.objects):
+            meta = thing.get("metadata") or {}
+            if selector.name and meta.get("name") != selector.name:
+                continue
+            if matches(selector, meta.get("labels") or {}):
+                yield Target(index, key_of(thing), thing, str(meta.get("name", "")), package)
+
+
+def _objects(
+    api_version: str, kind: str, policy: UpstreamPolicy, objects: ObjectIndex
+) -> Iterable[Object]:
+    """Objects of the kind in the policy's namespace, and cluster-scoped ones."""
+    namespaces = ("", policy.metadata.namespace)
+    for (namespace, _), thing in objects.of_kind(group_of(api_version), kind).items():
+        if namespace in namespaces:
+            yield thing
+
+
+def key_of(thing: Object) -> str:
+    """The identity of a cluster object, without its version."""
+    meta = thing.get("metadata") or {}
+    group = group_of(str(thing.get("apiVersion", "")))
+    kind = f"{thing.get('kind')}.{group}" if group else str(thing.get("kind"))
+    return f"{kind}/{meta.get('namespace', '')}/{meta.get('name', '')}"
+
+
+def as_object(repository: Repository) -> Object:
+    """A Repository as expressions see it: the object that was written."""
+    return repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def usable_by(namespace: str, repositories: Sequence[Repository]) -> dict[str, Repository]:
+    """What objects of this namespace may name, by name; its own come before foreign ones."""
+    usable: dict[str, Repository] = {}
+    for repository in sorted(
+        repositories, key=lambda item: (item.metadata.namespace, item.metadata.name)
+    ):
+        own = repository.metadata.namespace == namespace
+        if own or (
+            namespace in repository.spec.allowed_namespaces
+            and repository.metadata.name not in usable
+        ):
+            usable[repository.metadata.name] = repository
+    return usable
