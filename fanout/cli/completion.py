@@ -1,0 +1,22 @@
+"""`fanout completion`: the script that teaches a shell to complete verbs and options."""
+
+import click
+from click.shell_completion import get_completion_class
+
+from fanout.cli.output import write
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def command(ctx: click.Context, /, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    bash: source <(fanout completion bash)
+    zsh:  source <(fanout completion zsh)
+    fish: fanout completion fish | source
+    """
+    script = get_completion_class(shell)
+    assert script is not None  # Choice lets no other name through
+    write(script(ctx.find_root().command, {}, "fanout", "_FANOUT_COMPLETE").source() + "\n")

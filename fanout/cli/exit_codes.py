@@ -1,0 +1,58 @@
+"""What the exit status of `fanout` says; scripts and CI rely on it.
+
+The numbers are kubectl's and click's where those have one: `kubectl diff` leaves with 1 when it
+found differences, click with 2 for a wrong command line.
+"""
+
+from enum import IntEnum
+
+from fanout.errors import (
+    Conflict,
+    Denied,
+    FanoutError,
+    InvalidInput,
+    LimitExceeded,
+    Unavailable,
+    Waiting,
+)
+
+
+class ExitCode(IntEnum):
+    """Every status that `fanout` leaves with; the values are documented and stable."""
+
+    OK = 0  # done, or nothing to do
+    DIFFERENCES = 1  # only diff, plan and explain: there is something to do, or a gate holds
+    INVALID = 2  # wrong command line, or invalid objects
+    SOME_FAILED = 3  # some targets failed; the others were served
+    UNAVAILABLE = 4  # a repository or server did not answer, refused us, or was faster
+    BUG = 5  # a rule of fanout's own is broken
+    INTERRUPTED = 130  # Ctrl-C
+    BROKEN_PIPE = 141  # the reader of our output went away
+
+
+MEANING = {
+    ExitCode.OK: "done, or nothing to do",
+    ExitCode.DIFFERENCES: "differences, or a gate holds (diff, plan, explain)",
+    ExitCode.INVALID: "wrong usage or invalid objects",
+    ExitCode.SOME_FAILED: "some targets failed, the others were served",
+    ExitCode.UNAVAILABLE: "a repository or server is unavailable or denied access",
+    ExitCode.BUG: "a bug in fanout",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+_FAMILIES: tuple[tuple[tuple[type[FanoutError], ...], ExitCode], ...] = (
+    ((InvalidInput, LimitExceeded), ExitCode.INVALID),
+    ((Unavailable, Denied, Conflict, Waiting), ExitCode.UNAVAILABLE),
+)
+
+
+def exit_code_of(error: BaseException) -> ExitCode:
+    """The status for an error that ended a command; what is not foreseen is a bug.
+
+    A lost race and a world that is not ready count as unavailable: the same command may succeed
+    later. An expression that exceeded its limits is an invalid object: it will not.
+    """
+    for families, code in _FAMILIES:
+        if isinstance(error, families):
+            return code
+    return ExitCode.BUG

@@ -1,0 +1,154 @@
+"""The entry point: which verbs there are, and what status the program leaves with.
+
+The table is static and a verb's module is loaded only when that verb runs, so `fanout --help` and
+completion stay quick however heavy the rooms behind the verbs are.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from fanout.cli.exit_codes import MEANING, ExitCode, exit_code_of
+from fanout.cli.options import Session, shared_options
+from fanout.cli.terminal import Color, say
+from fanout.errors import FanoutError
+
+
+class Verb(NamedTuple):
+    """A row of the table: the module below `fanout.cli` that has the verb's `command`."""
+
+    module: str
+    help: str
+    section: str
+
+
+_SEE, _DO, _SAY, _TOOLS = "See", "Do", "Say what was found or decided", "For machines and beginners"
+
+VERBS = {
+    "validate": Verb("validate", "Name every fault of every document.", _SEE),
+    "get": Verb("get", "List policies, variants, stages, targets, repositories or drafts.", _SEE),
+    "plan": Verb("plan", "Show what a sweep would do now.", _SEE),
+    "explain": Verb("explain", "Say what something waits for, and who can do what about it.", _SEE),
+    "diff": Verb("diff", "Compare a variant with its upstream.", _SEE),
+    "render": Verb("render", "Print the files of a variant.", _SEE),
+    "sweep": Verb("sweep", "Bring drafts up to date, judge all gates, publish what may go.", _DO),
+    "promote": Verb("promote", "Publish in a stage by hand, through the same gates.", _DO),
+    "run": Verb("run", "Stay, and sweep by schedule.", _DO),
+    "report": Verb("report", "Record evidence: the answer to a check.", _SAY),
+    "approve": Verb("approve", "Record an approval of drafts.", _SAY),
+    "revoke": Verb("revoke", "Take an approval back.", _SAY),
+    "suspend": Verb("suspend", "Suspend a policy, a stage or a variant.", _SAY),
+    "resume": Verb("resume", "Resume what was suspended.", _SAY),
+    "schedule": Verb("schedule", "Say what a cron line means.", _TOOLS),
+    "schema": Verb("schema", "Print JSON Schemas of the kinds, for editors.", _TOOLS),
+    "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
+    "completion": Verb("completion", "Print the completion script of a shell.", _TOOLS),
+    "version": Verb("version", "Print versions of fanout and of what it stands on.", _TOOLS),
+}
+
+
+class Verbs(click.Group):
+    """A group that knows its commands from the table and loads one when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """All verbs, in the table's order."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load the verb's module."""
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        command: click.Command = importlib.import_module(f"fanout.cli.{verb.module}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but suggests from the table; click would look at loaded commands."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            raise click.NoSuchCommand(args[0], possibilities=VERBS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The table's help; nothing is loaded for it."""
+        for section in dict.fromkeys(verb.section for verb in VERBS.values()):
+            with formatter.section(section):
+                formatter.write_dl(
+                    [(name, verb.help) for name, verb in VERBS.items() if verb.section == section]
+                )
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The exit codes, because scripts rely on them."""
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)), words) for code, words in MEANING.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs from the table; options as click does."""
+        verbs = [
+            CompletionItem(name, help=verb.help)
+            for name, verb in VERBS.items()
+            if name.startswith(incomplete)
+        ]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
+
+
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@shared_options
+@click.pass_context
+def cli(ctx: click.Context, /, **flags: Any) -> None:
+    """Fan one upstream package out to many repositories, and promote it stage by stage."""
+    session = ctx.ensure_object(Session)
+    session.before = dict(session.together(flags))
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def run() -> None:
+    """Run the command line and leave the process."""
+    sys.exit(invoke(sys.argv[1:]))
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Run one command line and answer its exit status; every error ends here as one sentence."""
+    session = Session()
+    try:
+        status = cli.main(list(arguments), prog_name="fanout", obj=session, standalone_mode=False)
+        sys.stdout.flush()
+    except click.Abort:
+        say("interrupted", session.color)
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.INVALID
+    except BrokenPipeError:
+        # whoever read our output has what it wanted; the interpreter must not try to flush again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    except Exception as error:  # noqa: BLE001  # the funnel: what nobody foresaw is a bug of ours
+        return _report(error, session)
+    return status if isinstance(status, int) else ExitCode.OK
+
+
+def _report(error: Exception, session: Session) -> ExitCode:
+    code = exit_code_of(error)
+    if session.verbosity:
+        say("".join(traceback.format_exception(error)).rstrip(), Color.NEVER)
+    if code is not ExitCode.BUG:
+        say(str(error), session.color, fg="red")
+        return code
+    sentence = str(error) if isinstance(error, FanoutError) else f"{type(error).__name__}: {error}"
+    say(f"this is a bug in fanout: {sentence}", session.color, fg="red")
+    more = "" if session.verbosity else "run it once more with -v and "
+    say(f"please {more}report it with the trace and the output of `fanout version`")
+    return code

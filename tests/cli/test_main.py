@@ -1,0 +1,203 @@
+"""The frame: verbs are loaded when they run, and every end has its exit status."""
+
+import importlib
+import json
+import subprocess
+import sys
+from operator import itemgetter
+from types import SimpleNamespace
+
+import click
+import pytest
+
+from fanout.cli.exit_codes import ExitCode, exit_code_of
+from fanout.cli.main import VERBS, Verb, invoke
+from fanout.cli.options import with_settings
+from fanout.errors import (
+    Bug,
+    Conflict,
+    Denied,
+    FanoutError,
+    InvalidInput,
+    LimitExceeded,
+    Unavailable,
+    Waiting,
+    Where,
+)
+
+HEAVY = ["pydantic", "celpy", "git", "pygit2", "yaml", "ruamel", "rich", "jinja2", "apscheduler"]
+
+
+@pytest.fixture
+def verb(monkeypatch):
+    """Add a verb to the table that ends as it is told."""
+
+    def add(end) -> None:
+        @click.command()
+        @with_settings()
+        def command(settings):
+            return end(settings)
+
+        monkeypatch.setitem(VERBS, "probe", Verb("probe", "Ends as told.", "Do"))
+        monkeypatch.setitem(sys.modules, "fanout.cli.probe", SimpleNamespace(command=command))
+
+    return add
+
+
+def raising(error: BaseException):
+    def end(settings):
+        raise error
+
+    return end
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["nothing-like-this"]], ids=str)
+def test_help_loads_no_room_behind_a_verb(arguments):
+    program = f"""
+import json, sys
+from fanout.cli.main import invoke
+invoke({arguments!r})
+print(json.dumps(sorted(sys.modules)))
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = set(json.loads(answer.stdout.splitlines()[-1]))
+    assert not loaded & set(HEAVY)
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("fanout.")}
+    assert rooms == {"cli", "errors"}
+
+
+def test_help_names_every_verb_in_one_line_each(capsys):
+    assert invoke(["--help"]) == ExitCode.OK
+    lines = capsys.readouterr().out.splitlines()
+    for name, verb in VERBS.items():
+        assert [line for line in lines if line.split(maxsplit=1) == [name, verb.help]], name
+
+
+def test_without_arguments_it_helps_as_kubectl_does(capsys):
+    assert invoke([]) == ExitCode.OK
+    assert capsys.readouterr().out.startswith("Usage: fanout")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_of_the_table_is_there_and_helps_with_the_same_words(name, capsys):
+    module = importlib.import_module(f"fanout.cli.{VERBS[name].module}")
+    assert isinstance(module.command, click.Command)
+    assert invoke([name, "--help"]) == ExitCode.OK
+    assert VERBS[name].help in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_mistyped_verb_is_usage_and_the_right_one_is_named(capsys):
+    assert invoke(["sweap"]) == ExitCode.INVALID
+    assert "'sweep'" in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_usage(capsys):
+    assert invoke(["version", "--no-such"]) == ExitCode.INVALID
+    assert "--no-such" in capsys.readouterr().err
+
+
+ENDS = [
+    ("an invalid object", InvalidInput("bad"), 2),
+    ("an expression over its limit", LimitExceeded("too slow"), 2),
+    ("a server that is away", Unavailable("away"), 4),
+    ("a server that refuses", Denied("no"), 4),
+    ("a lost race", Conflict("moved"), 4),
+    ("a world that is not ready", Waiting("not yet"), 4),
+    ("a broken rule of ours", Bug("impossible"), 5),
+    ("an error of no family", FanoutError("odd"), 5),
+    ("an error nobody foresaw", KeyError("x"), 5),
+]
+
+
+@pytest.mark.parametrize(("sentence", "error", "status"), ENDS, ids=map(itemgetter(0), ENDS))
+def test_every_family_has_its_status(sentence, error, status, verb, capsys):
+    verb(raising(error))
+    assert invoke(["probe"]) == status == exit_code_of(error)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+
+
+def test_an_error_is_its_own_sentence(verb, capsys):
+    where = Where("UpstreamPolicy/monitoring", "spec.stages[3].after", "edge.yaml", 41)
+    verb(raising(InvalidInput("3 of 2 stages can never pass", remedy="lower it", where=where)))
+    invoke(["probe"])
+    assert capsys.readouterr().err == (
+        "edge.yaml:41: UpstreamPolicy/monitoring: spec.stages[3].after: "
+        "3 of 2 stages can never pass; lower it\n"
+    )
+
+
+def test_a_bug_shows_its_trace_only_when_asked(verb, capsys):
+    verb(raising(KeyError("slot")))
+    invoke(["probe"])
+    quiet = capsys.readouterr().err
+    assert "this is a bug in fanout" in quiet
+    assert "-v" in quiet
+    for arguments in (["probe", "-v"], ["-v", "probe"]):
+        assert invoke(arguments) == ExitCode.BUG
+        assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_escape_sequence_in_a_message_does_not_reach_the_terminal(verb, capsys):
+    verb(raising(InvalidInput("named \x1b[2Jgone")))
+    invoke(["probe"])
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_colour_is_for_those_who_ask(verb, capsys):
+    verb(raising(InvalidInput("bad")))
+    invoke(["probe", "--color", "always"])
+    assert capsys.readouterr().err == "\x1b[31mbad\x1b[0m\n"
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), click.Abort()], ids=["ctrl-c", "abort"])
+def test_interrupted_is_130(end, verb):
+    verb(raising(end))
+    assert invoke(["probe"]) == 130
+
+
+def test_a_verb_s_answer_is_the_status(verb):
+    verb(lambda settings: ExitCode.SOME_FAILED)
+    assert invoke(["probe"]) == 3
+    verb(lambda settings: None)
+    assert invoke(["probe"]) == 0
+
+
+def test_shared_options_may_stand_before_or_behind_the_verb(verb):
+    seen = []
+    verb(seen.append)
+    invoke(["-n", "one", "-f", "a", "probe", "-n", "two", "-f", "b"])
+    invoke(["-n", "one", "-f", "a", "probe"])
+    assert [(s.namespace, [str(path) for path in s.files]) for s in seen] == [
+        ("two", ["a", "b"]),
+        ("one", ["a"]),
+    ]
+
+
+def test_the_program_leaves_with_the_status():
+    answer = subprocess.run(
+        [sys.executable, "-m", "fanout", "schedule", "next", "61 * * * *"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert answer.stderr.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    with subprocess.Popen(
+        [sys.executable, "-m", "fanout", "schedule", "next", "* * * * *", "-n", "1000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.close()
+        assert program.stderr.read() == ""
+    assert program.returncode == ExitCode.BROKEN_PIPE

@@ -1,0 +1,88 @@
+"""Tables that awk can read, objects that tools can."""
+
+import json
+
+import pytest
+
+from fanout.cli.output import Column, show, table
+from fanout.cli.settings import Format
+
+COLUMNS = (
+    Column("NAME", lambda item: item["metadata"]["name"]),
+    Column("READY", lambda item: item["ready"]),
+    Column("MESSAGE", lambda item: item["message"], wide=True),
+)
+
+
+def item(name: str, ready: object = True, message: str = "fine") -> dict[str, object]:
+    return {
+        "kind": "TargetView",
+        "apiVersion": "fanout.dev/v1alpha1",
+        "metadata": {"name": name},
+        "ready": ready,
+        "message": message,
+    }
+
+
+def shown(capsys, items, output) -> str:
+    show(items, COLUMNS, output)
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_columns_are_aligned_and_nothing_trails(capsys):
+    items = [item("a"), item("much-longer", ready=False)]
+    assert shown(capsys, items, Format.TABLE) == (
+        "NAME          READY\na             True\nmuch-longer   False\n"
+    )
+
+
+def test_wide_has_more_columns(capsys):
+    assert shown(capsys, [item("a")], Format.WIDE).splitlines()[0].split() == [
+        "NAME",
+        "READY",
+        "MESSAGE",
+    ]
+
+
+def test_no_objects_are_a_head_alone(capsys):
+    assert shown(capsys, [], Format.TABLE) == "NAME   READY\n"
+
+
+def test_every_row_has_as_many_words_as_the_head(capsys):
+    """A missing value keeps its place, a message with breaks stays one line."""
+    out = shown(capsys, [item("a", ready=None, message="two\nlines\x1b[2J")], Format.WIDE)
+    assert out.splitlines()[1].split("   ") == ["a", "<none>", "two lines\\x1b[2J"]
+
+
+def test_json_is_the_object_with_sorted_keys(capsys):
+    out = shown(capsys, [item("ä")], Format.JSON)
+    assert json.loads(out) == item("ä")
+    assert list(json.loads(out)) == sorted(item("ä"))
+    assert "ä" in out
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_more_or_fewer_than_one_are_a_list(count, capsys):
+    items = [item(str(number)) for number in range(count)]
+    assert json.loads(shown(capsys, items, Format.JSON)) == {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": items,
+    }
+
+
+def test_yaml_is_the_same_object(capsys):
+    out = shown(capsys, [item("a", ready="yes")], Format.YAML)
+    assert "kind: TargetView\n" in out
+    assert 'ready: "yes"' in out or "ready: 'yes'" in out
+
+
+def test_names_are_as_kubectl_takes_them_back(capsys):
+    items = [item("a"), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}]
+    assert shown(capsys, items, Format.NAME) == "targetview.fanout.dev/a\nconfigmap/b\n"
+
+
+def test_a_table_needs_no_row():
+    assert table(["A"], []) == "A\n"

@@ -1,0 +1,114 @@
+"""A flag wins over the environment, that over the default; what is wrong is named."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fanout.cli.settings import Format, Settings, resolve
+from fanout.cli.terminal import Color, colored
+from fanout.errors import InvalidInput
+
+
+def test_without_anything_the_defaults_hold():
+    assert resolve({}, {}) == Settings()
+
+
+RESOLVED = {
+    "a flag is taken": ({"namespace": "a"}, {}, {"namespace": "a"}),
+    "the environment is taken": ({}, {"FANOUT_NAMESPACE": "b"}, {"namespace": "b"}),
+    "a flag wins": ({"namespace": "a"}, {"FANOUT_NAMESPACE": "b"}, {"namespace": "a"}),
+    "an empty variable says nothing": ({}, {"FANOUT_STATE_DIR": ""}, {}),
+    "files are separated as in PATH": (
+        {},
+        {"FANOUT_FILES": "a:b/c"},
+        {"files": (Path("a"), Path("b/c"))},
+    ),
+    "files as flags replace those of the environment": (
+        {"files": ("x",)},
+        {"FANOUT_FILES": "a"},
+        {"files": (Path("x"),)},
+    ),
+    "a time is read in any zone": (
+        {"now": "2026-03-01T13:00:00.9+01:00"},
+        {},
+        {"pretended": datetime(2026, 3, 1, 12, tzinfo=UTC)},
+    ),
+    "verbosity is a number in the environment": ({}, {"FANOUT_VERBOSITY": "2"}, {"verbosity": 2}),
+    "the output": ({"output": "wide"}, {"FANOUT_OUTPUT": "json"}, {"output": Format.WIDE}),
+    "colour": ({}, {"FANOUT_COLOR": "never"}, {"color": Color.NEVER}),
+}
+
+
+@pytest.mark.parametrize("sentence", RESOLVED)
+def test_resolve(sentence):
+    flags, environment, expected = RESOLVED[sentence]
+    assert resolve(flags, environment) == Settings(**expected)
+
+
+WRONG = {
+    "FANOUT_OUTPUT": "xml",
+    "FANOUT_COLOR": "blue",
+    "FANOUT_VERBOSITY": "very",
+    "FANOUT_NOW": "2026-03-01T12:00:00",
+}
+
+
+@pytest.mark.parametrize("variable", WRONG)
+def test_a_wrong_variable_is_named_with_its_value(variable):
+    with pytest.raises(InvalidInput) as caught:
+        resolve({}, {variable: WRONG[variable]})
+    assert str(caught.value).startswith(f"{variable}: '{WRONG[variable]}'")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "2026-03-01", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59-10:00"]
+)
+def test_what_is_no_instant_is_refused(text):
+    with pytest.raises(InvalidInput, match="instant"):
+        resolve({}, {"FANOUT_NOW": text or " "})
+
+
+def test_a_verb_that_cannot_print_the_environment_s_format_keeps_its_own():
+    formats = (Format.YAML, Format.JSON)
+    assert resolve({}, {"FANOUT_OUTPUT": "wide"}, formats).output is Format.YAML
+    assert resolve({}, {"FANOUT_OUTPUT": "json"}, formats).output is Format.JSON
+
+
+def test_pretended_time_stands_still_and_real_time_has_whole_seconds():
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    assert Settings(pretended=at).now() == at
+    assert Settings().now().microsecond == 0
+    assert Settings().now().tzinfo is UTC
+
+
+def test_a_verb_that_needs_files_says_how_to_name_them():
+    with pytest.raises(InvalidInput, match="-f DIR"):
+        Settings().sources()
+
+
+class Screen:
+    def __init__(self, terminal: bool) -> None:
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+COLOURED = [
+    ("a terminal is coloured", Color.AUTO, True, {}, True),
+    ("a file is not", Color.AUTO, False, {}, False),
+    ("NO_COLOR is heeded", Color.AUTO, True, {"NO_COLOR": "1"}, False),
+    ("an empty NO_COLOR says nothing", Color.AUTO, True, {"NO_COLOR": ""}, True),
+    ("always wins over NO_COLOR", Color.ALWAYS, False, {"NO_COLOR": "1"}, True),
+    ("never wins over the terminal", Color.NEVER, True, {}, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("choice", "terminal", "environment", "expected"),
+    [row[1:] for row in COLOURED],
+    ids=[row[0] for row in COLOURED],
+)
+def test_colour(choice, terminal, environment, expected):
+    assert colored(choice, Screen(terminal), environment) is expected
