@@ -1,0 +1,95 @@
+# Needs Python 3.11 or later, git and make; everything else comes from the lock files.
+# `make` alone says what there is.
+
+PYTHON ?= python3
+WORKERS ?= 2
+CONTAINER ?= podman
+UV ?= uv
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check lint format bench bench-quick docs lock image clean FORCE
+
+help: ## Say what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+# ---- for everybody -------------------------------------------------------------------------------
+
+demo: $(VENV)/installed ## Play the whole story on local repositories, left under build/demo/
+	$(PY) demo/run.py
+
+test: $(VENV)/test ## Run all tests
+	$(PY) -m pytest -n $(WORKERS)
+
+# ---- for maintainers -----------------------------------------------------------------------------
+
+check: lint ## Lint, types, layers of the house, sizes and names
+	$(PY) -m mypy
+	$(PY) -m pytest -q tests/test_architecture.py
+
+lint: $(VENV)/test ## Style, format and layers
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(VENV)/bin/lint-imports
+
+format: $(VENV)/test ## Rewrite files as the linter wants them
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+bench: $(VENV)/test ## Measure against the yardsticks, into build/bench/
+	$(PY) -m benchmarks
+
+bench-quick: $(VENV)/test ## The same with 1,000 targets, once
+	$(PY) -m benchmarks --quick
+
+docs: $(VENV)/installed ## Write the generated pages anew
+	$(PY) docs/generate.py
+
+image: ## Build the container image
+	$(CONTAINER) build --file Containerfile --tag fanout .
+
+clean: ## Remove the environment and everything that was built
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+# No lock file carries the address of a registry: who installs decides where packages come from.
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-annotate --no-header --no-emit-index-url --no-emit-find-links
+
+lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
+	rm -f requirements/*.txt
+	$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
+	echo 'hatchling>=1.27' | $(COMPILE) - --output-file requirements/build.txt
+	$(COMPILE) pyproject.toml --extra bench --group dev \
+	  -c requirements/runtime.txt -c requirements/build.txt --output-file requirements/test.txt
+
+# ---- the environment -----------------------------------------------------------------------------
+# Three stamps: what fanout needs to run, fanout itself (editable), what its tests need. A changed
+# lock file makes the environment anew, so that nothing of an older lock stays behind.
+
+LOCKS := requirements/runtime.txt requirements/build.txt requirements/test.txt
+
+$(VENV)/runtime: $(LOCKS)
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("fanout needs Python 3.11 or later, as in: make PYTHON=python3.13 ...")'
+	rm -rf $(VENV)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes -r requirements/runtime.txt -r requirements/build.txt
+	@echo '$(CURDIR)' > $(VENV)/place
+	@touch $@
+
+$(VENV)/installed: $(VENV)/runtime pyproject.toml
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/test: $(VENV)/installed
+	$(PIP) --require-hashes -r requirements/test.txt
+	@touch $@
+
+# An environment holds absolute paths: in a moved or copied directory it is made anew.
+ifneq ($(shell cat $(VENV)/place 2>/dev/null),$(CURDIR))
+$(VENV)/runtime: FORCE
+endif

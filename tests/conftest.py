@@ -1,0 +1,52 @@
+"""The same git, clock zone and colours for every test, whatever the machine is configured to."""
+
+import os
+
+import pytest
+from hypothesis import settings
+
+# Set before anything is imported that reads it; child processes inherit it.
+PINNED = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "init.defaultBranch",
+    "GIT_CONFIG_VALUE_0": "main",
+    "GIT_ALLOW_PROTOCOL": "file",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_AUTHOR_NAME": "Ada Author",
+    "GIT_AUTHOR_EMAIL": "ada@example.com",
+    "GIT_COMMITTER_NAME": "Ada Author",
+    "GIT_COMMITTER_EMAIL": "ada@example.com",
+    "TZ": "UTC",
+    "LC_ALL": "C.UTF-8",
+}
+
+
+def _pin() -> None:
+    """Forget what the caller's shell, or a git hook that runs the tests, has set."""
+    for name in list(os.environ):
+        if name.startswith(("GIT_", "FANOUT_", "SSH_")) or name in {"NO_COLOR", "COLUMNS"}:
+            del os.environ[name]
+    os.environ.update(PINNED)
+
+
+_pin()
+# A slow machine is no defect: laws are checked without a clock.
+settings.register_profile("fanout", deadline=None)
+settings.load_profile("fanout")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` writes what is expected anew; look at the difference before committing."""
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the expected results of golden cases anew instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Is a golden test to write what it found?"""
+    return bool(request.config.getoption("--update-golden"))

@@ -1,0 +1,164 @@
+"""The house as a test: sizes, names, and pages that must agree with the code.
+
+Direction of imports is import-linter's business (`make lint`); this is what it cannot say.
+"""
+
+import ast
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+HOUSE = ROOT / "fanout"
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 60
+NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
+# The table of verbs is the one place that loads a module by name.
+LOADS_BY_NAME = {HOUSE / "cli" / "main.py"}
+BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
+
+MODULES = sorted(HOUSE.rglob("*.py"))
+SOURCES = sorted(
+    path
+    for folder in ("fanout", "benchmarks", "demo", "docs", "tests")
+    for path in (ROOT / folder).rglob("*.py")
+)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(text_of(path), filename=name_of(path))
+
+
+def is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "fanout"
+
+
+def functions(module: ast.Module) -> list[Function]:
+    return [node for node in ast.walk(module) if isinstance(node, Function)]
+
+
+def layers() -> list[list[str]]:
+    """The floors of the layer contract, from the top, with the rooms on each."""
+    config = tomllib.loads(text_of(ROOT / "pyproject.toml"))
+    contracts = config["tool"]["importlinter"]["contracts"]
+    contract = next(item for item in contracts if item["type"] == "layers")
+    return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
+
+
+def test_a_file_fits_in_a_sitting():
+    """A longer one has more than one purpose."""
+    lengths = {name_of(path): text_of(path).count("\n") for path in SOURCES}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def test_a_function_fits_on_a_screen():
+    long = [
+        f"{name_of(path)}:{node.lineno}: {node.name}"
+        for path in SOURCES
+        for node in functions(parse(path))
+        if (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
+    ]
+    assert long == []
+
+
+def test_a_module_says_what_it_is_for():
+    assert [name_of(path) for path in MODULES if not ast.get_docstring(parse(path))] == []
+
+
+def test_a_module_s_name_says_what_is_in_it():
+    parts = {path: set(path.relative_to(HOUSE).with_suffix("").parts) for path in MODULES}
+    assert [name_of(path) for path, names in parts.items() if names & NO_NAMES] == []
+
+
+def test_imports_are_at_the_top():
+    hidden = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        for function in functions(parse(path))
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert hidden == []
+
+
+def test_no_import_is_for_types_only_or_by_name():
+    found = []
+    for path in MODULES:
+        nodes = list(ast.walk(parse(path)))
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        refused = {"TYPE_CHECKING"} if path in LOADS_BY_NAME else BACK_DOORS
+        found += [f"{name_of(path)}: {name}" for name in names & refused]
+    assert found == []
+
+
+def test_nobody_imports_the_root():
+    """It holds the version; importing it from below is how circles begin."""
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(parse(path))
+        if (isinstance(node, ast.ImportFrom) and (node.level or node.module == "fanout"))
+        or (isinstance(node, ast.Import) and any(is_ours(alias.name) for alias in node.names))
+    ]
+    assert found == []
+
+
+def test_every_directory_with_code_is_a_package():
+    """The import contracts do not look into directories that are not."""
+    folders = {path.parent for path in MODULES}
+    assert [name_of(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_the_architecture_page_has_every_room_on_its_floor():
+    page = text_of(ROOT / "docs" / "architecture.md")
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", page, flags=re.MULTILINE)
+    floors = layers()
+    expected = [
+        (str(len(floors) - depth), room) for depth, layer in enumerate(floors) for room in layer
+    ]
+    assert rows == expected
+
+
+def test_every_room_of_the_contract_is_there():
+    rooms = {room for layer in layers() for room in layer}
+    found = {path.stem for path in HOUSE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert rooms == {name for name in found if not name.startswith("__") and name != "py"}
+
+
+WRITTEN = sorted(
+    path
+    for pattern in ("Makefile", "Containerfile", "*.md", "*.toml", ".ci/run", "requirements/*.txt")
+    for path in ROOT.glob(pattern)
+) + sorted(
+    path
+    for folder in ("fanout", "benchmarks", "demo", "docs", "policies", "tests")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in {".py", ".md", ".yaml", ".toml"}
+)
+# Composed, so that this file does not name what it looks for.
+MACHINE_PATH = re.compile("|".join(f"/{name}/" for name in ("work", "home", "root", "Users")))
+
+
+def test_no_text_names_a_place_on_somebody_s_machine():
+    assert [name_of(path) for path in WRITTEN if MACHINE_PATH.search(text_of(path))] == []
+
+
+def test_lock_files_name_no_registry():
+    locks = sorted((ROOT / "requirements").glob("*.txt"))
+    assert locks
+    for lock in locks:
+        text = text_of(lock)
+        assert "://" not in text
+        assert not re.search(r"^--(?!hash)", text, flags=re.MULTILINE)
