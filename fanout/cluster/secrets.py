@@ -1,11 +1,9 @@
 """Secrets of file mode, by name: from the environment or a directory, never from a declared file.
 
-`secretRef: {name: edge-eu-token}` is the variable `FANOUT_SECRET_EDGE_EU_TOKEN`, or the file
-`edge-eu-token` in the directory of secrets; the variable wins. The content is
-
-* `user:password`,
-* a token alone, which goes out as the password of a user name that every forge accepts, or
-* a private SSH key, which only a file can hold: ssh reads it from there itself.
+`secretRef: {name: edge-eu-token}` is the variable `FANOUT_SECRET_EDGE_EU_TOKEN`, or `edge-eu-token`
+in the directory of secrets; the variable wins. The content is `user:password`, a token alone (sent
+as the password of a user name that every forge accepts), or a private SSH key. In the directory it
+may also be a directory of files with one field each, as Kubernetes mounts a Secret.
 """
 
 import os
@@ -26,6 +24,16 @@ TOKEN_USER = "x-access-token"  # noqa: S105 a user name
 _KEY = "-----BEGIN "
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+# Names of the files in a secret's directory, as kubernetes.io/basic-auth, kubernetes.io/ssh-auth
+# and Flux have them, and the fields they are for.
+_FIELDS = {
+    "username": "username",
+    "password": "password",
+    "ssh-privatekey": "private_key",
+    "identity": "private_key",
+    "known_hosts": "known_hosts",
+    "ca.crt": "certificate_authority",
+}
 
 _log = structlog.get_logger()
 
@@ -59,19 +67,30 @@ class FileSecrets:
         """
         if not _NAME.fullmatch(name):
             raise _denied(name, "is no name of a secret", "use lower-case letters, digits, - and .")
-        text = self._environment.get(variable(name))
-        if text is not None:
-            return self._secret(name, text, None)
-        if self._directory is not None:
-            path = self._directory / name
-            text = self._read(name, path)
-            if text is not None:
-                return self._secret(name, text, path)
-        raise _denied(name, "was not found", self._remedy(name))
+        secret = self._find(name)
+        for content in (secret.password, secret.private_key):
+            self._redactor.register(content, secret.username)
+        return secret
 
-    def _remedy(self, name: str) -> str:
+    def _find(self, name: str) -> Secret:
         remedy = f"set the environment variable {variable(name)}"
-        return f"{remedy} or write the file {self._directory / name}" if self._directory else remedy
+        text = self._environment.get(variable(name))
+        if text is None and self._directory is not None:
+            path = self._directory / name
+            remedy += f" or write the file {path}"
+            if path.is_dir():
+                return self._fields(name, path)
+            text = self._read(name, path)
+        if text is None:
+            raise _denied(name, "was not found", remedy)
+        return _parse(name, text.strip(), remedy)
+
+    def _fields(self, name: str, directory: Path) -> Secret:
+        texts = {file: self._read(name, directory / file) for file in _FIELDS}
+        fields = {_FIELDS[file]: text.strip() for file, text in texts.items() if text}
+        if "password" not in fields and "private_key" not in fields:
+            raise _denied(name, f"has neither password nor key ({directory})", "add one of them")
+        return Secret(**{"username": TOKEN_USER, **fields})
 
     def _read(self, name: str, path: Path) -> str | None:
         try:
@@ -89,21 +108,16 @@ class FileSecrets:
             _log.warning("A secret's file can be read by others; chmod 600 it", file=str(path))
         return text
 
-    def _secret(self, name: str, text: str, path: Path | None) -> Secret:
-        text = text.strip()
-        if not text:
-            raise _denied(name, "is empty", self._remedy(name))
-        if text.startswith(_KEY):
-            if path is None:
-                remedy = "write it to a file in the directory of secrets, with mode 0600"
-                raise _denied(name, "is an SSH key in an environment variable", remedy)
-            return Secret(ssh_key_file=str(path.absolute()))
-        if len(text.splitlines()) > 1:
-            raise _denied(name, "has several lines", "write user:password, a token, or an SSH key")
-        username, colon, password = text.partition(":")
-        secret = Secret(username, password) if colon else Secret(TOKEN_USER, text)
-        self._redactor.register(secret.password, secret.username)
-        return secret
+
+def _parse(name: str, text: str, remedy: str) -> Secret:
+    if not text:
+        raise _denied(name, "is empty", remedy)
+    if text.startswith(_KEY):
+        return Secret(private_key=text)
+    if len(text.splitlines()) > 1:
+        raise _denied(name, "has several lines", "write user:password, a token, or an SSH key")
+    username, colon, password = text.partition(":")
+    return Secret(username, password) if colon else Secret(TOKEN_USER, text)
 
 
 def _denied(name: str, problem: str, remedy: str = "") -> Denied:

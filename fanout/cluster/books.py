@@ -1,0 +1,119 @@
+"""How records and status are written down as files, and read back: bytes in, values out.
+
+One file per record, `records/<time>-<hash>.json`; status in 256 files of lines, so that a pass
+which changes one variant of ten thousand writes forty lines and not ten thousand. (Design §3.)
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from fanout.api.meta import DEFAULT_NAMESPACE
+from fanout.api.validation import validate
+from fanout.plan.book import BookKey
+from fanout.plan.repository import Identity
+
+RECORDS = "records"
+STATUS = "status"
+KINDS = ("Evidence", "Approval", "Decision")
+NO_POLICY = "_"  # no object can be called so
+
+
+class UnreadableError(Exception):
+    """What is wrong with a file, as the end of a sentence that begins with its path."""
+
+
+def branch(install: str, key: BookKey) -> str:
+    """The full ref name of a book's branch."""
+    return f"refs/heads/fanout/{install}/{key.namespace}/{key.policy or NO_POLICY}"
+
+
+def canonical(value: Mapping[str, Any]) -> bytes:
+    """The one way in which a value is written: sorted, compact, UTF-8, ended by a newline."""
+    text = json.dumps(
+        value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+    return text.encode() + b"\n"
+
+
+# ---- records -----------------------------------------------------------------------------------
+
+
+def record_name(data: bytes, by: Identity, at: datetime) -> str:
+    """A name that sorts by time; the same for the same record of the same person and second.
+
+    It is a valid name of an object, so that an approval can be revoked by it. The person is in the
+    hash: two people who approve the same in one second are two approvals.
+    """
+    digest = hashlib.sha256(f"{by.name} <{by.email}>\n".encode() + data).hexdigest()
+    return f"{at.astimezone(UTC):%Y%m%dt%H%M%Sz}-{digest[:12]}"
+
+
+def record_path(name: str) -> str:
+    """Where the record is in its branch."""
+    return f"{RECORDS}/{name}.json"
+
+
+def read_record(data: bytes, key: BookKey) -> tuple[str, Mapping[str, Any]]:
+    """Kind and spec of a record in this book. Raises UnreadableError."""
+    return check_record(_load(data), key)
+
+
+def check_record(record: Any, key: BookKey) -> tuple[str, Mapping[str, Any]]:
+    """The same for a record as plain data: it is valid, of a recorded kind, and of this book."""
+    if not isinstance(record, dict) or record.get("kind") not in KINDS:
+        raise UnreadableError(f"is none of {', '.join(KINDS)}")
+    _, faults = validate(record)
+    errors = [fault for fault in faults if fault.severity == "error"]
+    if errors:
+        raise UnreadableError(
+            "is not valid: " + "; ".join(f"{fault.field}: {fault.problem}" for fault in errors)
+        )
+    spec = record["spec"]
+    namespace = record.get("metadata", {}).get("namespace", DEFAULT_NAMESPACE)
+    if (namespace, spec.get("policy") or "") != (key.namespace, key.policy):
+        raise UnreadableError(f"is about policy {namespace}/{spec.get('policy') or NO_POLICY}")
+    return record["kind"], spec
+
+
+# ---- status ------------------------------------------------------------------------------------
+
+
+def shard_of(key: str) -> str:
+    """The path of the file that holds the key's line."""
+    return f"{STATUS}/{hashlib.sha256(key.encode()).hexdigest()[:2]}.jsonl"
+
+
+def read_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
+    """The lines of a status file, by key. Raises UnreadableError."""
+    lines: dict[str, Mapping[str, Any]] = {}
+    for number, line in enumerate(data.splitlines(), start=1):
+        value = _load(line, f"in line {number} ")
+        key = value.pop("key", None) if isinstance(value, dict) else None
+        if not isinstance(key, str):
+            raise UnreadableError(f"has no key in line {number}")
+        if key in lines or shard_of(key) != path:
+            raise UnreadableError(f"has {key!r} twice or where it does not belong (line {number})")
+        lines[key] = value
+    return lines
+
+
+def write_shard(lines: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """The content of a status file."""
+    return b"".join(canonical({**value, "key": key}) for key, value in sorted(lines.items()))
+
+
+def _load(data: bytes, place: str = "") -> Any:
+    try:
+        return json.loads(data, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"{place}is not JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key stands twice")
+    return value

@@ -1,0 +1,215 @@
+"""The records repository: what people and machines said, and the status, kept in Git (design §3).
+
+One branch per policy. Every write is a compare-and-swap of the branch, so processes on many
+machines may share one repository. Records are only ever added. Nothing is written when nothing
+changed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fanout.cluster.books import (
+    RECORDS,
+    UnreadableError,
+    branch,
+    canonical,
+    check_record,
+    record_name,
+    record_path,
+    shard_of,
+    write_shard,
+)
+from fanout.cluster.reading import Branch, Shard, read_branch, read_shards
+from fanout.errors import Conflict, FanoutError, InvalidInput, Where
+from fanout.package.tree import blob_id
+from fanout.plan.book import Book, BookKey, StatusChange
+from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
+from fanout.ports import GitStore
+from fanout.telemetry.counters import Counters
+
+ATTEMPTS = 10  # somebody wins each race, so this many losses in a row are no accident
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRepository:
+    """A records repository on this machine, made with the first thing that is written to it."""
+
+    path: Path
+    create: Callable[[Path], None]
+
+
+class GitRecords:
+    """`fanout.ports.RecordStore` on a Git repository. One pass at a time may use it."""
+
+    def __init__(
+        self,
+        store: GitStore,
+        remote: Remote,
+        install: str,
+        identity: Identity,
+        counters: Counters,
+        local: LocalRepository | None = None,
+    ) -> None:
+        """`identity` commits the status; `local` says that the repository may be made here."""
+        self._store = store
+        self._remote = remote
+        self._install = install
+        self._identity = identity
+        self._counters = counters
+        self._local = local
+        self._branches: dict[BookKey, Branch] = {}
+
+    # ---- reading -------------------------------------------------------------------------------
+
+    def read(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
+        """All books in one listing; what stands as this process last saw it is not read again.
+
+        Raises Unavailable or Denied. A file that cannot be understood is a sentence in its book.
+        """
+        heads = self._heads(keys)
+        moved = [key for key, head in heads.items() if head != self._seen(key).book.head]
+        if any(heads[key] for key in moved):
+            with self._store.reader(self._remote) as reader:
+                for key in filter(heads.__getitem__, moved):
+                    before = self._seen(key)
+                    self._branches[key] = read_branch(reader, heads[key], key, before)
+        return {key: self._placed(key) if head else Book() for key, head in heads.items()}
+
+    def _seen(self, key: BookKey) -> Branch:
+        return self._branches.get(key, Branch())
+
+    def _placed(self, key: BookKey) -> Book:
+        """The book; sentences say in which repository and branch the file is."""
+        book = self._seen(key).book
+        if not book.unreadable:
+            return book
+        place = f"{self._remote.url}, branch {self._branch(key).removeprefix('refs/heads/')}"
+        return replace(book, unreadable=tuple(f"{place}: {line}" for line in book.unreadable))
+
+    def _branch(self, key: BookKey) -> str:
+        return branch(self._install, key)
+
+    def _heads(self, keys: Sequence[BookKey]) -> dict[BookKey, str]:
+        refs = {key: self._branch(key) for key in sorted(set(keys))}
+        if not refs or (self._local is not None and not self._local.path.exists()):
+            return dict.fromkeys(refs, "")
+        look = Look(self._remote, tuple(refs.values()))
+        listing = self._store.look([look])[self._remote.url]
+        if isinstance(listing, FanoutError):
+            raise listing
+        return {key: listing.refs.get(ref, "") for key, ref in refs.items()}
+
+    # ---- writing -------------------------------------------------------------------------------
+
+    def append(
+        self, key: BookKey, records: Sequence[Mapping[str, Any]], by: Identity, at: datetime
+    ) -> tuple[str, ...]:
+        """Add records in one commit; answers their names. What is there already is left alone.
+
+        Raises InvalidInput for a record that could not be read back, Conflict when the branch moved
+        under ten attempts in a row, Unavailable or Denied from Git.
+        """
+        names, files = [], {}
+        for record in records:
+            _refuse_invalid(record, key)
+            data = canonical(record)
+            names.append(record_name(data, by, at))
+            files[record_path(names[-1])] = data
+        kinds = ", ".join(sorted({str(record["kind"]) for record in records}))
+        for attempt in range(1, ATTEMPTS + 1):
+            head = self._heads([key])[key]
+            there = self._record_paths(head)
+            new = {path: data for path, data in files.items() if path not in there}
+            if not new:
+                break
+            try:
+                self._change([self._commit(key, head, new, f"Record {kinds}", at)], by)
+                break
+            except Conflict:
+                if attempt == ATTEMPTS:
+                    raise
+        return tuple(names)
+
+    def put_status(self, changes: Mapping[BookKey, StatusChange], at: datetime) -> None:
+        """Write the changed lines of all books in one atomic push, or nothing.
+
+        Raises Conflict when a book is not where `expected` says, InvalidInput when a file to be
+        changed cannot be read, Unavailable or Denied from Git.
+        """
+        commits = []
+        for key, change in sorted(changes.items()):
+            files = self._changed_shards(key, change)
+            if files:
+                message = f"Status of {key.namespace}/{key.policy or 'variants without policy'}"
+                commits.append(self._commit(key, change.expected, files, message, at))
+        if commits:
+            self._change(commits, self._identity)
+
+    def _changed_shards(self, key: BookKey, change: StatusChange) -> dict[str, bytes]:
+        """The new content of each status file that is another than before; empty: to be removed."""
+        shards = self._shards(key, change.expected)
+        touched: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for name, value in change.lines.items():
+            path = shard_of(name)
+            old = shards.get(path, Shard()).lines
+            if old.get(name) == value:
+                continue
+            lines = touched.setdefault(path, dict(old))
+            if value is None:
+                del lines[name]
+            else:
+                lines[name] = value
+        files = {path: write_shard(lines) for path, lines in touched.items()}
+        return {
+            path: data
+            for path, data in files.items()
+            if (blob_id(data) if data else "") != shards.get(path, Shard()).oid
+        }
+
+    def _shards(self, key: BookKey, head: str) -> Mapping[str, Shard]:
+        if not head:
+            return {}
+        unreadable: list[str] = []
+        with self._store.reader(self._remote) as reader:
+            shards = read_shards(reader, head, self._seen(key).shards, unreadable)
+        if unreadable:
+            raise InvalidInput(
+                f"the status on branch {self._branch(key)} cannot be read: {unreadable[0]}",
+                reason="RecordsUnreadable",
+                where=Where(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
+            )
+        return shards
+
+    def _record_paths(self, head: str) -> frozenset[str]:
+        if not head:
+            return frozenset()
+        with self._store.reader(self._remote) as reader:
+            tree = reader.paths(head, [RECORDS])[RECORDS].tree
+            return frozenset(f"{RECORDS}/{name}" for name in (reader.entries(tree) if tree else ()))
+
+    def _commit(
+        self, key: BookKey, parent: str, files: Mapping[str, bytes], message: str, at: datetime
+    ) -> FileCommit:
+        put = {path: data for path, data in sorted(files.items()) if data}
+        drop = tuple(sorted(files.keys() - put.keys()))
+        return FileCommit(self._branch(key), parent, put, drop, f"{message}\n", int(at.timestamp()))
+
+    def _change(self, commits: Sequence[FileCommit], by: Identity) -> None:
+        if self._local is not None and not self._local.path.exists():
+            self._local.create(self._local.path)
+        expected = {commit.ref: commit.parent for commit in commits}
+        change = RepositoryChange(self._remote, by, expected, files=tuple(commits))
+        written = self._store.change([change])[self._remote.url]
+        if isinstance(written, FanoutError):
+            raise written
+        self._counters.add("record_writes", len(commits))
+
+
+def _refuse_invalid(record: Mapping[str, Any], key: BookKey) -> None:
+    try:
+        check_record(dict(record), key)
+    except UnreadableError as error:
+        raise InvalidInput(f"the record {error}", reason="InvalidRecord") from error

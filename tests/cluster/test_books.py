@@ -1,0 +1,147 @@
+"""Records and status as bytes: what is written is read back, what is broken is told."""
+
+import json
+from datetime import UTC, datetime
+from operator import itemgetter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.cluster.books import (
+    UnreadableError,
+    branch,
+    canonical,
+    check_record,
+    read_record,
+    read_shard,
+    record_name,
+    shard_of,
+    write_shard,
+)
+from fanout.plan.book import BookKey
+from fanout.plan.repository import Identity
+
+KEY = BookKey("platform", "monitoring")
+JO = Identity("Jo", "jo@example.com")
+AT = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+values = st.dictionaries(st.text().filter(lambda name: name != "key"), plain)
+
+
+def evidence(**spec):
+    return {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "Evidence",
+        "metadata": {"namespace": "platform"},
+        "spec": {
+            "policy": "monitoring",
+            "stage": "dev",
+            "check": "e2e",
+            "status": "passed",
+            "revision": "v1",
+            **spec,
+        },
+    }
+
+
+def test_the_branch_of_a_book():
+    assert branch("default", KEY) == "refs/heads/fanout/default/platform/monitoring"
+    assert branch("eu", BookKey("platform", "")) == "refs/heads/fanout/eu/platform/_"
+
+
+def test_a_record_s_name_sorts_by_time_and_tells_people_apart():
+    name = record_name(b"{}\n", JO, AT)
+    assert name.startswith("20260301t123005z-")
+    assert record_name(b"{}\n", JO, AT) == name
+    assert record_name(b"{}\n", Identity("Kim", "kim@example.com"), AT) != name
+    assert record_name(b"[]\n", JO, AT) != name
+
+
+def test_a_record_s_name_may_stand_in_a_revocation():
+    approval = {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "Approval",
+        "metadata": {"namespace": "platform", "name": record_name(b"{}", JO, AT)},
+        "spec": {
+            "policy": "monitoring",
+            "stage": "prod",
+            "check": "signed-off",
+            "revision": "v1",
+            "revokes": record_name(b"{}\n", JO, AT),
+        },
+    }
+    assert check_record(approval, KEY) == ("Approval", approval["spec"])
+
+
+def test_a_record_is_read_as_it_was_written():
+    record = evidence(link="https://ci.example.com/ü")
+    assert read_record(canonical(record), KEY) == ("Evidence", record["spec"])
+
+
+BROKEN = [
+    ("bytes that are not JSON", b"{", "is not JSON"),
+    ("bytes that are not UTF-8", b'"\xff"', "is not JSON"),
+    ("a list", b"[]", "is none of Evidence, Approval, Decision"),
+    ("an object that is no record", b'{"kind": "Repository"}', "is none of"),
+    ("a key that stands twice", b'{"kind": "Evidence", "kind": "Decision"}', "stands twice"),
+    ("nesting without end", b"[" * 100_000, "is not JSON"),
+    ("a field that nobody knows", canonical(evidence(colour="red")), "spec.colour"),
+    ("a record of another policy", canonical(evidence(policy="logging")), "platform/logging"),
+    (
+        "a record of another namespace",
+        canonical(evidence() | {"metadata": {}}),
+        "is about policy default/monitoring",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sentence", "data", "said"), BROKEN, ids=map(itemgetter(0), BROKEN))
+def test_a_broken_record_is_told(sentence, data, said):
+    with pytest.raises(UnreadableError, match=said):
+        read_record(data, KEY)
+
+
+@given(st.dictionaries(st.text(), values, max_size=20))
+def test_status_is_read_as_it_was_written(lines):
+    shards = {}
+    for key, value in lines.items():
+        shards.setdefault(shard_of(key), {})[key] = value
+    for path, shard in shards.items():
+        data = write_shard(shard)
+        assert read_shard(data, path) == shard
+        assert write_shard(dict(reversed(shard.items()))) == data
+
+
+BROKEN_LINES = [
+    ("a line that is not JSON", b'{"key": "a"}\n{', "in line 2 is not JSON"),
+    ("a line without a key", b'{"x": 1}\n', "no key in line 1"),
+    ("a line that is no object", b"3\n", "no key in line 1"),
+    ("an empty line", b"\n", "in line 1 is not JSON"),
+    ("a key that stands twice", canonical({"key": "a"}) * 2, "line 2"),
+    ("a key that belongs elsewhere", canonical({"key": "b"}), "does not belong"),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "data", "said"), BROKEN_LINES, ids=map(itemgetter(0), BROKEN_LINES)
+)
+def test_a_broken_status_file_is_told(sentence, data, said):
+    with pytest.raises(UnreadableError, match=said):
+        read_shard(data, shard_of("a"))
+
+
+def test_what_json_cannot_say_is_not_written():
+    with pytest.raises(ValueError, match="JSON"):
+        canonical({"x": float("nan")})
+
+
+def test_a_line_of_text_may_hold_any_line_separator():
+    line = {"a": {"text": "one\u2028two\x85three"}}
+    assert read_shard(write_shard(line), shard_of("a")) == line
+    assert json.loads(canonical(line)) == line

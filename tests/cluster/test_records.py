@@ -1,0 +1,326 @@
+"""The records repository, on real Git: what was said stays said, and nobody overwrites anybody."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fanout.cluster.books import canonical, shard_of
+from fanout.errors import Conflict, InvalidInput
+from fanout.plan.book import Book, BookKey, StatusChange
+from fanout.plan.repository import Identity
+
+KEY = BookKey("platform", "monitoring")
+OTHER = BookKey("platform", "logging")
+REF = "refs/heads/fanout/default/platform/monitoring"
+OTHER_REF = "refs/heads/fanout/default/platform/logging"
+JO = Identity("Jo", "jo@example.com")
+KIM = Identity("Kim", "kim@example.com")
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def evidence(check="e2e", policy="monitoring"):
+    return {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "Evidence",
+        "metadata": {"namespace": "platform"},
+        "spec": {
+            "policy": policy,
+            "stage": "dev",
+            "check": check,
+            "status": "passed",
+            "revision": "v1",
+        },
+    }
+
+
+def status(head, **lines):
+    return {KEY: StatusChange(head, lines)}
+
+
+def test_where_nothing_was_recorded_books_are_empty_and_reading_makes_nothing(world):
+    world.remove()
+    assert world.process().read([KEY, OTHER]) == {KEY: Book(), OTHER: Book()}
+    assert not world.path.exists()
+
+
+def test_the_first_write_makes_the_repository(world):
+    world.remove()
+    records = world.process()
+    records.append(KEY, [evidence()], JO, AT)
+    assert len(records.read([KEY])[KEY].records) == 1
+
+
+def test_a_record_says_when_and_by_whom_it_was_recorded(world):
+    (name,) = world.process().append(KEY, [evidence()], JO, AT)
+    (record,) = world.process().read([KEY])[KEY].records
+    assert record.name == name
+    assert (record.at, record.by) == (AT, "Jo <jo@example.com>")
+    assert (record.kind, record.spec) == ("Evidence", evidence()["spec"])
+
+
+def test_a_record_is_one_readable_file_in_git(world):
+    (name,) = world.process().append(KEY, [evidence()], JO, AT)
+    assert world.git("ls-tree", "-r", "--name-only", REF) == f"records/{name}.json"
+    assert world.git("show", f"{REF}:records/{name}.json") == canonical(evidence()).decode().strip()
+    assert world.git("log", "-1", "--format=%s%n%cn <%ce>%n%ct", REF).split("\n") == [
+        "Record Evidence",
+        "Jo <jo@example.com>",
+        str(int(AT.timestamp())),
+    ]
+
+
+def test_records_stand_in_the_order_in_which_they_were_recorded(world):
+    records = world.process()
+    later = AT + timedelta(hours=1)
+    for check, at in (("second", later), ("first", AT), ("third", later)):
+        records.append(KEY, [evidence(check)], JO, at)
+    seen = world.process().read([KEY])[KEY].records
+    assert [record.spec["check"] for record in seen] == ["second", "first", "third"]
+
+
+def test_an_instant_is_never_before_the_one_before_it(world):
+    records = world.process()
+    for at in (AT, AT - timedelta(days=2), AT + timedelta(minutes=1)):
+        records.append(KEY, [evidence()], JO, at)
+    seen = world.process().read([KEY])[KEY].records
+    assert [record.at for record in seen] == [AT, AT, AT + timedelta(minutes=1)]
+
+
+def test_what_a_record_says_about_itself_does_not_count(world):
+    world.commit(REF, {"records/20200101t000000z-abc.json": canonical(evidence())}, KIM, AT)
+    (record,) = world.process().read([KEY])[KEY].records
+    assert (record.at, record.by) == (AT, "Kim <kim@example.com>")
+
+
+def test_two_people_who_say_the_same_in_one_second_are_two_records(world):
+    records = world.process()
+    records.append(KEY, [evidence()], JO, AT)
+    records.append(KEY, [evidence()], KIM, AT)
+    seen = records.read([KEY])[KEY].records
+    assert [record.by for record in seen] == ["Jo <jo@example.com>", "Kim <kim@example.com>"]
+
+
+def test_a_record_that_is_there_is_not_written_again(world):
+    records = world.process()
+    names = records.append(KEY, [evidence()], JO, AT)
+    head = world.head(REF)
+    assert records.append(KEY, [evidence()], JO, AT) == names
+    assert world.head(REF) == head
+    assert world.counters.read()["record_writes"] == 1
+
+
+def test_several_records_are_one_commit(world):
+    names = world.process().append(KEY, [evidence("a"), evidence("b"), evidence("a")], JO, AT)
+    assert len(names) == 3
+    assert len(set(names)) == 2
+    assert world.git("rev-list", "--count", REF) == "1"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        evidence() | {"spec": {"check": "e2e"}},
+        evidence() | {"kind": "Repository"},
+        evidence(policy="logging"),
+    ],
+    ids=["one that is not complete", "an object that is no record", "one of another policy"],
+)
+def test_a_record_that_could_not_be_read_back_is_refused(world, record):
+    with pytest.raises(InvalidInput):
+        world.process().append(KEY, [evidence(), record], JO, AT)
+    assert world.head(REF) == ""
+
+
+def test_two_who_append_at_once_both_get_through(world):
+    def work(by):
+        records = world.process()
+        for number in range(4):
+            records.append(KEY, [evidence(f"check-{number}")], by, AT)
+
+    threads = [threading.Thread(target=work, args=(by,)) for by in (JO, KIM)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen = world.process().read([KEY])[KEY].records
+    assert sorted((record.by[:3], record.spec["check"]) for record in seen) == [
+        (who, f"check-{number}") for who in ("Jo ", "Kim") for number in range(4)
+    ]
+
+
+def test_status_is_read_back_by_a_fresh_process(world):
+    lines = {f"variant/{number}": {"digest": f"{number:x}", "n": number} for number in range(600)}
+    world.process().put_status(status("", **lines), AT)
+    book = world.process().read([KEY])[KEY]
+    assert book.status == lines
+    assert list(book.status) == sorted(lines)
+    assert book.head == world.head(REF)
+
+
+def test_status_and_records_do_not_touch_each_other(world):
+    records = world.process()
+    records.append(KEY, [evidence()], JO, AT)
+    head = records.read([KEY])[KEY].head
+    records.put_status(status(head, a={"x": 1}), AT + timedelta(hours=1))
+    records.append(KEY, [evidence("other")], JO, AT + timedelta(hours=2))
+    book = records.read([KEY])[KEY]
+    assert len(book.records) == 2
+    assert book.status == {"a": {"x": 1}}
+    assert world.process().read([KEY])[KEY] == book
+
+
+def test_an_unchanged_status_is_not_written(world):
+    records = world.process()
+    records.put_status(status("", a={"x": [1, 2]}, b={"y": None}), AT)
+    head = records.read([KEY])[KEY].head
+    records.put_status(status(head, a={"x": (1, 2)}, b={"y": None}, c=None), AT)
+    records.put_status(status(head), AT)
+    records.put_status({}, AT)
+    assert world.head(REF) == head
+    assert world.counters.read()["record_writes"] == 1
+
+
+def test_only_the_files_of_the_changed_lines_change(world):
+    records = world.process()
+    lines = {f"v{number}": {"n": number} for number in range(300)}
+    records.put_status(status("", **lines), AT)
+    head = records.read([KEY])[KEY].head
+    records.put_status(status(head, v7={"n": -7}), AT)
+    assert world.git("diff-tree", "-r", "--name-only", head, REF) == shard_of("v7")
+    assert records.read([KEY])[KEY].status == lines | {"v7": {"n": -7}}
+
+
+def test_lines_are_removed_and_with_the_last_one_the_file(world):
+    records = world.process()
+    records.put_status(status("", a={"x": 1}, b={"y": 1}), AT)
+    head = records.read([KEY])[KEY].head
+    records.put_status(status(head, a=None), AT)
+    book = records.read([KEY])[KEY]
+    assert book.status == {"b": {"y": 1}}
+    assert world.git("ls-tree", "-r", "--name-only", REF) == shard_of("b")
+    records.put_status(status(book.head, b=None), AT)
+    assert world.process().read([KEY])[KEY].status == {}
+
+
+def test_all_books_are_written_or_none(world):
+    records = world.process()
+    both = {KEY: StatusChange("", {"a": {}}), OTHER: StatusChange("", {"b": {}})}
+    records.put_status(both, AT)
+    books = records.read([KEY, OTHER])
+    assert (books[KEY].status, books[OTHER].status) == ({"a": {}}, {"b": {}})
+    world.process().append(OTHER, [evidence(policy="logging")], KIM, AT)
+    heads = world.head(REF), world.head(OTHER_REF)
+    changes = {key: StatusChange(book.head, {"c": {}}) for key, book in books.items()}
+    with pytest.raises(Conflict):
+        records.put_status(changes, AT)
+    assert (world.head(REF), world.head(OTHER_REF)) == heads
+
+
+def test_a_book_that_was_begun_in_between_is_a_conflict(world):
+    records = world.process()
+    assert records.read([KEY])[KEY].head == ""
+    world.process().append(KEY, [evidence()], KIM, AT)
+    with pytest.raises(Conflict):
+        records.put_status(status("", a={}), AT)
+    assert records.read([KEY])[KEY].status == {}
+
+
+def test_what_stands_is_not_read_again(world):
+    records = world.process()
+    records.append(KEY, [evidence()], JO, AT)
+    book = records.read([KEY])[KEY]
+    before = world.counters.read()
+    assert records.read([KEY])[KEY] is book
+    after = world.counters.read()
+    assert {name: after[name] - before[name] for name in after if after[name] > before[name]} in (
+        {"listings": 1},
+        {"listings": 1, "git_processes": 1},
+    )
+
+
+def test_a_long_running_process_and_a_fresh_one_see_the_same(world):
+    records = world.process()
+    for number in range(5):
+        records.append(KEY, [evidence(f"c{number}")], JO, AT - timedelta(hours=number))
+        head = records.read([KEY])[KEY].head
+        records.put_status(status(head, **{f"v{number}": {"n": number}}), AT)
+        assert records.read([KEY]) == world.process().read([KEY])
+
+
+def test_a_rewritten_branch_is_read_anew(world):
+    records = world.process()
+    records.append(KEY, [evidence()], JO, AT)
+    records.read([KEY])
+    (path,) = world.git("ls-tree", "-r", "--name-only", REF).split()
+    world.git("update-ref", "-d", REF)
+    world.commit(REF, {path: canonical(evidence("other"))}, KIM, AT + timedelta(days=1))
+    (record,) = records.read([KEY])[KEY].records
+    assert (record.by, record.spec["check"]) == ("Kim <kim@example.com>", "other")
+    assert record.at == AT + timedelta(days=1)
+
+
+def test_a_branch_that_was_deleted_is_an_empty_book(world):
+    records = world.process()
+    records.append(KEY, [evidence()], JO, AT)
+    records.read([KEY])
+    world.git("update-ref", "-d", REF)
+    assert records.read([KEY])[KEY] == Book()
+
+
+UNREADABLE = [
+    ("a file that is not JSON", {"records/x.json": b"{"}, "records/x.json is not JSON"),
+    ("an object that is no record", {"records/x.json": b"{}"}, "is none of Evidence"),
+    ("a file that is none of ours", {"records/notes.txt": b"x"}, "is not a record's file"),
+    ("a directory in records", {"records/a/x.json": b"{}"}, "is not a record's file"),
+    ("records that is a file", {"records": b""}, "records"),
+    ("a status that is not JSON", {"status/00.jsonl": b"{"}, "status/00.jsonl in line 1"),
+    ("a status in the wrong file", {"status/00.jsonl": b'{"key":"a"}\n'}, "does not belong"),
+]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE]
+)
+def test_what_cannot_be_read_is_told_and_the_rest_is_read(world, files, said):
+    world.commit(REF, {"status/ca.jsonl": b'{"key":"a"}\n', **files}, KIM, AT)
+    world.process().append(OTHER, [evidence(policy="logging")], JO, AT)
+    books = world.process().read([KEY, OTHER])
+    (sentence,) = books[KEY].unreadable
+    assert said in sentence
+    assert "branch fanout/default/platform/monitoring" in sentence
+    assert books[KEY].status == {"a": {}}
+    assert (len(books[OTHER].records), books[OTHER].unreadable) == (1, ())
+
+
+def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone(world):
+    records = world.process()
+    names = records.append(KEY, [evidence("a"), evidence("b"), evidence("c")], JO, AT)
+    paths = [f"records/{name}.json" for name in names]
+    records.read([KEY])
+    world.commit(REF, {paths[0]: canonical(evidence("forged")), paths[1]: None}, KIM, AT)
+    for process in (records, world.process()):
+        book = process.read([KEY])[KEY]
+        assert [record.spec["check"] for record in book.records] == ["c"]
+        (sentence,) = book.unreadable
+        assert f"{paths[0]} was changed after it had been recorded" in sentence
+
+
+def test_a_symlink_is_no_record(world):
+    world.commit(REF, {"records/x.json": ("120000", b"../../etc/passwd")}, KIM, AT)
+    (sentence,) = world.process().read([KEY])[KEY].unreadable
+    assert "records/x.json is a symlink" in sentence
+
+
+def test_a_status_that_cannot_be_read_is_not_overwritten(world):
+    world.commit(REF, {shard_of("a"): b"{"}, KIM, AT)
+    records = world.process()
+    head = records.read([KEY])[KEY].head
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        records.put_status(status(head, a={"x": 1}), AT)
+    assert world.head(REF) == head
+
+
+def test_two_installations_do_not_see_each_other(world):
+    world.process("eu").append(KEY, [evidence()], JO, AT)
+    assert world.process("us").read([KEY])[KEY] == Book()
