@@ -1,0 +1,56 @@
+"""A number or a share, ``2`` or ``"60%"``, kept exactly.
+
+Percent is a whole number (design §6, "What counts"); who uses an amount says which way it rounds.
+"""
+
+import re
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, PlainSerializer, PlainValidator, WithJsonSchema
+
+from fanout.api.faults import BadValue
+
+_SCHEMA = {
+    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,3}%$"}],
+    "x-kubernetes-int-or-string": True,
+}
+
+
+def parse_amount(value: object) -> int | Fraction:
+    """A number of 0 or more, or a share from ``0%`` to ``100%``. Raises BadValue."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise BadValue(f"{value} is negative", "write 0 or more")
+        return value
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, str) and (found := re.fullmatch(r"([0-9]{1,3})%", value, re.ASCII)):
+        percent = int(found[1])
+        if percent > 100:
+            raise BadValue(f"{value} is more than all", "write at most 100%")
+        return Fraction(percent, 100)
+    raise BadValue(f"{value!r} is no number and no whole percentage", 'write 3 or "25%"')
+
+
+def _read(value: Any) -> int | Fraction | None:
+    return None if value is None else parse_amount(value)
+
+
+def _write(value: int | Fraction | None) -> int | str | None:
+    return f"{int(value * 100)}%" if isinstance(value, Fraction) else value
+
+
+def _positive(value: int | Fraction | None) -> int | Fraction | None:
+    if value is not None and value <= 0:
+        raise BadValue("nothing would be enough", "write 1 or more, or 1% or more")
+    return value
+
+
+Amount = Annotated[
+    int | Fraction | None,
+    PlainValidator(_read),
+    PlainSerializer(_write),
+    WithJsonSchema(_SCHEMA),
+]
+Quorum = Annotated[Amount, AfterValidator(_positive)]

@@ -1,0 +1,81 @@
+"""Fields that exclude each other, as one table.
+
+The rules are checked on the data as written: see `fanout.api.places`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fanout.api.faults import Fault
+from fanout.api.places import fields, places
+from fanout.api.texts import listed
+from fanout.api.unsupported import is_refused
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Of these fields of the object at `path` one may be there; and must be, where `needed`."""
+
+    kinds: tuple[str, ...]
+    path: str
+    fields: tuple[str, ...]
+    needed: bool = False
+
+
+_POLICY = ("UpstreamPolicy",)
+_VARIANT = ("PackageVariant",)
+_TEMPLATE = "spec.targets[*].template"
+_MAPS = (
+    f"{_TEMPLATE}.packageContext.dataExprs[*]",
+    f"{_TEMPLATE}.labelExprs[*]",
+    f"{_TEMPLATE}.annotationExprs[*]",
+    f"{_TEMPLATE}.pipeline.mutators[*].configMapExprs[*]",
+)
+_ASKS = ("report", "approval", "commitStatus", "object", "prometheus", "http")
+
+TABLE: tuple[Choice, ...] = (
+    Choice(
+        (*_POLICY, *_VARIANT),
+        "spec.upstream.revision",
+        ("tag", "semver", "latest", "commit"),
+        needed=True,
+    ),
+    Choice(
+        _POLICY,
+        "spec.targets[*]",
+        ("repositories", "repositorySelector", "objectSelector"),
+        needed=True,
+    ),
+    Choice(_POLICY, _TEMPLATE, ("stage", "stageExpr")),
+    Choice(_POLICY, _TEMPLATE, ("priority", "priorityExpr")),
+    Choice(_POLICY, f"{_TEMPLATE}.downstream", ("repository", "repositoryExpr")),
+    Choice(_POLICY, f"{_TEMPLATE}.downstream", ("package", "packageExpr")),
+    Choice(_POLICY, f"{_TEMPLATE}.injectors[*]", ("name", "nameExpr"), needed=True),
+    *(Choice(_POLICY, path, ("key", "keyExpr"), needed=True) for path in _MAPS),
+    *(Choice(_POLICY, path, ("value", "valueExpr"), needed=True) for path in _MAPS),
+    Choice(_POLICY, f"{_TEMPLATE}.pipeline.mutators[*]", ("image", "exec"), needed=True),
+    Choice(_POLICY, f"{_TEMPLATE}.pipeline.mutators[*]", ("configMap", "configPath")),
+    Choice(_VARIANT, "spec.pipeline.mutators[*]", ("image", "exec"), needed=True),
+    Choice(_VARIANT, "spec.pipeline.mutators[*]", ("configMap", "configPath")),
+    Choice(_POLICY, "spec.stages[*].after", ("require", "atLeast")),
+    Choice(_POLICY, "spec.stages[*].verification[*]", _ASKS, needed=True),
+    Choice(_POLICY, "spec.stages[*].requires[*]", _ASKS, needed=True),
+    Choice(("PromotionPolicy",), "spec.windows[*]", ("allow", "deny"), needed=True),
+    Choice(("Evidence",), "spec", ("revision", "commit"), needed=True),
+)
+
+
+def wrong_choices(kind: str, data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Faults for fields that exclude each other, and where one of several is missing."""
+    for choice in TABLE:
+        if kind not in choice.kinds:
+            continue
+        for path, value in places(data, choice.path):
+            given = [name for name in choice.fields if name in fields(value)]
+            if len(given) > 1:
+                problem = f"{listed(given, 'and')} exclude each other"
+                yield Fault(path, problem, "keep one of them")
+            elif choice.needed and not given and isinstance(value, Mapping):
+                usable = [name for name in choice.fields if not is_refused(kind, (*path, name))]
+                yield Fault(path, f"{listed(usable, 'or')} is missing", "add it")

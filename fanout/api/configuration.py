@@ -1,0 +1,120 @@
+"""FanoutConfiguration: how administrators set the program up; read by ``--config``.
+
+Like other component configurations of Kubernetes it has no `spec`: its fields stand at the top.
+"""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fanout.api.meta import KRMObject, Model, ObjectMeta
+from fanout.api.texts import Distinct, DistinctSome, FreeForm, Kind, Name, Text
+from fanout.api.urls import Protocol, Url
+
+
+class Author(Model):
+    """Who writes fanout's commits; the environment is never asked."""
+
+    name: Text = Field(default="fanout", description="The name.")
+    email: Text = Field(default="fanout@localhost", description="The address.")
+
+
+class InjectableKind(Model):
+    """One kind that may be injected, and which of its fields."""
+
+    group: str = Field(default="", description='The API group; "" is the core group, "*" any.')
+    kind: Kind | Literal["*"] = Field(description='The kind; "*" is any but Secret.')
+    fields_: DistinctSome[Literal["data", "spec"]] = Field(
+        description="The fields that may be injected."
+    )
+
+    def allows(self, group: str, kind: str, field: str) -> bool:
+        """May this field of this kind be injected? A wildcard never means Secrets."""
+        fits_kind = self.kind == kind or (self.kind == "*" and kind != "Secret")
+        return fits_kind and self.group in {group, "*"} and field in self.fields_
+
+
+_INJECTABLE = (
+    InjectableKind(group="", kind="ConfigMap", fields_=("data",)),
+    InjectableKind(group="*", kind="*", fields_=("spec",)),
+)
+
+
+class InjectionRules(Model):
+    """Which cluster objects may be injected into packages."""
+
+    kinds: tuple[InjectableKind, ...] = Field(
+        default=_INJECTABLE,
+        description="The kinds and their fields; by default `data` of ConfigMaps and `spec` of "
+        "all other kinds, Secrets never.",
+    )
+
+    def allows(self, group: str, kind: str, field: str) -> bool:
+        """May this field of this kind be injected?"""
+        return any(entry.allows(group, kind, field) for entry in self.kinds)
+
+
+class SandboxLimits(Model):
+    """What expressions and templates may take before they are ended."""
+
+    cpu_seconds: int = Field(default=10, ge=1, le=3600, description="Processor time of a batch.")
+    memory_mib: int = Field(default=512, ge=64, le=65536, description="Memory of a process.")
+    wall_seconds: int = Field(default=30, ge=1, le=3600, description="Elapsed time of a batch.")
+
+
+class PackageLimits(Model):
+    """How big a package may be."""
+
+    files: int = Field(default=1000, ge=1, description="The number of files.")
+    bytes_: int = Field(default=16777216, ge=1, description="The size of all files together.")
+
+
+class Functions(Model):
+    """How functions that are not built in are run."""
+
+    executables: tuple[FreeForm, ...] = Field(default=(), description="Allowed executables.")
+    container_runtime: Text | None = Field(default=None, description="The container runtime.")
+
+
+class FanoutConfiguration(KRMObject):
+    """How the program is set up; a file that is named with --config."""
+
+    PLURAL: ClassVar[str] = "fanoutconfigurations"
+
+    kind: Literal["FanoutConfiguration"] = Field(
+        default="FanoutConfiguration", description="FanoutConfiguration."
+    )
+    metadata: ObjectMeta = Field(
+        default=ObjectMeta(name="fanout"), description="A name, for people."
+    )
+    install_id: Name = Field(
+        default="default",
+        description="This installation in every ref, label and trailer; two must differ.",
+    )
+    author: Author = Field(default=Author(), description="Who writes fanout's commits.")
+    signing_key: Text | None = Field(default=None, description="The key that signs commits.")
+    records: Url = Field(
+        default=".fanout/records.git",
+        description="The records repository; by default a bare one in the working directory.",
+    )
+    mirrors: Text = Field(
+        default=".fanout/mirrors", description="The directory for private mirrors of repositories."
+    )
+    injection: InjectionRules = Field(
+        default=InjectionRules(), description="Which cluster objects may be injected."
+    )
+    functions: Functions = Field(
+        default=Functions(), description="How functions that are not built in are run."
+    )
+    allowed_protocols: Distinct[Protocol] = Field(
+        default=tuple(Protocol), description="How Git may reach repositories; paths are `file`."
+    )
+    sandbox: SandboxLimits = Field(
+        default=SandboxLimits(), description="What expressions and templates may take."
+    )
+    package_limits: PackageLimits = Field(
+        default=PackageLimits(), description="How big a package may be."
+    )
+    concurrency: int = Field(
+        default=4, ge=1, le=64, description="How many repositories are worked on at once."
+    )

@@ -1,0 +1,61 @@
+"""What is wrong with an object: the field, the sentence, the remedy.
+
+Validation collects faults and never stops at the first; a single bad value inside a model is told
+as `BadValue`, which validation turns into a fault at the value's path.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Path = tuple[str | int, ...]
+Severity = Literal["error", "warning"]
+
+
+def field_name(path: Path) -> str:
+    """A path as people write it: ``spec.stages[3].after``; odd keys in quotes."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif "." in part or "/" in part or not part:
+            text += f'["{part}"]'
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with one field; an error keeps the object from being used."""
+
+    path: Path
+    problem: str
+    remedy: str
+    severity: Severity = "error"
+
+    @property
+    def field(self) -> str:
+        """The path as text: ``spec.stages[3].after``."""
+        return field_name(self.path)
+
+
+class BadValue(ValueError):  # noqa: N818 - it is told as a fault, not raised at anybody
+    """A value that no field of its type may have; says what is wrong and what to do."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.remedy = remedy
+
+
+def in_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """Without repetitions, by path; list entries in the order of their numbers."""
+    return tuple(sorted(dict.fromkeys(faults), key=_position))
+
+
+def _position(fault: Fault) -> tuple[tuple[tuple[bool, int, str], ...], str]:
+    path = tuple(
+        (False, part, "") if isinstance(part, int) else (True, 0, part) for part in fault.path
+    )
+    return path, fault.problem

@@ -1,0 +1,121 @@
+"""What all kinds have in common: the group, the base model, metadata, conditions."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from fanout.api.texts import Annotations, FreeForm, Labels, LabelValue, Name, RecordName
+
+GROUP = "fanout.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+DEFAULT_NAMESPACE = "default"
+
+# names that the general rule does not spell right, or that Python keeps for itself
+_SPELLED: Mapping[str, str] = {
+    "from_": "from",
+    "memory_mib": "memoryMiB",
+    "fields_": "fields",
+    "bytes_": "bytes",
+}
+
+
+def yaml_name(attribute: str) -> str:
+    """The name in YAML of a model's attribute."""
+    return _SPELLED.get(attribute) or to_camel(attribute)
+
+
+class Model(BaseModel):
+    """Frozen; attributes in snake_case, YAML in camelCase; a field that is not known is refused."""
+
+    model_config = ConfigDict(
+        alias_generator=yaml_name,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        extra="forbid",
+        frozen=True,
+    )
+
+
+class ObjectMeta(Model):
+    """Metadata as Kubernetes has it; what its API server adds is let through."""
+
+    name: Name = Field(description="The object's name, unique in its kind and namespace.")
+    namespace: Name = Field(
+        default=DEFAULT_NAMESPACE, description="The namespace that the object lives in."
+    )
+    labels: Labels = Field(default={}, description="Labels, for selectors.")
+    annotations: Annotations = Field(default={}, description="Annotations, for people and tools.")
+    generate_name: str | None = Field(default=None, description="Kubernetes' own.")
+    uid: str | None = Field(default=None, description="Kubernetes' own.")
+    resource_version: str | None = Field(default=None, description="Kubernetes' own.")
+    generation: int | None = Field(default=None, description="Kubernetes' own.")
+    creation_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
+    deletion_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
+    deletion_grace_period_seconds: int | None = Field(default=None, description="Kubernetes' own.")
+    finalizers: tuple[str, ...] = Field(default=(), description="Kubernetes' own.")
+    owner_references: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
+    managed_fields: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
+    self_link: str | None = Field(default=None, description="Kubernetes' own.")
+
+
+class RecordMeta(ObjectMeta):
+    """Metadata of a record: whoever stores it may give the name."""
+
+    name: RecordName = Field(default="", description="The record's name; given when it is stored.")
+
+
+class Condition(Model):
+    """One condition, in the form of Kubernetes."""
+
+    type: LabelValue = Field(description="Ready, Reconciling, Stalled or another of fanout's.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    reason: str = Field(description="Why, in one CamelCase word of a closed list.")
+    message: str = Field(default="", description="Why, in a sentence.")
+    last_transition_time: str = Field(default="", description="When the status last changed.")
+    observed_generation: int = Field(default=0, description="The generation it speaks of.")
+
+
+class Status(Model):
+    """What fanout says about an object. It alone writes here; in a file this is not read."""
+
+    model_config = ConfigDict(extra="allow")
+
+    observed_generation: int = Field(
+        default=0, description="The generation of the spec that the status speaks of."
+    )
+    conditions: tuple[Condition, ...] = Field(
+        default=(),
+        description="Ready always; Reconciling and Stalled only while they are true.",
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
+    )
+
+
+class KRMObject(Model):
+    """An object of group fanout.dev; the kinds are its subclasses."""
+
+    PLURAL: ClassVar[str] = ""
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ()
+
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(
+        default="fanout.dev/v1alpha1", description="fanout.dev/v1alpha1."
+    )
+    kind: str = Field(description="The kind of the object.")
+    metadata: ObjectMeta = Field(description="Name, namespace, labels, annotations.")
+
+    @property
+    def identity(self) -> str:
+        """The object for messages: ``UpstreamPolicy/monitoring``."""
+        return f"{self.kind}/{self.metadata.name}"
+
+    def as_yaml(self) -> dict[str, Any]:
+        """Plain data as the object would be written, without what is at its default."""
+        data = self.model_dump(by_alias=True, exclude_defaults=True, mode="json")
+        return {"apiVersion": self.api_version, "kind": self.kind} | data

@@ -1,0 +1,69 @@
+"""Paths of packages and names of branches that Git, the file system and our refs can all carry.
+
+A package's path becomes part of branch and tag names (design §5), so it must be valid in a ref.
+What an expression yields for a path is checked here too, before anything is named after it.
+"""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, StringConstraints
+
+from fanout.api.faults import BadValue
+
+_REF_BREAKERS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|@\{")
+_LONGEST = 255
+
+
+def _segment_problem(segment: str) -> str:
+    """Why a ref, a file system or a command line would trip over this segment; "" if nothing."""
+    if segment in {"", ".", ".."}:
+        return f"has the segment {segment!r}"
+    if segment[0] in "-.":
+        return f"has the segment {segment!r}, which begins with {segment[0]!r}"
+    if segment.endswith((".", ".lock")) or segment == "@":
+        return f"has the segment {segment!r}, which git refuses in the name of a branch"
+    if found := _REF_BREAKERS.search(segment):
+        return f"has the character {found[0]!r}, which git refuses in the name of a branch"
+    return ""
+
+
+def path_problem(path: str) -> str:
+    """What is wrong with a package's path, as half a sentence; "" when it can be used."""
+    if path.startswith("/") or path.endswith("/"):
+        return "begins or ends with a slash"
+    if len(path.encode("utf-8", "replace")) > _LONGEST:
+        return f"is longer than {_LONGEST} bytes"
+    if not path.isprintable():
+        return "has characters that cannot be printed"
+    if path.split("/", maxsplit=1)[0] == "_stages":
+        return "begins with _stages, which is where the drafts of whole stages are"
+    return next(filter(None, map(_segment_problem, path.split("/"))), "")
+
+
+def check_path(path: str) -> str:
+    """The path itself. Raises BadValue when no package may be there."""
+    if problem := path_problem(path):
+        raise BadValue(f"the path {path!r} {problem}", "write a relative path like team/monitoring")
+    return path
+
+
+def check_directory(path: str) -> str:
+    """As `check_path`, but "" is the root of the repository."""
+    return check_path(path) if path else path
+
+
+def check_branch(name: str) -> str:
+    """The branch's name itself. Raises BadValue when git would refuse it."""
+    problem = next(filter(None, map(_segment_problem, name.split("/"))), "")
+    if problem or name.startswith("refs/") or name == "HEAD":
+        problem = problem or "is no short name"
+        raise BadValue(f"the branch {name!r} {problem}", "write a branch's short name, like main")
+    return name
+
+
+PackagePath = Annotated[str, StringConstraints(min_length=1), AfterValidator(check_path)]
+Directory = Annotated[str, AfterValidator(check_directory)]
+Branch = Annotated[
+    str, StringConstraints(min_length=1, max_length=_LONGEST), AfterValidator(check_branch)
+]

@@ -1,0 +1,143 @@
+"""Records: what a person or a machine said, kept for ever. They never change."""
+
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from pydantic.config import JsonDict
+
+from fanout.api.durations import Instant
+from fanout.api.meta import KRMObject, Model, RecordMeta, Status
+from fanout.api.texts import CommitId, Distinct, Name, RecordName, RevisionName
+
+IMMUTABLE: JsonDict = {
+    "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a record never changes"}]
+}
+
+
+class Answer(StrEnum):
+    """What evidence says."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    PENDING = "pending"
+
+
+class Action(StrEnum):
+    """What a person can decide."""
+
+    PUBLISH = "Publish"
+    ROLLBACK = "Rollback"
+    SKIP = "Skip"
+    RETRY = "Retry"
+    SUSPEND = "Suspend"
+    RESUME = "Resume"
+    CONFIRM_REMOVAL = "ConfirmRemoval"
+    RESOLVE = "Resolve"
+
+
+class Override(StrEnum):
+    """What a Publish decision may lift, and nothing else."""
+
+    AFTER = "after"
+    SOAK = "soak"
+    REQUIRES = "requires"
+    VERIFICATION = "verification"
+    WINDOW = "window"
+    BUDGET = "budget"
+
+
+class About(Model):
+    """Whom a record is about: a policy and more, or variants that were written by hand."""
+
+    policy: Name | Literal[""] = Field(
+        default="", description="The policy; empty: the variants were written by hand."
+    )
+    stage: Name | Literal[""] = Field(default="", description="The stage of the policy.")
+    variants: Distinct[Name] = Field(
+        default=(), description="The variants; none: all of the stage."
+    )
+
+
+class EvidenceSpec(About):
+    """The answer to a check, for one revision or commit."""
+
+    check: Name = Field(description="The name of the check.")
+    status: Answer = Field(description="The answer.")
+    revision: RevisionName | None = Field(
+        default=None, description="The upstream revision that it is about."
+    )
+    commit: CommitId | None = Field(
+        default=None, description="The downstream commit that it is about, instead."
+    )
+    link: str = Field(default="", max_length=2048, description="Where people can read more.")
+
+
+class ApprovalSpec(About):
+    """One person's yes to drafts, by their trees."""
+
+    check: Name = Field(description="The name of the check under `requires`.")
+    revision: RevisionName = Field(description="The upstream revision of the drafts.")
+    trees: Distinct[CommitId] = Field(
+        default=(), description="The trees of the drafts that were approved."
+    )
+    revokes: RecordName = Field(
+        default="", description="The name of an earlier approval that is taken back."
+    )
+
+
+class DecisionSpec(About):
+    """What a person decided, and why."""
+
+    action: Action = Field(description="What is to happen.")
+    revision: RevisionName | None = Field(
+        default=None, description="The upstream revision; absent: the candidate."
+    )
+    overrides: Distinct[Override] = Field(
+        default=(), description="What a Publish lifts; nothing else is lifted."
+    )
+    reason: str = Field(default="", max_length=4096, description="Why, for those who ask later.")
+    expires: Instant = Field(default=None, description="When the decision ends, RFC 3339.")
+
+
+class Record(KRMObject):
+    """What the three kinds of records have in common."""
+
+    metadata: RecordMeta = Field(
+        default=RecordMeta(), description="Name and namespace; the name may come later."
+    )
+    status: Status = Field(default=Status(), description="What fanout says about it.")
+
+
+class Evidence(Record):
+    """An answer to a check: passed, failed or pending, for one revision or commit."""
+
+    PLURAL: ClassVar[str] = "evidences"
+
+    kind: Literal["Evidence"] = Field(default="Evidence", description="Evidence.")
+    spec: EvidenceSpec = Field(
+        description="The answer to a check, for one revision or commit.",
+        json_schema_extra=IMMUTABLE,
+    )
+
+
+class Approval(Record):
+    """One person's yes to drafts."""
+
+    PLURAL: ClassVar[str] = "approvals"
+
+    kind: Literal["Approval"] = Field(default="Approval", description="Approval.")
+    spec: ApprovalSpec = Field(
+        description="One person's yes to drafts, by their trees.", json_schema_extra=IMMUTABLE
+    )
+
+
+class Decision(Record):
+    """What a person decided: publish, suspend, resume and the like."""
+
+    PLURAL: ClassVar[str] = "decisions"
+
+    kind: Literal["Decision"] = Field(default="Decision", description="Decision.")
+    spec: DecisionSpec = Field(
+        description="What a person decided, and why.", json_schema_extra=IMMUTABLE
+    )

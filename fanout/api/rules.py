@@ -1,0 +1,145 @@
+"""Rules that concern more than one field of an object, each as a small generator of faults.
+
+They are checked on the data as written: see `fanout.api.places`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from fanout.api.choices import wrong_choices
+from fanout.api.faults import Fault, Path
+from fanout.api.pipeline import RESERVED_KEYS
+from fanout.api.places import fields, items, places
+from fanout.api.stage_order import repeated, stage_faults
+
+Rule = Callable[[Mapping[str, Any]], Iterator[Fault]]
+
+
+def rule_faults(kind: str, data: Mapping[str, Any]) -> Iterator[Fault]:
+    """What the rules say about an object of this kind."""
+    yield from wrong_choices(kind, data)
+    for rule in _RULES.get(kind, ()):
+        yield from rule(data)
+
+
+def _reserved_context_keys(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """kpt writes `name` and `package-path` itself (as in Porch)."""
+    for where in ("spec.packageContext", "spec.targets[*].template.packageContext"):
+        named: list[tuple[Path, Any]] = [
+            ((*path, key), key) for path, value in places(data, f"{where}.data") for key in value
+        ]
+        named += places(data, f"{where}.removeKeys[*]")
+        named += places(data, f"{where}.dataExprs[*].key")
+        for path, key in named:
+            if key in RESERVED_KEYS:
+                yield Fault(path, f"the key {key} is reserved for kpt", "choose another key")
+
+
+def _selector_values(data: Mapping[str, Any]) -> Iterator[Fault]:
+    for selector in ("repositorySelector", "objectSelector"):
+        for path, entry in places(data, f"spec.targets[*].{selector}.matchExpressions[*]"):
+            operator = fields(entry).get("operator")
+            values = items(fields(entry).get("values"))
+            if operator in ("In", "NotIn") and not values:
+                yield Fault((*path, "values"), f"{operator} needs values", "add at least one")
+            if operator in ("Exists", "DoesNotExist") and values:
+                yield Fault((*path, "values"), f"{operator} takes no values", "remove them")
+
+
+def _check_names(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Evidence and approvals name a check, so a stage has no two of one name."""
+    for index, stage in enumerate(items(fields(data.get("spec")).get("stages"))):
+        seen: set[str] = set()
+        for group in ("verification", "requires"):
+            for path, name in places(stage, f"{group}[*].name"):
+                if isinstance(name, str) and name in seen:
+                    whole = ("spec", "stages", index, *path)
+                    yield Fault(whole, f"two checks have the name {name}", "rename one of them")
+                seen.add(str(name))
+
+
+def _function_names(data: Mapping[str, Any]) -> Iterator[Fault]:
+    yield from repeated(data, "spec.pipeline.mutators[*].name", "function")
+    for index, entry in enumerate(items(fields(data.get("spec")).get("targets"))):
+        for fault in repeated(fields(entry), "template.pipeline.mutators[*].name", "function"):
+            yield Fault(("spec", "targets", index, *fault.path), fault.problem, fault.remedy)
+
+
+def _own_upstream(data: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = fields(data.get("spec"))
+    up, down = fields(spec.get("upstream")), fields(spec.get("downstream"))
+    both = [(side.get("repository"), side.get("package")) for side in (up, down)]
+    if all(both[0]) and both[0] == both[1]:
+        problem = "the variant would be written over its own upstream"
+        yield Fault(("spec", "downstream"), problem, "choose another repository or package")
+
+
+def _approver_groups(data: Mapping[str, Any]) -> Iterator[Fault]:
+    yield from repeated(data, "spec.approvers[*].group", "group")
+
+
+def _names_something(data: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = fields(data.get("spec"))
+    if not spec.get("policies") and not spec.get("variants"):
+        problem = "neither policies nor variants are named, so it binds nothing"
+        yield Fault(("spec", "policies"), problem, 'name some, or write ["*"]')
+
+
+def _schedule_fields(data: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = fields(data.get("spec"))
+    for field in ("timeZone", "startingDeadlineSeconds"):
+        if field in spec and "schedule" not in spec:
+            yield Fault(("spec", field), "means nothing without a schedule", "add spec.schedule")
+
+
+def _about(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Records name a policy, or else variants that were written by hand (design §2)."""
+    spec = fields(data.get("spec"))
+    if spec.get("policy"):
+        return
+    if not spec.get("variants"):
+        yield Fault(("spec", "policy"), "neither a policy nor variants are named", "name one")
+    if spec.get("stage"):
+        problem = "a stage belongs to a policy, and none is named"
+        yield Fault(("spec", "stage"), problem, "name the policy, or remove the stage")
+
+
+def _stage_of_policy(data: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = fields(data.get("spec"))
+    if spec.get("policy") and not spec.get("stage"):
+        yield Fault(("spec", "stage"), "the stage is missing", "name the stage of the policy")
+
+
+def _approved_trees(data: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = fields(data.get("spec"))
+    if not spec.get("trees") and not spec.get("revokes"):
+        problem = "no tree is listed, so nothing is approved"
+        yield Fault(("spec", "trees"), problem, "list the trees of the drafts")
+
+
+def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
+    spec = fields(data.get("spec"))
+    publish = spec.get("action") == "Publish"
+    if publish and not str(spec.get("reason") or "").strip():
+        problem = "a decision to publish needs a reason"
+        yield Fault(("spec", "reason"), problem, "say why, for those who ask later")
+    if publish:
+        yield from _stage_of_policy(data)
+    elif spec.get("overrides"):
+        yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
+
+
+_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "UpstreamPolicy": (
+        stage_faults,
+        _check_names,
+        _reserved_context_keys,
+        _selector_values,
+        _function_names,
+    ),
+    "PackageVariant": (_own_upstream, _reserved_context_keys, _function_names),
+    "PromotionPolicy": (_names_something, _approver_groups, _schedule_fields),
+    "Evidence": (_about, _stage_of_policy),
+    "Approval": (_about, _stage_of_policy, _approved_trees),
+    "Decision": (_about, _decisions),
+}

@@ -1,0 +1,127 @@
+"""The kinds of text that fields hold, each with its pattern and the sentence that explains it.
+
+The pattern goes into the schemas, so that editors and the API server check it; the sentence is what
+people read instead of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, WithJsonSchema
+
+from fanout.api.faults import BadValue
+
+NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+NAME_PATTERN = r"^[a-z0-9*]([-a-z0-9*]{0,61}[a-z0-9*])?$"
+RECORD_NAME = r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$"
+OBJECT_NAME = r"^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$"
+LABEL_KEY = (
+    r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+)
+LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+KEY = r"^[-._a-zA-Z0-9]{1,253}$"
+KIND = r"^[A-Z][A-Za-z0-9]{0,62}$"
+API_VERSION = r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?v[0-9][a-z0-9]{0,61}$"
+COMMIT = r"^[0-9a-f]{40}$"
+REVISION = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$"
+FUNCTION_NAME = r"^[A-Za-z0-9][-_A-Za-z0-9]{0,62}$"
+
+SENTENCES: Mapping[str, tuple[str, str]] = {
+    NAME: (
+        "is no name",
+        "write at most 63 lowercase letters, digits and dashes, a letter or digit at both ends",
+    ),
+    NAME_PATTERN: (
+        "is no name and no pattern",
+        "write a name of lowercase letters, digits and dashes; a * stands for any text",
+    ),
+    RECORD_NAME: (
+        "is no name of a record",
+        "write lowercase letters, digits, dashes and dots, a letter or digit at both ends",
+    ),
+    OBJECT_NAME: (
+        "is no name of a Kubernetes object",
+        "write lowercase letters, digits, dashes and dots, a letter or digit at both ends",
+    ),
+    LABEL_KEY: ("is no label key", "write it like team or example.com/team"),
+    LABEL_VALUE: (
+        "is no label value",
+        "write at most 63 letters, digits, dashes, dots and underscores",
+    ),
+    KEY: ("is no key of a ConfigMap", "write letters, digits, dashes, dots and underscores"),
+    KIND: ("is no kind", "write it in CamelCase, like ConfigMap"),
+    API_VERSION: ("is no apiVersion", "write it like v1 or example.com/v1alpha1"),
+    COMMIT: ("is no full commit or tree id", "write all 40 digits, lowercase"),
+    REVISION: ("is no revision", "write it like v3, v1.2.3 or a commit's 40 digits"),
+    FUNCTION_NAME: (
+        "is no name of a function",
+        "write letters, digits, dashes and underscores, no dots",
+    ),
+}
+
+Item = TypeVar("Item")
+
+
+def _no_repetition(values: tuple[Item, ...]) -> tuple[Item, ...]:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise BadValue(f"{value} is in the list twice", "remove one of them")
+    return values
+
+
+_AS_SET = Field(json_schema_extra={"x-kubernetes-list-type": "set"})
+Distinct = Annotated[tuple[Item, ...], AfterValidator(_no_repetition), _AS_SET]
+DistinctSome = Annotated[
+    tuple[Item, ...], Field(min_length=1), AfterValidator(_no_repetition), _AS_SET
+]
+
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+NamePattern = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+RecordName = Annotated[str, StringConstraints(pattern=RECORD_NAME)]
+ObjectName = Annotated[str, StringConstraints(pattern=OBJECT_NAME)]
+LabelKey = Annotated[str, StringConstraints(pattern=LABEL_KEY)]
+LabelValue = Annotated[str, StringConstraints(pattern=LABEL_VALUE)]
+Key = Annotated[str, StringConstraints(pattern=KEY)]
+Kind = Annotated[str, StringConstraints(pattern=KIND)]
+ApiVersion = Annotated[str, StringConstraints(pattern=API_VERSION)]
+CommitId = Annotated[str, StringConstraints(pattern=COMMIT)]
+RevisionName = Annotated[str, StringConstraints(pattern=REVISION)]
+FunctionName = Annotated[str, StringConstraints(pattern=FUNCTION_NAME)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+Expression = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+JinjaText = Annotated[str, StringConstraints(min_length=1, max_length=16384)]
+FreeForm = Annotated[
+    Mapping[str, JsonValue],
+    WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
+]
+Labels = Mapping[LabelKey, LabelValue]
+Annotations = Mapping[LabelKey, str]
+Data = Mapping[Key, str]
+
+
+def plural_of(number: int, thing: str) -> str:
+    """``1 stage``, ``2 stages``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def listed(words: Sequence[str], word: str) -> str:
+    """``a, b or c``."""
+    *most, last = words
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def shown(value: Any) -> str:
+    """A value as it stands in YAML, short enough for a sentence."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "nothing"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+        case str():
+            return value if 0 < len(value) <= 60 else f"{value[:57]!r}..." if value else "''"
+        case _:
+            return str(value)[:60]

@@ -1,0 +1,183 @@
+"""Fields that the design names and this version cannot do yet: refused by name, never ignored.
+
+One table. When an engine comes, its rows go.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fanout.api.faults import Fault, Path
+from fanout.api.places import fits, places
+
+_REMOVE = "remove it"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A field that is refused: whatever it says, or only when it says one of `values`."""
+
+    kind: str
+    path: str
+    why: str
+    values: tuple[Any, ...] = ()  # none: any value
+    harmless: tuple[Any, ...] = ()  # the default, written out, asks for nothing
+    remedy: str = _REMOVE
+
+    def refuses(self, value: object) -> bool:
+        """Does this value ask for what cannot be done?"""
+        if any(_same(value, other) for other in self.harmless):
+            return False
+        return not self.values or any(_same(value, other) for other in self.values)
+
+
+def _same(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other  # True is not 1
+
+
+_ROLLOUTS = "all variants of a stage go at once"
+_CHECKS = "verification is by `report`, requires by `approval`"
+_STAGE = "spec.stages[*]"
+_ENTRY = "spec.targets[*]"
+_POLICY = "UpstreamPolicy"
+_VARIANT = "PackageVariant"
+_PROMOTION = "PromotionPolicy"
+
+
+def _for_checks(path: str) -> Iterator[Row]:
+    for way in ("commitStatus", "object", "prometheus", "http"):
+        yield Row(_POLICY, f"{path}.{way}", _CHECKS)
+    for field in ("timeout", "freshFor", "settle"):
+        yield Row(_POLICY, f"{path}.{field}", "an answer counts for ever and is waited for")
+
+
+def _for_pipelines(kind: str, path: str) -> Iterator[Row]:
+    yield Row(kind, f"{path}.validators", "only mutators run", harmless=([],))
+    for field, why in (
+        ("exec", "no executables run"),
+        ("tag", "the version is fanout's own"),
+        ("configPath", "the configuration is in configMap"),
+        ("selectors", "a function sees all objects"),
+        ("exclude", "a function sees all objects"),
+    ):
+        yield Row(kind, f"{path}.mutators[*].{field}", why, harmless=([],))
+
+
+def _for_strategies(kind: str) -> Iterator[Row]:
+    yield Row(
+        kind,
+        "spec.updateStrategy",
+        "updates are by resource-merge",
+        values=("fast-forward", "force-delete-replace", "copy-merge"),
+    )
+    yield Row(
+        kind, "spec.onConflict", "conflicts are held for a review", values=("UpstreamWins", "Hold")
+    )
+    yield Row(
+        kind, "spec.adoptionPolicy", "existing packages stay untouched", values=("AdoptExisting",)
+    )
+    yield Row(kind, "spec.deletionPolicy", "nothing is removed", values=("Orphan",))
+
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        "Repository",
+        "spec.forge.type",
+        "fanout merges drafts by itself",
+        values=("github", "gitlab", "gitea"),
+    ),
+    # UpstreamPolicy
+    Row(_POLICY, f"{_STAGE}.rollout", _ROLLOUTS),
+    Row(_POLICY, f"{_STAGE}.propagateWhen", _ROLLOUTS, harmless=([],)),
+    Row(_POLICY, f"{_STAGE}.controlFlow", "every stage needs targets", harmless=(False,)),
+    Row(_POLICY, f"{_STAGE}.pin", "nothing is rolled back"),
+    Row(_POLICY, f"{_STAGE}.after.require", "it is All or Any", values=("Majority",)),
+    Row(_POLICY, f"{_STAGE}.after.atLeast", "stages are joined by `require`"),
+    Row(_POLICY, f"{_STAGE}.verification[*].approval", _CHECKS),
+    Row(_POLICY, f"{_STAGE}.requires[*].report", _CHECKS),
+    *_for_checks(f"{_STAGE}.verification[*]"),
+    *_for_checks(f"{_STAGE}.requires[*]"),
+    Row(_POLICY, f"{_ENTRY}.offlineWhen", "every target counts"),
+    Row(
+        _POLICY,
+        f"{_ENTRY}.objectSelector.namespace",
+        "objects are those of the policy's namespace and those without one",
+    ),
+    *_for_pipelines(_POLICY, f"{_ENTRY}.template.pipeline"),
+    Row(_POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)),
+    Row(_POLICY, "spec.inFlight", "a newer revision supersedes", values=("Serialize",)),
+    Row(_POLICY, "spec.removalLimit", "nothing is removed"),
+    Row(_POLICY, "spec.history", "all revisions are remembered", harmless=(10,)),
+    *_for_strategies(_POLICY),
+    # PackageVariant
+    *_for_pipelines(_VARIANT, "spec.pipeline"),
+    *_for_strategies(_VARIANT),
+    Row(_VARIANT, "spec.dependsOn", "variants do not wait for each other", harmless=([],)),
+    Row(_VARIANT, "spec.policyRef", "a variant in a file is written by hand"),
+    Row(_VARIANT, "spec.stage", "a variant in a file is written by hand"),
+    # PromotionPolicy
+    Row(
+        _PROMOTION,
+        "spec.merge",
+        "fanout merges drafts by itself",
+        values=("AutoMerge", "Queue", "Manual"),
+    ),
+    Row(_PROMOTION, "spec.windows", "publication is allowed at all times", harmless=([],)),
+    Row(_PROMOTION, "spec.atClose", "there are no windows", harmless=("Hold",)),
+    Row(_PROMOTION, "spec.jitter", "a sweep starts on time"),
+    Row(_PROMOTION, "spec.requiresSeparation", "every approver counts", harmless=(False,)),
+    Row(_PROMOTION, "spec.pullRequest", "there are no pull requests"),
+    # records
+    Row(
+        "Decision",
+        "spec.action",
+        "there is nothing that it could act on",
+        values=("Rollback", "Skip", "Retry", "ConfirmRemoval", "Resolve"),
+        remedy="use Publish, Suspend or Resume",
+    ),
+    Row(
+        "Decision",
+        "spec.overrides[*]",
+        "there is nothing to lift",
+        values=("window", "budget"),
+    ),
+    # FanoutConfiguration
+    Row("FanoutConfiguration", "signingKey", "commits are not signed"),
+    Row("FanoutConfiguration", "functions", "only built-in functions run", harmless=({},)),
+)
+
+
+def is_refused(kind: str, path: Path, value: object = None) -> bool:
+    """Would this value be refused here? Without a value: would the field, whatever it says?"""
+    rows = (row for row in TABLE if row.kind == kind and fits(path, row.path))
+    return any(value in row.values if row.values else not row.harmless for row in rows)
+
+
+FUNCTIONS = ("set-annotations", "set-labels", "set-namespace")
+_IMAGE = re.compile(
+    r"(?:ghcr\.io/kptdev/krm-functions-catalog/|gcr\.io/kpt-fn/)?"
+    r"(?P<name>[a-z0-9][a-z0-9-]*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
+)
+
+
+def function_of(image: str) -> str:
+    """The built-in function that an image means, `set-labels`; "" when there is none."""
+    found = _IMAGE.fullmatch(image)
+    return found["name"] if found and found["name"] in FUNCTIONS else ""
+
+
+def unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[Fault]:
+    """One fault for every field of the object that asks for what this version cannot do."""
+    for row in TABLE:
+        if row.kind != kind:
+            continue
+        for path, value in places(data, row.path):
+            if row.refuses(value):
+                said = f"{value} is" if row.values else "is"
+                yield Fault(path, f"{said} not supported yet: {row.why}", row.remedy)
+    for mutators in ("spec.targets[*].template.pipeline.mutators[*]", "spec.pipeline.mutators[*]"):
+        for path, image in places(data, f"{mutators}.image"):
+            if isinstance(image, str) and image and not function_of(image):
+                remedy = f"remove it; there are {', '.join(FUNCTIONS)}"
+                yield Fault(path, f"the function {image} is not supported yet", remedy)

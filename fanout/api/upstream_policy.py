@@ -1,0 +1,89 @@
+"""UpstreamPolicy: one upstream package, its targets, and the stages they go through."""
+
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fanout.api.amounts import Amount
+from fanout.api.meta import KRMObject, Model, Status
+from fanout.api.stages import BY_NAME, Stage
+from fanout.api.targets import TargetEntry
+from fanout.api.upstream import (
+    AdoptionPolicy,
+    DeletionPolicy,
+    OnConflict,
+    UpdateStrategy,
+    Upstream,
+)
+
+
+class DraftPer(StrEnum):
+    """How many variants share a draft."""
+
+    AUTO = "Auto"
+    VARIANT = "Variant"
+    STAGE = "Stage"
+
+
+class InFlight(StrEnum):
+    """What a newer revision does to one that is under way."""
+
+    SUPERSEDE = "Supersede"
+    SERIALIZE = "Serialize"
+
+
+class UpstreamPolicySpec(Model):
+    """What comes from where, for whom, and in which order."""
+
+    upstream: Upstream = Field(description="The upstream package and its wanted revisions.")
+    targets: tuple[TargetEntry, ...] = Field(
+        min_length=1, description="For what variants are made, entry by entry."
+    )
+    stages: tuple[Stage, ...] = Field(
+        min_length=1,
+        description="The stages that the variants go through.",
+        json_schema_extra=BY_NAME,
+    )
+    suspend: bool = Field(default=False, description="Nothing of this policy is published.")
+    draft_per: DraftPer = Field(
+        default=DraftPer.AUTO,
+        description="Whether each variant has its own draft, or a stage in a repository one.",
+    )
+    in_flight: InFlight = Field(
+        default=InFlight.SUPERSEDE, description="What a newer revision does to one under way."
+    )
+    removal_limit: Amount = Field(
+        default=None, description="A pass that would remove more variants than this holds."
+    )
+    update_strategy: UpdateStrategy = Field(
+        default=UpdateStrategy.RESOURCE_MERGE,
+        description="How a new upstream revision meets what is downstream.",
+    )
+    on_conflict: OnConflict = Field(
+        default=OnConflict.REVIEW,
+        description="What becomes of a draft in which both sides changed the same.",
+    )
+    adoption_policy: AdoptionPolicy = Field(
+        default=AdoptionPolicy.ADOPT_NONE,
+        description="What happens when there is a package at a variant's path already.",
+    )
+    deletion_policy: DeletionPolicy = Field(
+        default=DeletionPolicy.DELETE, description="What happens to packages that are not wanted."
+    )
+    history: int = Field(
+        default=10, ge=1, description="How many revisions are remembered in the status."
+    )
+
+
+class UpstreamPolicy(KRMObject):
+    """One upstream package, cloned into a variant per target and promoted stage by stage."""
+
+    PLURAL: ClassVar[str] = "upstreampolicies"
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("upol",)
+
+    kind: Literal["UpstreamPolicy"] = Field(default="UpstreamPolicy", description="UpstreamPolicy.")
+    spec: UpstreamPolicySpec = Field(
+        description="What comes from where, for whom, and in which order."
+    )
+    status: Status = Field(default=Status(), description="What fanout says about it.")

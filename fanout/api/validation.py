@@ -1,0 +1,103 @@
+"""All faults of an object at once, each with its field and what to do about it (design §2)."""
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from fanout.api.faults import Fault, Path, in_order
+from fanout.api.kinds import KINDS
+from fanout.api.meta import API_VERSION, GROUP, KRMObject
+from fanout.api.references import cross_check
+from fanout.api.rules import rule_faults
+from fanout.api.unsupported import unsupported
+from fanout.api.wording import fault_of
+
+__all__ = ["Fault", "cross_check", "is_ours", "validate"]
+
+
+def is_ours(data: Mapping[str, Any]) -> bool:
+    """Is this an object of fanout's own group, whatever the version and kind?"""
+    version = data.get("apiVersion")
+    return isinstance(version, str) and version.startswith(f"{GROUP}/")
+
+
+def validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fault, ...]]:
+    """The object that the data says, or everything that is wrong with it; never both.
+
+    Only errors are told here; what is merely doubtful is a warning of `cross_check`. `status` is
+    not read: it is fanout's own to write.
+    """
+    if not isinstance(data, Mapping):
+        return None, (Fault((), "is no object", "write apiVersion, kind, metadata and spec"),)
+    if faults := tuple(_identity(data)):
+        return None, faults
+    model = KINDS[data["kind"]]
+    written = {key: value for key, value in data.items() if key != "status"}
+    refused = [*_odd_keys(written, ()), *_empty(written, ()), *unsupported(data["kind"], written)]
+    answer, misshapen = _parse(model, written)
+    others = (*misshapen, *rule_faults(data["kind"], written))
+    covered = {fault.path for fault in refused}
+    faults = in_order([*refused, *(fault for fault in others if not _under(fault.path, covered))])
+    return (None, faults) if faults else (answer, ())
+
+
+def _identity(data: Mapping[str, Any]) -> Iterator[Fault]:
+    version, kind = data.get("apiVersion"), data.get("kind")
+    if version is None:
+        yield Fault(("apiVersion",), "is missing", f"write {API_VERSION}")
+    elif version != API_VERSION:
+        yield Fault(("apiVersion",), f"{version} is not known here", f"write {API_VERSION}")
+    if kind is None:
+        yield Fault(("kind",), "is missing", f"use one of {', '.join(KINDS)}")
+    elif not isinstance(kind, str) or kind not in KINDS:
+        near = get_close_matches(str(kind), KINDS, n=1)
+        remedy = f"did you mean {near[0]}?" if near else f"use one of {', '.join(KINDS)}"
+        yield Fault(("kind",), f"there is no kind {kind}", remedy)
+
+
+def _parse(
+    model: type[KRMObject], data: Mapping[str, Any]
+) -> tuple[KRMObject | None, tuple[Fault, ...]]:
+    try:
+        return model.model_validate(data, by_alias=True, by_name=False), ()
+    except ValidationError as error:
+        # a list whose entries are all wrong counts as empty, which says nothing new
+        details = [
+            detail
+            for detail in error.errors(include_url=False)
+            if not (detail["type"] == "too_short" and detail["input"])
+        ]
+        return None, tuple(fault_of(model, detail) for detail in details)
+
+
+def _odd_keys(data: object, path: Path) -> Iterator[Fault]:
+    """YAML takes `on`, `1` and `null` for other things than text, as keys too."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            if isinstance(key, str):
+                yield from _odd_keys(value, (*path, key))
+            else:
+                problem = f"the key {key} is no text to YAML"
+                yield Fault((*path, str(key)), problem, "put it in quotes")
+    elif isinstance(data, (list, tuple)):
+        for index, value in enumerate(data):
+            yield from _odd_keys(value, (*path, index))
+
+
+def _empty(data: object, path: Path) -> Iterator[Fault]:
+    """A key without a value: an `after:` with nothing below it must not mean "no gate"."""
+    if data is None:
+        yield Fault(path, "has no value", "give it one, or remove the key")
+    elif isinstance(data, Mapping) and path != ("metadata",):
+        for key, value in data.items():
+            yield from _empty(value, (*path, key))
+    elif isinstance(data, (list, tuple)):
+        for index, value in enumerate(data):
+            yield from _empty(value, (*path, index))
+
+
+def _under(path: Path, covered: set[Path]) -> bool:
+    """Is there a fault at the path itself or above it? Then one is enough."""
+    return any(path[:length] in covered for length in range(len(path) + 1))

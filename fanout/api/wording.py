@@ -1,0 +1,108 @@
+"""pydantic's errors as sentences for people: what is wrong, what to do."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from fanout.api.faults import BadValue, Fault, Path
+from fanout.api.kinds import known_fields
+from fanout.api.stage_order import suggestion
+from fanout.api.texts import SENTENCES, listed, plural_of, shown
+from fanout.api.unsupported import is_refused
+
+Words = tuple[str, str]
+
+
+def fault_of(model: type[BaseModel], error: ErrorDetails) -> Fault:
+    """One error of pydantic about an object of this model."""
+    path = tuple(part for part in error["loc"] if part != "[key]")
+    value, details = error["input"], error.get("ctx", {})
+    if error["type"] == "extra_forbidden":
+        return _unknown(model, path)
+    if error["type"] == "missing":
+        return Fault(path, "is missing", "add it")
+    if error["type"] in ("enum", "literal_error"):
+        return _unknown_value(model, path, value, str(details["expected"]))
+    word = _WORDS.get(error["type"])
+    problem, remedy = word(value, details) if word else (error["msg"], "correct it")
+    return Fault(path, problem, remedy)
+
+
+def _unknown(model: type[BaseModel], path: Path) -> Fault:
+    known = known_fields(model, path[:-1])
+    otherwise = f"remove it; there are {', '.join(known)}" if known else "remove it"
+    return Fault(path, "is no known field", suggestion(str(path[-1]), known, otherwise))
+
+
+def _own(_: Any, details: Mapping[str, Any]) -> Words:
+    error = details["error"]
+    assert isinstance(error, BadValue), f"a validator raised {error!r}"
+    return error.problem, error.remedy
+
+
+def _pattern(value: Any, details: Mapping[str, Any]) -> Words:
+    problem, remedy = SENTENCES[details["pattern"]]
+    return f"{shown(value)} {problem}", remedy
+
+
+def _unknown_value(model: type[BaseModel], path: Path, value: Any, expected: str) -> Fault:
+    """`expected` is a list as pydantic writes it: ``'All', 'Any' or 'Majority'``."""
+    known = re.findall(r"'([^']*)'", expected) or [expected.lower()]
+    usable = [item for item in known if not is_refused(model.__name__, path, item)]
+    remedy = f"use {listed([item or repr(item) for item in usable], 'or')}"
+    return Fault(path, f"{shown(value)} is not known", remedy)
+
+
+def _text(value: Any, _: Mapping[str, Any]) -> Words:
+    if isinstance(value, (bool, int, float)):
+        return f"must be text, and {shown(value)} is none to YAML", "put it in quotes"
+    return f"must be text and is {shown(value)}", "write text"
+
+
+def _must_be(what: str) -> Callable[[Any, Mapping[str, Any]], Words]:
+    def words(value: Any, _: Mapping[str, Any]) -> Words:
+        said = f"{shown(value)!r}" if isinstance(value, str) else shown(value)
+        return f"must be {what} and is {said}", f"write {what}"
+
+    return words
+
+
+def _bound(word: str) -> Callable[[Any, Mapping[str, Any]], Words]:
+    def words(value: Any, details: Mapping[str, Any]) -> Words:
+        limit = next(iter(details.values()))
+        return f"is {shown(value)}", f"write {word} {limit}"
+
+    return words
+
+
+def _too_short(_: Any, __: Mapping[str, Any]) -> Words:
+    return "is empty", "write something"
+
+
+def _long(_: Any, details: Mapping[str, Any]) -> Words:
+    limit = plural_of(details["max_length"], "character")
+    return f"is longer than {limit}", "make it shorter"
+
+
+_WORDS: Mapping[str, Callable[[Any, Mapping[str, Any]], Words]] = {
+    "value_error": _own,
+    "string_pattern_mismatch": _pattern,
+    "string_type": _text,
+    "string_too_short": _too_short,
+    "string_too_long": _long,
+    "too_short": _too_short,
+    "tuple_type": _must_be("a list"),
+    "mapping_type": _must_be("an object"),
+    "dict_type": _must_be("an object"),
+    "model_type": _must_be("an object"),
+    "model_attributes_type": _must_be("an object"),
+    "bool_type": _must_be("true or false"),
+    "int_type": _must_be("a whole number"),
+    "float_type": _must_be("a number"),
+    "greater_than_equal": _bound("at least"),
+    "less_than_equal": _bound("at most"),
+    "greater_than": _bound("more than"),
+}
