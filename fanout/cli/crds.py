@@ -4,9 +4,8 @@ import click
 
 from fanout.api.crds import crds
 from fanout.cli.options import with_settings
-from fanout.cli.output import list_of, show_value, write
+from fanout.cli.output import as_yaml, list_of, show_value, write
 from fanout.cli.settings import Format, Settings
-from fanout.package.manifests import dump
 
 
 @click.command()
@@ -19,4 +18,4 @@ def command(settings: Settings) -> None:
     if settings.output is Format.JSON:
         show_value(list_of(crds()), Format.JSON)
     else:
-        write("---\n".join(dump(crd) for crd in crds()))
+        write("---\n".join(as_yaml(crd) for crd in crds()))

@@ -16,8 +16,8 @@ from click.shell_completion import CompletionItem
 
 from fanout.cli.exit_codes import MEANING, ExitCode, exit_code_of
 from fanout.cli.options import Session, shared_options
-from fanout.cli.terminal import Color, say
-from fanout.errors import FanoutError
+from fanout.cli.terminal import Color, ReaderGone, say
+from fanout.errors import Bug, FanoutError
 
 
 class Verb(NamedTuple):
@@ -76,6 +76,13 @@ class Verbs(click.Group):
             raise click.NoSuchCommand(args[0], possibilities=VERBS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does, but a broken pipe that is not stdout is not swallowed (click exits 1)."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise Bug("a pipe to a child process broke and no room noticed") from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The table's help; nothing is loaded for it."""
         for section in dict.fromkeys(verb.section for verb in VERBS.values()):
@@ -124,15 +131,14 @@ def invoke(arguments: Sequence[str]) -> int:
     session = Session()
     try:
         status = cli.main(list(arguments), prog_name="fanout", obj=session, standalone_mode=False)
-        sys.stdout.flush()
     except click.Abort:
         say("interrupted", session.color)
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
         return ExitCode.INVALID
-    except BrokenPipeError:
-        # whoever read our output has what it wanted; the interpreter must not try to flush again
+    except ReaderGone:
+        # the interpreter flushes once more when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BROKEN_PIPE
     except Exception as error:  # noqa: BLE001  # the funnel: what nobody foresaw is a bug of ours

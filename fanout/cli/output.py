@@ -1,7 +1,6 @@
 """Data on stdout: aligned columns that awk can read, or the objects themselves as JSON or YAML."""
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +8,8 @@ from typing import Any
 import click
 
 from fanout.cli.settings import Format
-from fanout.cli.terminal import printable
-from fanout.package.manifests import dump
+from fanout.cli.terminal import ReaderGone, printable
+from fanout.package.dump import dump
 
 Object = Mapping[str, Any]
 
@@ -25,9 +24,10 @@ class Column:
 
 
 def show(items: Sequence[Object], columns: Sequence[Column], output: Format) -> None:
-    """Print objects, as `-o` says; more or fewer than one are a `kind: List` in JSON and YAML.
+    """Print objects, as `-o` says; in JSON and YAML a `kind: List`, however many there are.
 
-    The objects are plain data with apiVersion, kind and metadata.name.
+    The objects are plain data with apiVersion, kind and metadata.name. Who was asked for one by
+    name prints it alone with `show_value`.
     """
     match output:
         case Format.TABLE | Format.WIDE:
@@ -37,20 +37,28 @@ def show(items: Sequence[Object], columns: Sequence[Column], output: Format) -> 
         case Format.NAME:
             write("".join(f"{name_of(item)}\n" for item in items))
         case Format.JSON | Format.YAML:
-            show_value(items[0] if len(items) == 1 else list_of(items), output)
+            show_value(list_of(items), output)
 
 
 def show_value(value: Any, output: Format) -> None:
     """Print plain data as JSON, or as YAML where `-o yaml` says so; keys are sorted."""
     if output is Format.YAML:
-        write(dump(value))
+        write(as_yaml(value))
     else:
         write(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+def as_yaml(value: Any) -> str:
+    """Plain data as one YAML document, keys sorted as kubectl does."""
+    return dump(_sorted(value))
+
+
 def write(text: str) -> None:
-    """Text to stdout as it is."""
-    click.echo(text, nl=False, file=sys.stdout)
+    """Text to stdout as it is. Raises ReaderGone."""
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def list_of(items: Iterable[Object]) -> Object:
@@ -75,6 +83,16 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         + "\n"
         for line in lines
     )
+
+
+def _sorted(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {key: _sorted(value[key]) for key in sorted(value)}
+        case list() | tuple():
+            return [_sorted(item) for item in value]
+        case _:
+            return value
 
 
 def _text(value: object) -> str:

@@ -108,6 +108,7 @@ ENDS = [
     ("a broken rule of ours", Bug("impossible"), 5),
     ("an error of no family", FanoutError("odd"), 5),
     ("an error nobody foresaw", KeyError("x"), 5),
+    ("a child's pipe that broke unnoticed", BrokenPipeError(), 5),
 ]
 
 
