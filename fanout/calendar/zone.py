@@ -1,0 +1,82 @@
+"""Time zones by their IANA names, and where their clocks jump."""
+
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from zoneinfo import ZoneInfo, available_timezones
+
+from fanout.errors import InvalidInput
+
+# Present in some zone databases, different on every machine.
+LOCAL_NAMES = frozenset({"localtime", "posixrules", "Factory"})
+PROBE = timedelta(hours=12)  # clocks of one zone never jump twice within this
+SECOND = timedelta(seconds=1)
+
+
+def parse_zone(name: str) -> ZoneInfo:
+    """The zone of an IANA name; InvalidInput names the nearest that exists."""
+    if name not in LOCAL_NAMES and not name.startswith(("posix/", "right/")):
+        try:
+            return ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            pass
+    near = _nearest(name)
+    remedy = f"did you mean {near!r}?" if near else "write one like 'Europe/Oslo'"
+    problem = f"there is no time zone {name[:60]!r}"
+    raise InvalidInput(problem, reason="UnknownTimeZone", remedy=remedy)
+
+
+def _nearest(name: str) -> str:
+    """The zone of an area that is written most alike, by its whole name or its city's."""
+    zones = {zone.lower(): zone for zone in sorted(available_timezones()) if "/" in zone}
+    cities = {lower.rpartition("/")[2]: zone for lower, zone in zones.items()}
+    wanted = name.lower().replace(" ", "_")
+    for known in (zones, cities):
+        if near := get_close_matches(wanted, known, n=1, cutoff=0.8):
+            return known[near[0]]
+    return ""
+
+
+def wall_time(zone: ZoneInfo, instant: datetime) -> datetime:
+    """What clocks on the wall show at an instant; without a zone."""
+    return instant.astimezone(zone).replace(tzinfo=None, fold=0)
+
+
+def offset_at(zone: ZoneInfo, instant: datetime) -> timedelta:
+    """How far the zone's clocks are ahead of UTC at an instant."""
+    offset = instant.astimezone(zone).utcoffset()
+    assert offset is not None
+    return offset
+
+
+def instant_of(zone: ZoneInfo, wall: datetime) -> datetime:
+    """The first instant at which clocks show `wall`; when they skip it, the end of the gap."""
+    instant = wall.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    if wall_time(zone, instant) == wall:
+        return instant
+    before_jump = wall.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    change = first_change(zone, before_jump, instant)
+    assert change is not None
+    return change
+
+
+def first_change(zone: ZoneInfo, start: datetime, end: datetime) -> datetime | None:
+    """The first instant after `start`, up to and including `end`, with another offset."""
+    offset = offset_at(zone, start)
+    low = start.replace(microsecond=0)  # clocks jump on whole seconds
+    while low < end:
+        high = min(low + PROBE, end)
+        if offset_at(zone, high) != offset:
+            return _bisect(zone, low, high)
+        low = high
+    return None
+
+
+def _bisect(zone: ZoneInfo, low: datetime, high: datetime) -> datetime:
+    offset = offset_at(zone, low)
+    while high - low > SECOND:
+        middle = low + (high - low) // (2 * SECOND) * SECOND
+        if offset_at(zone, middle) == offset:
+            low = middle
+        else:
+            high = middle
+    return high
