@@ -19,7 +19,6 @@ from fanout.plan.repository import (
     RepositoryChange,
     Written,
 )
-from fanout.selection.objects import ObjectIndex
 
 # ---- Git ---------------------------------------------------------------------------------------
 
@@ -33,6 +32,9 @@ class Reader(Protocol):
     def commit(self, oid: str) -> Commit:
         """The commit."""
 
+    def contains(self, head: str, commit: str) -> bool:
+        """Is the commit the head or one of its ancestors?"""
+
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
         """What is at each path of the commit."""
 
@@ -45,11 +47,13 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What a `secretRef` stands for; neither repr nor str shows any of it."""
+    """The content of a `secretRef`; its repr shows nothing of it. Keys and certificates are PEM."""
 
     username: str = field(default="", repr=False)  # some hosts take the token as the name
     password: str = field(default="", repr=False)
-    ssh_key_file: str = field(default="", repr=False)
+    private_key: str = field(default="", repr=False)
+    known_hosts: str = field(default="", repr=False)
+    certificate_authority: str = field(default="", repr=False)
 
 
 class GitStore(Protocol):
@@ -68,14 +72,6 @@ class GitStore(Protocol):
 # ---- Expressions and templates -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """An expression or template that gave no value: reason and sentence."""
-
-    reason: str
-    problem: str
-
-
 class Sandbox(Protocol):
     """Limited child processes (room: sandbox)."""
 
@@ -92,14 +88,7 @@ class Sandbox(Protocol):
         """The same for Jinja templates; values are text."""
 
 
-# ---- The cluster and what is recorded ----------------------------------------------------------
-
-
-class Cluster(Protocol):
-    """Declared objects and the objects that are selected and injected (room: cluster)."""
-
-    def objects(self) -> ObjectIndex:
-        """All objects that are not fanout's own."""
+# ---- What is recorded -------------------------------------------------------------------------
 
 
 class RecordStore(Protocol):
@@ -113,5 +102,7 @@ class RecordStore(Protocol):
     ) -> tuple[str, ...]:
         """Add records (KRM objects as plain data); answers their names; races are run again."""
 
-    def put_status(self, changes: Mapping[BookKey, StatusChange], at: datetime) -> None:
-        """Compare and swap, all or nothing. Raises Conflict when a book moved."""
+    def put_status(
+        self, changes: Mapping[BookKey, StatusChange], at: datetime
+    ) -> Mapping[BookKey, str]:
+        """Compare and swap, all or nothing; answers the new heads. Conflict: a book moved."""

@@ -13,6 +13,7 @@ from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref
 from fanout.variants.model import Inputs, Rendered
+from fanout.variants.prepare import PreparedPackage
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,18 @@ class Case:
     draft: OpenDraft | None = None
     published: PublishedLine | None = None
     unrecorded: bool = False  # the publication was found in Git and is not on record yet
-    hold: Hold | None = None  # nothing can be written for it, whatever the gates say
+    obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate
-    upstream_commit: str = ""
+    package: PreparedPackage | None = None  # upstream's, at that revision
     inputs: Inputs | None = None
     rendered: Rendered | None = None
     failure: FanoutError | None = None  # its rendering failed
+
+    @property
+    def upstream_commit(self) -> str:
+        """The upstream commit of the candidate."""
+        return self.package.upstream.revision.commit if self.package else ""
 
     @property
     def onto(self) -> str:
@@ -77,16 +83,20 @@ class Case:
         )
 
     @property
+    def hold(self) -> Hold | None:
+        """What is in the way of a draft for the candidate, whatever the gates say."""
+        return self.obstacle or _in_the_way_of(self)
+
+    @property
     def wants_draft(self) -> bool:
         """Is a draft to be rendered? Digests and ids decide, never bytes. (Design §5.)"""
         return (
-            self.hold is None
+            self.inputs is not None
             and self.failure is None
-            and self.inputs is not None
-            and not self.inputs.unmet
             and not self.spec.suspended
             and not self.in_force
             and not self.standing
+            and self.hold is None
         )
 
 
@@ -116,7 +126,7 @@ def open_case(
         published=found or case.line.published,
         unrecorded=found is not None,
     )
-    return replace(case, hold=_obstacle(case, collisions))
+    return replace(case, obstacle=_obstacle(case, collisions))
 
 
 def _publication(case: Case, now: datetime) -> PublishedLine | None:
@@ -215,10 +225,11 @@ def _taken(case: Case, owner: str) -> Hold | None:
     return None
 
 
-def chosen(case: Case, revision: str, upstream_commit: str, inputs: Inputs | None) -> Case:
-    """The case with its candidate, and with the obstacles that only show then."""
-    case = replace(case, revision=revision, upstream_commit=upstream_commit, inputs=inputs)
-    return replace(case, hold=case.hold or _in_the_way_of(case))
+def chosen(case: Case, revision: str, package: PreparedPackage, inputs: Inputs) -> Case:
+    """The case at its candidate."""
+    return replace(
+        case, revision=revision, package=package, inputs=inputs, rendered=None, failure=None
+    )
 
 
 def _in_the_way_of(case: Case) -> Hold | None:
@@ -250,8 +261,3 @@ def _in_the_way_of(case: Case) -> Hold | None:
             who="whoever owns the cluster objects",
         )
     return None
-
-
-def render_failed(case: Case, failure: FanoutError) -> Case:
-    """The case of a variant that cannot be rendered."""
-    return replace(case, failure=failure)

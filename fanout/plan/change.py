@@ -1,7 +1,7 @@
 """What one pass does to each repository: drafts, publications, the vendor branch, removals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 
 from fanout.plan.cases import Case
 from fanout.plan.observation import RepositoryView
@@ -21,47 +21,65 @@ from fanout.selection.naming import drafts_under, tag_ref, vendor_ref
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What the planner needs to know beside the steps to word and date commits."""
+    """What is needed beside the steps to word and sign commits."""
 
     install: str
     identity: Identity
-    subjects: Mapping[str, str]  # variant → subject of its draft commit, where a template gave one
-    upstream_times: Mapping[str, int]  # upstream commit → its time
-    upstream_blobs: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
-    """upstream commit → content of the upstream package's files, by blob id"""
+    messages: Mapping["Publication", str] = field(default_factory=dict)  # where a template gave one
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What is published together: one stage of one policy in one repository."""
+
+    place: str  # identity of the Git repository
+    namespace: str
+    policy: str  # or the variant written by hand
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be done in one repository."""
+
+    steps: list[Planned]
+    merges: list[Merge]
 
 
 def changes(plans: Sequence[PolicyPlan], writing: Writing) -> tuple[RepositoryChange, ...]:
     """One change per repository that has something to do, in order of URL."""
-    by_place: dict[str, list[tuple[PolicyPlan, Planned]]] = {}
+    places: dict[str, _Work] = {}
     for plan in plans:
         for planned in plan.steps:
             if planned.step is not Step.KEEP:
-                by_place.setdefault(planned.case.view.key, []).append((plan, planned))
-    found = (_change(by_place[place], writing) for place in sorted(by_place))
+                place = planned.case.view.key
+                places.setdefault(place, _Work([], [])).steps.append(planned)
+    by_name = {(plan.namespace, plan.name): plan for plan in plans}
+    for key, cases in sorted(publications(plans).items(), key=lambda item: astuple(item[0])):
+        plan = by_name[key.namespace, key.policy]
+        places[key.place].merges.append(_merge(key, cases, plan, writing))
+    found = (_change(places[place], writing) for place in sorted(places))
     return tuple(change for change in found if change is not None)
 
 
-def _change(work: list[tuple[PolicyPlan, Planned]], writing: Writing) -> RepositoryChange | None:
-    work.sort(key=lambda item: item[1].case.spec.path)
-    steps = [planned for _, planned in work]
+def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
+    steps = sorted(work.steps, key=lambda item: item.case.spec.path)
     view = steps[0].case.view
     writes = [item.case for item in steps if item.step is Step.WRITE]
-    removed = [item.case for item in steps if _clears(item)]
-    vendor = _vendor(view, steps, writing)
-    if not (writes or removed or vendor or any(item.step is Step.PUBLISH for item in steps)):
+    removed = [item.case.ref for item in steps if _clears(item)]
+    vendor = _vendor(view, steps, writing.install)
+    if not (writes or removed or vendor or work.merges):
         return None
-    merges = tuple(_merges(work))
     change = RepositoryChange(
         remote=view.remote,
         identity=writing.identity,
         expected={},
-        blobs=_blobs(writes, writing),
+        blobs=_blobs(writes),
         drafts=tuple(_draft(case, writing) for case in writes),
-        branch=view.branch if merges else "",
-        merges=merges,
+        branch=view.branch if work.merges else "",
+        merges=tuple(work.merges),
         vendor=vendor,
-        remove=tuple(sorted(case.ref for case in removed if case.draft)),
+        remove=tuple(removed),
         drafts_under=drafts_under(writing.install),
     )
     return _leased(change, view)
@@ -87,23 +105,13 @@ def _leased(change: RepositoryChange, view: RepositoryView) -> RepositoryChange:
     if change.vendor:
         touched.append(change.vendor.ref)
     expected = {ref: view.refs.get(ref, "") for ref in sorted(touched)}
-    return RepositoryChange(
-        remote=change.remote,
-        identity=change.identity,
-        expected=expected,
-        blobs=change.blobs,
-        drafts=change.drafts,
-        branch=change.branch,
-        merges=change.merges,
-        vendor=change.vendor,
-        remove=change.remove,
-        drafts_under=change.drafts_under,
-    )
+    return replace(change, expected=expected)
 
 
 def _draft(case: Case, writing: Writing) -> DraftCommit:
     assert case.rendered is not None, "a draft is rendered before it is written"
     assert case.inputs is not None, "and has inputs"
+    assert case.package is not None, "and comes from somewhere"
     spec = case.spec
     trailers = Trailers(
         install=writing.install,
@@ -115,7 +123,8 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         digest=case.inputs.digest,
         onto=case.onto,
     )
-    subject = writing.subjects.get(spec.name) or default_subject(case)
+    verb = "Update" if case.state.tree else "Add"
+    subject = f"{verb} {spec.path} at {spec.upstream_package} {case.revision}"
     return DraftCommit(
         ref=case.ref,
         base=case.view.head,
@@ -123,67 +132,73 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         entries=case.rendered.entries,
         tree=case.rendered.tree,
         message=draft_message(subject, trailers),
-        when=max(writing.upstream_times[case.upstream_commit], case.view.head_time),
+        when=max(case.package.upstream.revision.when, case.view.head_time),
     )
 
 
-def default_subject(case: Case) -> str:
-    """The subject of a draft commit where no commitTemplate is given."""
-    spec = case.spec
-    verb = "Update" if case.state.tree else "Add"
-    return f"{verb} {spec.path} at {spec.upstream_package} {case.revision}"
-
-
-def _blobs(writes: Iterable[Case], writing: Writing) -> dict[str, bytes]:
+def _blobs(writes: Iterable[Case]) -> dict[str, bytes]:
+    """All content that the drafts may need; the writer leaves out what is there already."""
     blobs: dict[str, bytes] = {}
-    for commit in sorted({case.upstream_commit for case in writes}):
-        blobs.update(writing.upstream_blobs[commit])
+    packages = {id(case.package): case.package for case in writes}
+    for package in packages.values():
+        assert package is not None, "a draft comes from somewhere"
+        blobs.update((entry.oid, data) for entry, data in package.upstream.files.values())
     for case in writes:
         assert case.rendered is not None, "a draft is rendered before it is written"
         blobs.update(case.rendered.blobs)
     return blobs
 
 
-def _merges(work: Sequence[tuple[PolicyPlan, Planned]]) -> Iterable[Merge]:
-    """One publication per policy and stage. (Design §5, "What is published together".)"""
-    groups: dict[tuple[str, str, str], list[Case]] = {}
-    for plan, planned in work:
-        if planned.step is Step.PUBLISH:
-            key = (plan.namespace, plan.name, planned.case.spec.stage)
-            groups.setdefault(key, []).append(planned.case)
-    granted = {
-        planned.case.spec.name: grant.at
-        for plan, planned in work
-        if (line := plan.planned.variants.get(planned.case.spec.name)) and (grant := line.grant)
-    }
-    for (namespace, name, stage), cases in sorted(groups.items()):
-        yield Merge(
-            drafts=tuple(_merged(case) for case in cases),
-            message=publication_message(
-                f"{namespace}/{name}",
-                stage,
-                ", ".join(sorted({case.revision for case in cases})),
-                [case.spec.path for case in cases],
-            ),
-            when=max(int(granted[case.spec.name].timestamp()) for case in cases),
-        )
+def publications(plans: Sequence[PolicyPlan]) -> dict[Publication, list[Case]]:
+    """What is published together. (Design §5: one merge commit per stage.)"""
+    groups: dict[Publication, list[Case]] = {}
+    for plan in plans:
+        for planned in plan.steps:
+            if planned.step is Step.PUBLISH:
+                case = planned.case
+                key = Publication(case.view.key, plan.namespace, plan.name, case.spec.stage)
+                groups.setdefault(key, []).append(case)
+    for cases in groups.values():
+        cases.sort(key=lambda case: case.spec.path)
+    return groups
+
+
+def _merge(key: Publication, cases: Sequence[Case], plan: PolicyPlan, writing: Writing) -> Merge:
+    granted = [plan.planned.variants[case.spec.name].grant for case in cases]
+    return Merge(
+        drafts=tuple(_merged(case) for case in cases),
+        message=writing.messages.get(key) or default_message(key, cases),
+        when=max(int(grant.at.timestamp()) for grant in granted if grant),
+    )
+
+
+def default_message(key: Publication, cases: Sequence[Case]) -> str:
+    """The message of a publication where no commitTemplate is given."""
+    return publication_message(
+        f"{key.namespace}/{key.policy}",
+        key.stage,
+        ", ".join(sorted({case.revision for case in cases})),
+        [case.spec.path for case in cases],
+    )
 
 
 def _merged(case: Case) -> MergedDraft:
     assert case.draft is not None, "only a standing draft is published"
     assert case.draft.tree is not None, "a draft has its package"
-    number = case.view.tags.get(case.spec.path, 0) + 1
     return MergedDraft(
         commit=case.draft.commit,
         path=case.spec.path,
         tree=case.draft.tree,
-        tag=tag_ref(case.spec.path, number),
+        tag=publication_tag(case),
     )
 
 
-def _vendor(
-    view: RepositoryView, steps: Sequence[Planned], writing: Writing
-) -> VendorCommit | None:
+def publication_tag(case: Case) -> str:
+    """The tag that the next publication of a variant gets: N is the highest listed plus one."""
+    return tag_ref(case.spec.path, case.view.tags.get(case.spec.path, 0) + 1)
+
+
+def _vendor(view: RepositoryView, steps: Sequence[Planned], install: str) -> VendorCommit | None:
     """The next commit of the branch with the pristine renderings, if it changes."""
     put: dict[str, str] = {}
     drop: list[str] = []
@@ -194,8 +209,9 @@ def _vendor(
         pending = view.drafted.get(path)
         if step is Step.WRITE:
             assert case.rendered is not None, "a draft is rendered before it is written"
+            assert case.package is not None, "and comes from somewhere"
             put[f"drafts/{path}"] = case.rendered.tree
-            times.append(writing.upstream_times[case.upstream_commit])
+            times.append(case.package.upstream.revision.when)
         elif pending is not None:
             drop.append(f"drafts/{path}")
             if step in (Step.PUBLISH, Step.SETTLE):
@@ -208,7 +224,7 @@ def _vendor(
     if not put and not drop:
         return None
     return VendorCommit(
-        ref=vendor_ref(writing.install),
+        ref=vendor_ref(install),
         parent=view.vendor,
         put=dict(sorted(put.items())),
         drop=tuple(sorted(drop)),

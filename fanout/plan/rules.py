@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from fnmatch import fnmatchcase
 
-from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.stages import Check, Stage
+from fanout.api.checks import Check
+from fanout.api.promotion_policy import PromotionPolicy, matches
+from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.model import After, ApprovalRule, Require, StageRule
 
@@ -26,7 +26,7 @@ def administrators(
         promotion
         for promotion in promotions
         if promotion.metadata.namespace == policy.metadata.namespace
-        and any(fnmatchcase(policy.metadata.name, name) for name in promotion.spec.policies)
+        and any(matches(name, policy.metadata.name) for name in promotion.spec.policies)
     )
 
 
@@ -64,9 +64,7 @@ def _rule(stage: Stage, promotions: Sequence[PromotionPolicy]) -> StageRule:
 
 def _automates(promotion: PromotionPolicy, stage: str) -> bool:
     automation = promotion.spec.auto_promotion
-    return automation is not None and any(
-        fnmatchcase(stage, pattern) for pattern in automation.stages
-    )
+    return automation is not None and any(matches(item, stage) for item in automation.stages)
 
 
 def _approval(check: Check, promotions: Sequence[PromotionPolicy]) -> ApprovalRule:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fanout.gates.model import VariantDecision
+from fanout.gates.model import State, VariantDecision
 from fanout.plan.cases import Case
 
 
@@ -29,6 +29,8 @@ class Planned:
 
 def plan_step(case: Case, decision: VariantDecision, *, publish: bool) -> Planned:
     """The step of one variant. Without `publish`, drafts are brought up to date and no more."""
+    if decision.state is State.SUSPENDED:
+        return Planned(case, Step.SETTLE if case.unrecorded else Step.KEEP)
     if case.rendered is not None:
         same = case.rendered.tree == case.state.tree
         return Planned(case, Step.ADOPT if same else Step.WRITE)

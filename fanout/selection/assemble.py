@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.repository import Repository
-from fanout.api.targets import Template
+from fanout.api.template import VariantTemplate
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.package.paths import check_path
-from fanout.selection.model import Function, Injector, TargetFailure, VariantSpec
+from fanout.selection.model import Broken, Function, Injector, TargetFailure, VariantSpec
 from fanout.selection.naming import variant_name
 from fanout.selection.questions import Answers
 from fanout.selection.targets import Target
@@ -25,17 +26,16 @@ class _NoVariant(Exception):  # noqa: N818 - carries an outcome inside this modu
 class _Filled:
     """A template with the answers for one target put in."""
 
-    def __init__(self, template: Template, target: Target, answers: Answers) -> None:
+    def __init__(self, template: VariantTemplate, target: Target, answers: Answers) -> None:
         self._template = template
         self._target = target
         self._answers = answers
 
     def _answer(self, expression: str, field: str) -> Any:
         value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
-        problem = getattr(value, "problem", None)  # a Broken of the sandbox
-        where = f"spec.targets[{self._target.entry}].template.{field}"
-        if problem is not None:
-            raise _NoVariant(value.reason, f"{where}: {expression}: {problem}")
+        if isinstance(value, Broken):
+            where = f"spec.targets[{self._target.entry}].template.{field}"
+            raise _NoVariant(value.reason, f"{where}: {expression}: {value.problem}")
         return value
 
     def text(self, static: str | None, expression: str | None, field: str, default: str) -> str:
@@ -75,6 +75,19 @@ class _Filled:
             result[key] = self.text(pair.value, pair.value_expr, f"{at}.value", "")
         return dict(sorted(result.items()))
 
+    def context(self) -> dict[str, str]:
+        """packageContext.data and dataExprs; the keys that kpt writes itself are refused."""
+        context = self._template.package_context
+        data = self.mapping(context.data, context.data_exprs, "packageContext.dataExprs")
+        taken = sorted(data.keys() & set(RESERVED_KEYS))
+        if taken:
+            raise _NoVariant(
+                "ExpressionError",
+                f"spec.targets[{self._target.entry}].template.packageContext.dataExprs: yields the"
+                f" key {taken[0]}, which is reserved; choose another key",
+            )
+        return data
+
     def remove_keys(self) -> tuple[str, ...]:
         """packageContext.removeKeys and removeKeyExprs, without duplicates, sorted."""
         context = self._template.package_context
@@ -88,7 +101,7 @@ class _Filled:
         """The pipeline's mutators with their configuration."""
         return tuple(
             Function(
-                image=function.image,
+                image=function.image or "",
                 name=function.name or "",
                 config=self.mapping(
                     function.config_map,
@@ -112,7 +125,9 @@ class _Filled:
         )
 
 
-def repository_of(template: Template, target: Target, answers: Answers) -> str | TargetFailure:
+def repository_of(
+    template: VariantTemplate, target: Target, answers: Answers
+) -> str | TargetFailure:
     """The name of a target's downstream repository, after the first round of answers."""
     filled = _Filled(template, target, answers)
     written = template.downstream
@@ -149,11 +164,7 @@ def assemble(
             upstream_package=policy.spec.upstream.package,
             repository=repository.metadata.name,
             path=_checked_path(repository.spec.directory, package),
-            context=filled.mapping(
-                template.package_context.data,
-                template.package_context.data_exprs,
-                "packageContext.dataExprs",
-            ),
+            context=filled.context(),
             remove_keys=filled.remove_keys(),
             mutators=filled.functions(),
             injectors=filled.injectors(),

@@ -68,4 +68,12 @@ class TargetFailure:
     problem: str
 
 
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An expression or template that gave no value: reason and sentence."""
+
+    reason: str
+    problem: str
+
+
 Object = Mapping[str, Any]  # a Kubernetes object as plain data

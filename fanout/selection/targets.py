@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fanout.api.promotion_policy import matches as matches_name
 from fanout.api.repository import Repository
-from fanout.api.targets import TargetEntry
+from fanout.api.targets import ObjectSelector
+from fanout.api.targets import Target as TargetEntry
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object, TargetFailure
 from fanout.selection.objects import ObjectIndex, group_of
@@ -61,21 +63,20 @@ def _chosen_twice(policy: str, first: Target, second: Target) -> TargetFailure:
 def _of_entry(
     index: int, entry: TargetEntry, policy: UpstreamPolicy, inventory: Inventory
 ) -> Iterator[Target]:
-    package = policy.spec.upstream.package.rpartition("/")[2]
+    package = policy.spec.upstream.package
     if entry.repositories:
         for choice in entry.repositories:
             for name in choice.package_names or (package,):
-                thing = {"repo": choice.name, "package": name}
-                yield Target(index, f"Repository/{choice.name}/{name}", thing, choice.name, name)
+                both = {"repo": choice.name, "package": name}
+                yield Target(index, f"Repository/{choice.name}/{name}", both, choice.name, name)
     elif entry.repository_selector is not None:
         for name, repository in inventory.repositories.items():
             if matches(entry.repository_selector, repository.metadata.labels):
-                meta = repository.metadata
-                key = f"Repository/{meta.namespace}/{name}"
+                key = f"Repository/{repository.metadata.namespace}/{name}"
                 yield Target(index, key, as_object(repository), name, package)
     elif entry.object_selector is not None:
         selector = entry.object_selector
-        for thing in _objects(selector.api_version, selector.kind, policy, inventory.objects):
+        for thing in _objects(selector, policy, inventory.objects):
             meta = thing.get("metadata") or {}
             if selector.name and meta.get("name") != selector.name:
                 continue
@@ -84,11 +85,12 @@ def _of_entry(
 
 
 def _objects(
-    api_version: str, kind: str, policy: UpstreamPolicy, objects: ObjectIndex
+    selector: ObjectSelector, policy: UpstreamPolicy, objects: ObjectIndex
 ) -> Iterable[Object]:
-    """Objects of the kind in the policy's namespace, and cluster-scoped ones."""
+    """Objects of the kind in the policy's own namespace, and cluster-scoped ones."""
     namespaces = ("", policy.metadata.namespace)
-    for (namespace, _), thing in objects.of_kind(group_of(api_version), kind).items():
+    kind = objects.of_kind(group_of(selector.api_version), selector.kind)
+    for (namespace, _), thing in kind.items():
         if namespace in namespaces:
             yield thing
 
@@ -113,9 +115,7 @@ def usable_by(namespace: str, repositories: Sequence[Repository]) -> dict[str, R
         repositories, key=lambda item: (item.metadata.namespace, item.metadata.name)
     ):
         own = repository.metadata.namespace == namespace
-        if own or (
-            namespace in repository.spec.allowed_namespaces
-            and repository.metadata.name not in usable
-        ):
+        lent = any(matches_name(it, namespace) for it in repository.spec.allowed_namespaces)
+        if own or (lent and repository.metadata.name not in usable):
             usable[repository.metadata.name] = repository
     return usable

@@ -1,0 +1,112 @@
+"""Carries out a plan. The order of effects is the fence: releases are recorded first, then every
+repository is pushed, then what came of it is recorded. (Design §3.)
+
+After a crash at any point the next pass continues: what was pushed shows in Git, what was not is
+planned again. A lost race is a Conflict and is observed again, never forced over.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from fanout.cluster.files import Declared
+from fanout.errors import Conflict, FanoutError
+from fanout.plan.actions import Action, Kind, Outcome
+from fanout.plan.book import BookKey, StatusChange
+from fanout.plan.change import publication_tag
+from fanout.plan.planner import PolicyPlan
+from fanout.plan.repository import Written
+from fanout.plan.status import Lines, Status, changes
+from fanout.reconcile.passes import Mode, Reconciler, book_key
+from fanout.reconcile.report import Observed, Report
+from fanout.reconcile.world import World
+
+ATTEMPTS = 3  # observations per pass when somebody else is writing at the same time
+_PUSHED = (Kind.WRITE_DRAFT, Kind.PUBLISH, Kind.REMOVE_DRAFT)
+
+
+def run_pass(
+    world: World, reconciler: Reconciler, declared: Declared, now: datetime, mode: Mode
+) -> Report:
+    """Observe, plan, execute; again when a race was lost before anything was done.
+
+    A repository whose push loses a race is that repository's outcome: the next pass sees it anew.
+    Raises Conflict when the records moved under several observations in a row.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        observed = reconciler.observe(declared, now, mode)
+        try:
+            return execute(world, observed)
+        except Conflict:
+            if attempt == ATTEMPTS:
+                raise
+    raise AssertionError("unreachable")
+
+
+def execute(world: World, observed: Observed) -> Report:
+    """Do what the plan says. Raises Conflict, before anything is pushed, when the records moved."""
+    if not observed.plan:
+        return Report(observed)
+    keys = {
+        (item.named.namespace, item.named.name): book_key(item.named) for item in observed.policies
+    }
+    heads = {book_key(item.named): item.book.head for item in observed.policies}
+    heads |= _record(
+        world, observed, heads, keys, [(it, it.before, it.planned) for it in observed.plans]
+    )
+    written = world.git.change(observed.changes) if observed.changes else {}
+    settled = [(it, it.planned, _settled(it, written)) for it in observed.plans if it.published]
+    _record(world, observed, heads, keys, settled)
+    urls = {
+        (plan.namespace, step.case.spec.name): step.case.view.remote.url
+        for plan in observed.plans
+        for step in plan.steps
+    }
+    return Report(
+        observed, tuple(_outcome(action, urls, written) for action in observed.plan.actions)
+    )
+
+
+def _record(
+    world: World,
+    observed: Observed,
+    heads: Mapping[BookKey, str],
+    keys: Mapping[tuple[str, str], BookKey],
+    differences: Sequence[tuple[PolicyPlan, Status, Status]],
+) -> Mapping[BookKey, str]:
+    """Write what is to be remembered of all policies at once; answers where the books are now."""
+    lines: dict[BookKey, Lines] = {}
+    for plan, before, after in differences:
+        lines.setdefault(keys[plan.namespace, plan.name], {}).update(changes(before, after))
+    wanted = {key: StatusChange(heads[key], new) for key, new in lines.items() if new}
+    return world.records.put_status(wanted, observed.now) if wanted else {}
+
+
+def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> Status:
+    """The status with the publications whose push has worked."""
+    lines = dict(plan.planned.variants)
+    for step in plan.steps:
+        case = step.case
+        line = plan.published.get(case.spec.name)
+        answer = written.get(case.view.remote.url)
+        if line is None or line.published is None or not isinstance(answer, Written):
+            continue
+        tag = publication_tag(case)
+        published = replace(
+            line.published, merge=answer.refs[tag], tag=tag.removeprefix("refs/tags/")
+        )
+        lines[case.spec.name] = replace(line, published=published)
+    return replace(plan.planned, variants=lines)
+
+
+def _outcome(
+    action: Action,
+    urls: Mapping[tuple[str, str], str],
+    written: Mapping[str, Written | FanoutError],
+) -> Outcome:
+    if action.kind not in _PUSHED:
+        return Outcome(action, done=True)
+    answer = written[urls[action.namespace, action.variant]]
+    if isinstance(answer, Written):
+        return Outcome(action, done=True)
+    return Outcome(action, done=False, problem=str(answer), reason=answer.reason)

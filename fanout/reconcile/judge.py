@@ -1,0 +1,238 @@
+"""One policy of a pass: its revisions, cases, candidates, renderings, decisions and plan."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.errors import FanoutError, InvalidInput
+from fanout.gates.candidate import candidates
+from fanout.gates.evaluate import evaluate
+from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule
+from fanout.plan.book import Book, Recorded
+from fanout.plan.cases import Case, open_case
+from fanout.plan.facts import Question, facts, foreseen, records
+from fanout.plan.observation import RepositoryView
+from fanout.plan.planner import PolicyPlan, plan_policy
+from fanout.plan.repository import Listing
+from fanout.plan.rules import HAND_WRITTEN, hand_written_rule, stage_rules
+from fanout.plan.status import Status, read_status
+from fanout.plan.steps import plan_step
+from fanout.ports import GitStore
+from fanout.reconcile.evidence import prove
+from fanout.reconcile.names import Named, repository_key
+from fanout.reconcile.render import Renderer
+from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.upstream import revisions
+from fanout.selection.model import TargetFailure
+from fanout.selection.naming import variant_name
+
+History = Mapping[tuple[str, str], StageHistory]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the judge is told about one policy."""
+
+    named: Named
+    book: Book
+    views: Mapping[str, RepositoryView]  # by identity of the Repository object
+    listings: Mapping[str, Listing | FanoutError]
+    refused: Mapping[str, str]  # variant → why its path is not its own
+    promotions: Sequence[PromotionPolicy]
+    sweep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges one policy after the other at one moment."""
+
+    git: GitStore
+    renderer: Renderer
+    install: str
+    now: datetime
+    publish: bool
+
+    def judge(self, told: Told) -> tuple[PolicyPass, PolicyPlan | None]:
+        """The policy in this pass, and its plan unless something stops the policy as a whole."""
+        try:
+            status = _status(told)
+            if told.named.problem is not None:
+                raise told.named.problem
+            allowed = revisions(told.named, told.listings, status.revisions)
+            return self._judge(told, status, allowed)
+        except FanoutError as problem:
+            return PolicyPass(told.named, told.book, problem=problem), None
+
+    def _judge(
+        self, told: Told, status: Status, allowed: Mapping[str, str]
+    ) -> tuple[PolicyPass, PolicyPlan]:
+        named = told.named
+        cases = self._cases(told, status)
+        said = records(_about(told))
+        proven = prove(said, cases, self.git)
+        question = Question(
+            name=named.name,
+            rules=_rules(named, told.promotions),
+            revisions=tuple(allowed),
+            records=said,
+            history=_history(named, status),
+            now=self.now,
+            suspended=named.policy.spec.suspend if named.policy else False,
+            sweep=told.sweep,
+        )
+        wanted = candidates(facts(question, cases, proven))
+        cases = self.renderer.choose(named, cases, wanted, allowed)
+        if not question.suspended:
+            cases = self.renderer.render(cases)
+        told_facts = facts(question, cases, proven)
+        decision = evaluate(told_facts)
+        drafted = self._foreseen(told, cases, told_facts, decision, allowed)
+        steps = [
+            plan_step(case, decision.variants[case.spec.name], publish=self.publish)
+            for case in drafted
+        ]
+        history = _remembered(named, status, decision)
+        plan = plan_policy(named.namespace, named.name, steps, status, history, self.now)
+        done = PolicyPass(
+            named=named,
+            book=told.book,
+            status=status,
+            revisions=allowed,
+            cases=cases,
+            facts=told_facts,
+            decision=decision,
+            gone=_gone(told, status, cases),
+        )
+        return done, plan
+
+    def _cases(self, told: Told, status: Status) -> tuple[Case, ...]:
+        named = told.named
+        return tuple(
+            open_case(
+                self.install,
+                spec,
+                told.views[repository_key(named.repositories[spec.name])],
+                status.variants.get(spec.name),
+                told.refused,
+                self.now,
+            )
+            for spec in named.variants
+        )
+
+    def _foreseen(
+        self,
+        told: Told,
+        cases: tuple[Case, ...],
+        told_facts: PolicyFacts,
+        decision: PolicyDecision,
+        allowed: Mapping[str, str],
+    ) -> tuple[Case, ...]:
+        """The cases with the drafts that are due once this pass has published what it publishes.
+
+        A stage without verification has passed with its publication; the next stage's drafts then
+        follow in the same pass. (Design §3: drafts are up to date after one pass.)
+        """
+        if not self.publish or not any(item.publish for item in decision.variants.values()):
+            return cases
+        wanted = candidates(foreseen(told_facts, decision))
+        before = {name: stage.candidate for name, stage in decision.stages.items()}
+        moved = {name for name, revision in wanted.items() if before.get(name) != revision}
+        later = {
+            case.spec.name
+            for case in cases
+            if case.spec.stage in moved and not decision.variants[case.spec.name].publish
+        }
+        if not later:
+            return cases
+        return tuple(
+            self._draft_again(told, case, wanted, allowed) if case.spec.name in later else case
+            for case in cases
+        )
+
+    def _draft_again(
+        self, told: Told, case: Case, wanted: Mapping[str, str], allowed: Mapping[str, str]
+    ) -> Case:
+        [chosen] = self.renderer.choose(told.named, [case], wanted, allowed)
+        [rendered] = self.renderer.render([chosen])
+        return rendered
+
+
+def _status(told: Told) -> Status:
+    """What is on record. Fail closed: what cannot be read holds the policy."""
+    if told.book.unreadable:
+        raise InvalidInput(
+            told.book.unreadable[0],
+            reason="RecordUnreadable",
+            remedy="repair or remove the file with a commit on that branch",
+        )
+    try:
+        return read_status(told.book.status)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the status on record cannot be understood: {error}",
+            reason="RecordUnreadable",
+            remedy="was it written by a newer fanout? use that one",
+        ) from error
+
+
+def _rules(named: Named, promotions: Sequence[PromotionPolicy]) -> tuple[StageRule, ...]:
+    if named.policy is not None:
+        return stage_rules(named.policy, promotions)
+    return (hand_written_rule(named.name, promotions),)
+
+
+# Hand-written variants of a namespace share one book; each keeps its history under its own name.
+
+
+def _about(told: Told) -> Sequence[Recorded]:
+    if told.named.policy is not None:
+        return told.book.records
+    name = told.named.name
+    return [record for record in told.book.records if name in record.spec.get("variants", ())]
+
+
+def _history(named: Named, status: Status) -> History:
+    if named.policy is not None:
+        return status.history
+    own = status.history.items()
+    return {(HAND_WRITTEN, rev): item for (name, rev), item in own if name == named.name}
+
+
+def _remembered(named: Named, status: Status, decision: PolicyDecision) -> History:
+    if named.policy is not None:
+        return decision.history
+    foreign = {key: item for key, item in status.history.items() if key[0] != named.name}
+    return foreign | {(named.name, rev): item for (_, rev), item in decision.history.items()}
+
+
+def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFailure, ...]:
+    """Variants that are published or drafted although nothing asks for them any more.
+
+    They are held by name: removal waits for a person or for the removal rules.
+    """
+    named = told.named
+    if named.policy is None:
+        return ()
+    known = {case.spec.name for case in cases}
+    known |= {
+        variant_name("UpstreamPolicy", named.namespace, named.name, failure.target)
+        for failure in named.failures
+    }
+    places = {name: f"{line.repository}, {line.path}" for name, line in status.variants.items()}
+    owner = f"{named.namespace}/{named.name}"
+    for view in told.views.values():
+        for draft in view.drafts.values():
+            if draft.trailers.policy == owner:
+                branch = draft.ref.removeprefix("refs/heads/")
+                places.setdefault(draft.trailers.variant, f"{view.remote.url}, branch {branch}")
+    return tuple(
+        TargetFailure(
+            named.name,
+            name,
+            "TargetGone",
+            f"variant {name} ({places[name]}) has no target any more; it is kept as it is until"
+            " somebody removes it",
+        )
+        for name in sorted(places.keys() - known)
+    )

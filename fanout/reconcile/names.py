@@ -1,0 +1,139 @@
+"""The first steps of a pass: which variants there are to be, and in which repositories."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fanout.api.package_variant import PackageVariant
+from fanout.api.repository import Repository
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.cluster.files import Declared
+from fanout.errors import FanoutError, InvalidInput, Where
+from fanout.ports import Sandbox
+from fanout.selection.assemble import assemble, repository_of
+from fanout.selection.hand_written import hand_written
+from fanout.selection.model import TargetFailure, VariantSpec
+from fanout.selection.questions import Answers, Question, first_round, second_round
+from fanout.selection.targets import Inventory, Target, as_object, select, usable_by
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One policy's variants by name (or one hand-written variant), before Git was looked at."""
+
+    namespace: str
+    name: str  # of the policy, or of the hand-written variant
+    policy: UpstreamPolicy | None
+    written: PackageVariant | None
+    upstream: Repository | None
+    variants: tuple[VariantSpec, ...] = ()
+    repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
+    failures: tuple[TargetFailure, ...] = ()
+    problem: FanoutError | None = None
+
+
+def name_variants(declared: Declared, sandbox: Sandbox) -> tuple[Named, ...]:
+    """All policies and hand-written variants, each with its variants, in order of name."""
+    named = [_policy(policy, declared, sandbox) for policy in declared.policies]
+    named += [_written(variant, declared) for variant in declared.variants]
+    return tuple(named)
+
+
+def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Named:
+    meta = policy.metadata
+    usable = usable_by(meta.namespace, declared.repositories)
+    upstream = usable.get(policy.spec.upstream.repository)
+    if upstream is None:
+        where = Where(policy.identity, "spec.upstream.repository")
+        problem = _unknown(policy.spec.upstream.repository, meta.namespace, where)
+        return Named(meta.namespace, meta.name, policy, None, None, problem=problem)
+    targets, failures = select(policy, Inventory(usable, declared.objects))
+    places, lost = _repositories(policy, targets, usable, sandbox)
+    located = [target for target in targets if target.key in places]
+    objects = {key: as_object(repository) for key, repository in places.items()}
+    answers = _ask(second_round(policy, located, objects), sandbox)
+    made = [assemble(policy, target, places[target.key], answers) for target in located]
+    variants = tuple(item for item in made if isinstance(item, VariantSpec))
+    failed = tuple(item for item in made if isinstance(item, TargetFailure))
+    return Named(
+        meta.namespace,
+        meta.name,
+        policy,
+        None,
+        upstream,
+        variants=variants,
+        repositories={item.name: places[item.target] for item in variants},
+        failures=(*failures, *lost, *failed),
+    )
+
+
+def _repositories(
+    policy: UpstreamPolicy,
+    targets: Sequence[Target],
+    usable: Mapping[str, Repository],
+    sandbox: Sandbox,
+) -> tuple[dict[str, Repository], list[TargetFailure]]:
+    """The downstream repository of each target, by key."""
+    answers = _ask(first_round(policy, targets), sandbox)
+    places: dict[str, Repository] = {}
+    failures: list[TargetFailure] = []
+    for target in targets:
+        name = repository_of(policy.spec.targets[target.entry].template, target, answers)
+        if isinstance(name, TargetFailure):
+            failures.append(name)
+        elif name not in usable:
+            where = Where(field=f"spec.targets[{target.entry}].template.downstream.repository")
+            problem = str(_unknown(name, policy.metadata.namespace, where))
+            failures.append(
+                TargetFailure(policy.metadata.name, target.key, "UnknownRepository", problem)
+            )
+        else:
+            places[target.key] = usable[name]
+    return places, failures
+
+
+def _ask(questions: Sequence[Question], sandbox: Sandbox) -> Answers:
+    answers: dict[tuple[int, str], dict[str, object]] = {}
+    for question in questions:
+        columns = sandbox.evaluate(question.expressions, question.rows)
+        for expression, column in zip(question.expressions, columns, strict=True):
+            values = zip(question.targets, column, strict=True)
+            answers[question.entry, expression] = {target.key: value for target, value in values}
+    return answers
+
+
+def _unknown(name: str, namespace: str, where: Where) -> InvalidInput:
+    return InvalidInput(
+        f"there is no Repository {name} that namespace {namespace} may use",
+        reason="UnknownRepository",
+        remedy="create it, or add the namespace to its spec.allowedNamespaces",
+        where=where,
+    )
+
+
+def _written(variant: PackageVariant, declared: Declared) -> Named:
+    meta = variant.metadata
+    usable = usable_by(meta.namespace, declared.repositories)
+    upstream = usable.get(variant.spec.upstream.repository)
+    downstream = usable.get(variant.spec.downstream.repository)
+    for repository, side in ((upstream, "upstream"), (downstream, "downstream")):
+        if repository is None:
+            name = getattr(variant.spec, side).repository
+            where = Where(variant.identity, f"spec.{side}.repository")
+            problem = _unknown(name, meta.namespace, where)
+            return Named(meta.namespace, meta.name, None, variant, None, problem=problem)
+    assert downstream is not None, "checked above"
+    spec = hand_written(variant, downstream)
+    return Named(
+        meta.namespace,
+        meta.name,
+        None,
+        variant,
+        upstream,
+        variants=(spec,),
+        repositories={spec.name: downstream},
+    )
+
+
+def repository_key(repository: Repository) -> str:
+    """The identity of a Repository object over all namespaces."""
+    return f"{repository.metadata.namespace}/{repository.metadata.name}"

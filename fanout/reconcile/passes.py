@@ -1,0 +1,161 @@
+"""The pass, in its fixed order: names, records, listings, revisions, gates, renderings, plan.
+
+Data flows down and never up. Each step is a function of what the steps before it yielded; between
+them stand the questions to the world: evaluate, list, read. (Design §3.)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.cluster.files import Declared
+from fanout.errors import FanoutError
+from fanout.plan.book import Book, BookKey
+from fanout.plan.change import Writing, changes
+from fanout.plan.observation import RepositoryView
+from fanout.plan.planner import PolicyPlan, joined
+from fanout.plan.repository import Listing
+from fanout.plan.rules import administrators
+from fanout.reconcile.judge import Judge, Told
+from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
+from fanout.reconcile.messages import commit_messages
+from fanout.reconcile.names import Named, name_variants, repository_key
+from fanout.reconcile.render import Renderer
+from fanout.reconcile.report import Observed, PolicyPass
+from fanout.reconcile.upstream import Packages
+from fanout.reconcile.views import Views
+from fanout.reconcile.world import World
+from fanout.selection.collisions import collisions
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What kind of pass it is."""
+
+    publish: bool = True  # False: drafts are brought up to date and nothing is published
+    sweep: bool = True  # False: where there is a schedule, automation publishes nothing
+    only: frozenset[str] | None = None  # names of policies and hand-written variants; None: all
+
+
+class Reconciler:
+    """Observes and plans; keeps between passes only what cannot have changed."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._views = Views(world.git, world.setup.install)
+        self._packages = Packages(world.git, world.setup.limits)
+        self._named: tuple[Declared, tuple[Named, ...]] | None = None
+
+    @property
+    def packages(self) -> Packages:
+        """Upstream packages as this process has read them."""
+        return self._packages
+
+    def observe(self, declared: Declared, now: datetime, mode: Mode) -> Observed:
+        """One pass up to its plan. Raises Unavailable or Denied when there are no records."""
+        everyone = self._names(declared)
+        books = self._world.records.read([book_key(named) for named in everyone])
+        refused = _refused(everyone, books)
+        named = [item for item in everyone if mode.only is None or item.name in mode.only]
+        listings = look_at(named, self._world.git, self._world.setup.install)
+        views = self._look(named, listings)
+        renderer = Renderer(self._packages, declared.objects, self._world.counters)
+        judge = Judge(self._world.git, renderer, self._world.setup.install, now, mode.publish)
+        passes: list[PolicyPass] = []
+        plans: list[PolicyPlan] = []
+        promotions = {
+            (item.namespace, item.name): promotions_of(item, declared.promotions) for item in named
+        }
+        for item in named:
+            told = Told(
+                named=item,
+                book=books[book_key(item)],
+                views=views,
+                listings=listings,
+                refused=refused,
+                promotions=promotions[item.namespace, item.name],
+                sweep=mode.sweep,
+            )
+            policy_pass, plan = judge.judge(told)
+            passes.append(policy_pass)
+            plans += [plan] if plan is not None else []
+        return self._planned(now, passes, plans, promotions)
+
+    def _planned(
+        self,
+        now: datetime,
+        passes: Sequence[PolicyPass],
+        plans: Sequence[PolicyPlan],
+        promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]],
+    ) -> Observed:
+        setup = self._world.setup
+        messages = commit_messages(plans, promotions, self._world.sandbox)
+        writing = Writing(setup.install, setup.identity, messages)
+        return Observed(now, tuple(passes), tuple(plans), joined(plans), changes(plans, writing))
+
+    def _names(self, declared: Declared) -> tuple[Named, ...]:
+        """Names depend on nothing but what was declared, so the same files are not asked twice."""
+        if self._named is None or self._named[0] is not declared:
+            self._named = (declared, name_variants(declared, self._world.sandbox))
+        return self._named[1]
+
+    def _look(
+        self, named: Sequence[Named], listings: Mapping[str, Listing | FanoutError]
+    ) -> dict[str, RepositoryView]:
+        """The view of every downstream repository, by the identity of its Repository object."""
+        unusable = branch_conflicts(named)
+        paths: dict[str, list[str]] = {}
+        repositories = {}
+        for item in named:
+            for variant in item.variants:
+                repository = item.repositories[variant.name]
+                repositories[repository_key(repository)] = repository
+                paths.setdefault(repository.spec.url, []).append(variant.path)
+        views: dict[str, RepositoryView] = {}
+        by_url: dict[str, RepositoryView] = {}
+        for key, repository in repositories.items():
+            url, remote = repository.spec.url, remote_of(repository)
+            answer = unusable.get(key, listings[url])
+            if isinstance(answer, FanoutError):
+                views[key] = self._views.read(remote, branch_of(repository), answer, ())
+                continue
+            if url not in by_url:
+                by_url[url] = self._views.read(remote, branch_of(repository), answer, paths[url])
+            views[key] = by_url[url]
+        return views
+
+
+def book_key(named: Named) -> BookKey:
+    """Whose records are a policy's; hand-written variants of a namespace share theirs."""
+    return BookKey(named.namespace, named.name if named.policy is not None else "")
+
+
+def promotions_of(
+    named: Named, promotions: Sequence[PromotionPolicy]
+) -> tuple[PromotionPolicy, ...]:
+    """The PromotionPolicies that name the policy, or the hand-written variant."""
+    if named.policy is not None:
+        return administrators(named.policy, promotions)
+    return tuple(
+        promotion
+        for promotion in promotions
+        if promotion.metadata.namespace == named.namespace and named.name in promotion.spec.variants
+    )
+
+
+def _refused(everyone: Sequence[Named], books: Mapping[BookKey, Book]) -> dict[str, str]:
+    """Variants whose path belongs to another; whoever is on record at a path keeps it."""
+    holders: dict[tuple[str, str], str] = {}
+    for named in everyone:
+        for key, line in books[book_key(named)].status.items():
+            kind, _, name = key.partition("/")
+            if kind == "variant" and line.get("repository"):
+                holders[str(line["repository"]), str(line.get("path"))] = name
+    wanted = [
+        (f"{repository.spec.url}#{branch_of(repository)}", variant)
+        for named in everyone
+        for variant in named.variants
+        for repository in (named.repositories[variant.name],)
+    ]
+    return collisions(wanted, holders)

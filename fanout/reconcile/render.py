@@ -1,0 +1,69 @@
+"""The middle steps of a pass: each variant with its candidate, and the renderings that are due."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from fanout.errors import FanoutError
+from fanout.plan.cases import Case, chosen
+from fanout.reconcile.names import Named
+from fanout.reconcile.upstream import Packages, written_upstream
+from fanout.selection.objects import ObjectIndex
+from fanout.telemetry.counters import Counters
+from fanout.variants.prepare import PreparedPackage
+from fanout.variants.render import render
+from fanout.variants.resolve import resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """Gives cases their candidate; renders those whose draft is not what it should be."""
+
+    packages: Packages
+    objects: ObjectIndex
+    counters: Counters
+
+    def choose(
+        self,
+        named: Named,
+        cases: Iterable[Case],
+        candidates: Mapping[str, str],
+        revisions: Mapping[str, str],
+    ) -> tuple[Case, ...]:
+        """The cases at their stage's candidate. A package that is no package fails its variants."""
+        prepared: dict[str, PreparedPackage | FanoutError] = {}
+        for name in sorted({name for name in candidates.values() if name}):
+            prepared[name] = self._prepare(named, name, revisions.get(name, ""))
+        return tuple(
+            self._at(case, candidates.get(case.spec.stage, ""), prepared) for case in cases
+        )
+
+    def render(self, cases: Iterable[Case]) -> tuple[Case, ...]:
+        """The cases with the renderings that are due; one that fails is its variant's outcome."""
+        return tuple(self._rendered(case) if case.wants_draft else case for case in cases)
+
+    def _prepare(self, named: Named, name: str, commit: str) -> PreparedPackage | FanoutError:
+        assert named.upstream is not None, "a policy without its upstream is not rendered"
+        try:
+            package = written_upstream(named).package
+            return self.packages.get(named.upstream, package, name, commit)
+        except FanoutError as error:
+            return error
+
+    def _at(
+        self, case: Case, revision: str, prepared: Mapping[str, PreparedPackage | FanoutError]
+    ) -> Case:
+        package = prepared.get(revision)
+        if package is None:
+            return replace(case, revision=revision)
+        if isinstance(package, FanoutError):
+            return replace(case, revision=revision, failure=package)
+        return chosen(case, revision, package, resolve(package, case.spec, self.objects))
+
+    def _rendered(self, case: Case) -> Case:
+        assert case.package is not None, "wants_draft has looked"
+        assert case.inputs is not None, "wants_draft has looked"
+        self.counters.add("renders")
+        try:
+            return replace(case, rendered=render(case.package, case.spec, case.inputs))
+        except FanoutError as error:
+            return replace(case, failure=error)

@@ -1,0 +1,79 @@
+"""What a pass saw, decided and did: what every command and the log read from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.errors import FanoutError
+from fanout.gates.model import PolicyDecision, PolicyFacts
+from fanout.plan.actions import Outcome, Plan
+from fanout.plan.book import Book
+from fanout.plan.cases import Case
+from fanout.plan.observation import RepositoryView
+from fanout.plan.planner import PolicyPlan
+from fanout.plan.repository import RepositoryChange
+from fanout.plan.status import Status
+from fanout.reconcile.names import Named
+from fanout.selection.model import TargetFailure
+from fanout.variants.prepare import PreparedPackage
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPass:
+    """One policy (or hand-written variant) in one pass."""
+
+    named: Named
+    book: Book
+    status: Status = field(default_factory=Status)
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+    facts: PolicyFacts | None = None
+    decision: PolicyDecision | None = None
+    gone: tuple[TargetFailure, ...] = ()  # variants on record whose target is not there any more
+    problem: FanoutError | None = None  # stops this policy and no other
+
+    @property
+    def title(self) -> str:
+        """The policy as people name it."""
+        return f"{self.named.namespace}/{self.named.name}"
+
+    @property
+    def failures(self) -> tuple[TargetFailure, ...]:
+        """Targets that have no variant, by name."""
+        return (*self.named.failures, *self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A pass up to its plan; nothing has been changed yet."""
+
+    now: datetime
+    policies: tuple[PolicyPass, ...]
+    plans: tuple[PolicyPlan, ...]
+    plan: Plan
+    changes: tuple[RepositoryChange, ...]
+    packages: Mapping[tuple[str, str], PreparedPackage] = field(default_factory=dict)
+    views: Mapping[str, RepositoryView] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A pass and what became of its plan."""
+
+    observed: Observed
+    outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """Actions that were not done."""
+        return tuple(outcome for outcome in self.outcomes if not outcome.done)
+
+    @property
+    def troubled(self) -> int:
+        """How many targets or policies failed, for the exit code."""
+        broken = sum(
+            len(item.failures) + sum(case.failure is not None for case in item.cases)
+            for item in self.observed.policies
+        )
+        stopped = sum(item.problem is not None for item in self.observed.policies)
+        return len(self.failed) + broken + stopped

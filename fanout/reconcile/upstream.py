@@ -1,0 +1,136 @@
+"""The upstream side of a pass: which revisions a rule allows, and the package at each of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fanout.api.repository import Repository
+from fanout.api.upstream import RevisionRule, Upstream
+from fanout.errors import Bug, FanoutError, InvalidInput, Where
+from fanout.package.revision import Revision, allowed_tags
+from fanout.plan.repository import Listing
+from fanout.ports import GitStore
+from fanout.reconcile.look import remote_of, upstream_path
+from fanout.reconcile.names import Named
+from fanout.variants.model import Limits, UpstreamPackage
+from fanout.variants.prepare import PreparedPackage, prepare
+
+KEPT = 16  # prepared packages: a few policies times the revisions that are under way
+
+
+def written_upstream(named: Named) -> Upstream:
+    """What the policy, or the hand-written variant, says about its upstream."""
+    spec = named.policy.spec if named.policy else named.written.spec if named.written else None
+    if spec is None:
+        raise Bug("neither a policy nor a variant was named")
+    return spec.upstream
+
+
+def revisions(
+    named: Named, listings: Mapping[str, Listing | FanoutError], pins: Mapping[str, str]
+) -> dict[str, str]:
+    """Revision name → commit of all that the rule allows, oldest first.
+
+    `pins` are the commits under which revisions were used before. Raises what the listing came to,
+    and InvalidInput: nothing fits the rule, or a tag was moved (design §1).
+    """
+    upstream = written_upstream(named)
+    assert named.upstream is not None, "a policy without its upstream is not asked"
+    listing = listings[named.upstream.spec.url]
+    if isinstance(listing, FanoutError):
+        raise listing
+    rule = upstream.revision
+    if rule.commit:
+        return {rule.commit: rule.commit}
+    path = upstream_path(named.upstream, upstream.package)
+    found = dict(_fitting(listing.refs, path, rule))
+    if not found:
+        raise _nothing_fits(named, path, rule)
+    for name, commit in found.items():
+        if pins.get(name, commit) != commit:
+            raise InvalidInput(
+                f"tag {path}/{name} pointed to {pins[name]} when it was used and now points to"
+                f" {commit}",
+                reason="TagMoved",
+                remedy="put the tag back, and release the change under a new one",
+                where=_where(named, "revision"),
+            )
+    return found
+
+
+def _fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tuple[str, str]]:
+    prefix = "refs/tags/"
+    tags = {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
+    if rule.tag:
+        commit = tags.get(f"{path}/{rule.tag}")
+        return [(rule.tag, commit)] if commit else []
+    return allowed_tags(tags, path, rule.semver)
+
+
+def _nothing_fits(named: Named, path: str, rule: RevisionRule) -> InvalidInput:
+    assert named.upstream is not None, "a policy without its upstream is not asked"
+    where = named.upstream.spec.url
+    if rule.tag:
+        return InvalidInput(
+            f"repository {where} has no tag {path}/{rule.tag}",
+            reason="TagMissing",
+            remedy="push the tag, or name one that exists",
+            where=_where(named, "revision.tag"),
+        )
+    wanted = f"the range {rule.semver}" if rule.semver else "`latest`, which takes no prerelease"
+    return InvalidInput(
+        f"repository {where} has no tag {path}/v<N> that fits {wanted}",
+        reason="NoRevision",
+        remedy="release a revision, or widen the range",
+        where=_where(named, "revision"),
+    )
+
+
+def _where(named: Named, field_name: str) -> Where:
+    declared = named.policy or named.written
+    identity = declared.identity if declared else named.name
+    return Where(identity, f"spec.upstream.{field_name}")
+
+
+@dataclass(slots=True)
+class Packages:
+    """Upstream packages, parsed once per revision; one per process."""
+
+    git: GitStore
+    limits: Limits
+    _prepared: dict[tuple[str, str, str], PreparedPackage] = field(default_factory=dict)
+
+    def get(self, repository: Repository, package: str, name: str, commit: str) -> PreparedPackage:
+        """The package at a revision. Raises InvalidInput (file:line) and what Git raises."""
+        path = upstream_path(repository, package)
+        key = (repository.spec.url, path, f"{name}@{commit}")
+        if key not in self._prepared:
+            upstream = self._read(repository, path, name, commit)
+            self._prepared[key] = prepare(upstream, self.limits)
+            for old in list(self._prepared)[:-KEPT]:
+                del self._prepared[old]
+        return self._prepared[key]
+
+    def _read(self, repository: Repository, path: str, name: str, commit: str) -> UpstreamPackage:
+        with self.git.reader(remote_of(repository)) as reader:
+            if not reader.has(commit):
+                raise InvalidInput(
+                    f"repository {repository.spec.url} has no commit {commit} on any branch",
+                    reason="NoRevision",
+                    remedy="push the commit to a branch, or name one that exists",
+                )
+            state = reader.paths(commit, [path])[path]
+            if state.tree is None:
+                raise InvalidInput(
+                    f"there is no directory {path} at {name} ({commit}) of"
+                    f" {repository.spec.url}{': ' + state.problem if state.problem else ''}",
+                    reason="NoRevision",
+                    remedy="correct spec.upstream.package, or the tag",
+                )
+            entries = reader.entries(state.tree)
+            return UpstreamPackage(
+                repository=repository.spec.url,
+                directory=path,
+                revision=Revision(name, commit, reader.commit(commit).when),
+                tree=state.tree,
+                files={file: (entry, reader.blob(entry.oid)) for file, entry in entries.items()},
+            )

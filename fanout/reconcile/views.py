@@ -1,0 +1,182 @@
+"""Reads what the gates and the planner need of each downstream repository from its mirror.
+
+What a commit holds never changes, so everything is kept by commit id: in a process that stays, a
+repository in which nothing moved costs its listing and nothing more.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fanout.errors import FanoutError
+from fanout.plan.observation import OpenDraft, RepositoryView
+from fanout.plan.repository import Listing, PathState, Remote
+from fanout.plan.trailers import Trailers, read_trailers
+from fanout.ports import GitStore, Reader
+from fanout.selection.naming import drafts_under, vendor_ref
+
+_TAG = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
+_RENDERED = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
+_DEPTH = 64  # of a person's commits on top of a draft
+
+
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    """What is at the tip of a draft branch."""
+
+    trailers: Trailers | None  # of the newest commit of fanout's on it
+    own: bool  # that commit is the tip
+    tree: str | None
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was read of one repository before, by commit."""
+
+    paths: dict[str, dict[str, PathState]] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
+    tips: dict[tuple[str, str], _Tip] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Views:
+    """Makes `RepositoryView`s; one per process."""
+
+    git: GitStore
+    install: str
+    _known: dict[str, _Known] = field(default_factory=dict)
+
+    def read(
+        self,
+        remote: Remote,
+        branch: str,
+        listing: Listing | FanoutError,
+        paths: Iterable[str],
+    ) -> RepositoryView:
+        """The repository as listed; `paths` are those of all variants that go there."""
+        if isinstance(listing, FanoutError):
+            return RepositoryView(remote, branch, {}, failure=listing)
+        try:
+            return self._read(remote, branch, listing.refs, sorted(set(paths)))
+        except FanoutError as error:
+            return RepositoryView(remote, branch, listing.refs, failure=error)
+
+    def _read(
+        self, remote: Remote, branch: str, refs: Mapping[str, str], paths: list[str]
+    ) -> RepositoryView:
+        known = self._known.setdefault(f"{remote.url}#{branch}", _Known())
+        head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
+        prefix = drafts_under(self.install)
+        tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
+        with self.git.reader(remote) as reader:
+            on_branch = _paths(known, reader, head, paths)
+            both = [f"{kind}/{path}" for path in paths for kind in ("published", "drafts")]
+            pristine = _paths(known, reader, vendor, both)
+            times = [_time(known, reader, oid) for oid in (head, vendor)]
+            found = {ref: _tip(known, reader, prefix, ref, oid) for ref, oid in tips.items()}
+        _forget(known, {head, vendor}, tips)
+        drafted = _trees(pristine, "drafts/", paths)
+        return RepositoryView(
+            remote=remote,
+            branch=branch,
+            refs=refs,
+            head=head,
+            head_time=times[0],
+            vendor=vendor,
+            vendor_time=times[1],
+            paths=on_branch,
+            published=_trees(pristine, "published/", paths),
+            drafted=drafted,
+            drafts={
+                ref: _draft(ref, tips[ref], tip, tip.trailers, drafted, prefix)
+                for ref, tip in found.items()
+                if tip.trailers is not None
+            },
+            strangers={ref: tips[ref] for ref, tip in found.items() if tip.trailers is None},
+            others=_others(refs, self.install, paths),
+            tags=_tags(refs),
+        )
+
+
+def _paths(known: _Known, reader: Reader, commit: str, paths: list[str]) -> Mapping[str, PathState]:
+    if not commit:
+        return {}
+    states = known.paths.setdefault(commit, {})
+    missing = [path for path in paths if path not in states]
+    if missing:
+        states.update(reader.paths(commit, missing))
+    return states
+
+
+def _time(known: _Known, reader: Reader, commit: str) -> int:
+    if commit and commit not in known.times:
+        known.times[commit] = reader.commit(commit).when
+    return known.times.get(commit, 0)
+
+
+def _tip(known: _Known, reader: Reader, prefix: str, ref: str, oid: str) -> _Tip:
+    if (ref, oid) not in known.tips:
+        known.tips[ref, oid] = _read_tip(reader, ref.removeprefix(prefix).rpartition("/")[0], oid)
+    return known.tips[ref, oid]
+
+
+def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
+    commit, trailers = oid, None
+    for _ in range(_DEPTH):
+        found = reader.commit(commit)
+        trailers = read_trailers(found.message)
+        if trailers is not None or not found.parents:
+            break
+        commit = found.parents[0]
+    tree = reader.paths(oid, [path])[path].tree if path else None
+    return _Tip(trailers, commit == oid, tree)
+
+
+def _draft(
+    ref: str,
+    oid: str,
+    tip: _Tip,
+    trailers: Trailers,
+    drafted: Mapping[str, str],
+    prefix: str,
+) -> OpenDraft:
+    path = ref.removeprefix(prefix).rpartition("/")[0]
+    changed = path in drafted and drafted[path] != tip.tree
+    return OpenDraft(ref, oid, tip.tree, trailers, edited=changed or not tip.own)
+
+
+def _trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
+    found = ((path, states.get(f"{kind}{path}")) for path in paths)
+    return {path: state.tree for path, state in found if state is not None and state.tree}
+
+
+def _others(refs: Mapping[str, str], install: str, paths: list[str]) -> dict[str, str]:
+    """Paths on which another installation, known by its vendor branch, has a draft."""
+    installs = {found[1] for ref in refs if (found := _RENDERED.fullmatch(ref))} - {install}
+    if not installs:
+        return {}
+    known = set(paths)
+    others = {}
+    for ref in refs:
+        for other in installs:
+            path = ref.removeprefix(drafts_under(other)).rpartition("/")[0]
+            if ref.startswith(drafts_under(other)) and path in known:
+                others[path] = other
+    return others
+
+
+def _tags(refs: Mapping[str, str]) -> dict[str, int]:
+    """The highest published number of every path."""
+    highest: dict[str, int] = {}
+    for ref in refs:
+        found = _TAG.fullmatch(ref)
+        if found:
+            highest[found[1]] = max(highest.get(found[1], 0), int(found[2]))
+    return highest
+
+
+def _forget(known: _Known, commits: set[str], tips: Mapping[str, str]) -> None:
+    """Keep only what the present refs point to."""
+    known.paths = {oid: states for oid, states in known.paths.items() if oid in commits}
+    known.times = {oid: when for oid, when in known.times.items() if oid in commits}
+    known.tips = {key: tip for key, tip in known.tips.items() if tips.get(key[0]) == key[1]}

@@ -1,0 +1,28 @@
+"""Everything a pass may touch, in one value: the ports, and how the program is set up."""
+
+from dataclasses import dataclass, field
+
+from fanout.plan.repository import Identity
+from fanout.ports import GitStore, RecordStore, Sandbox
+from fanout.telemetry.counters import Counters
+from fanout.variants.model import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What an administrator configured."""
+
+    install: str = "default"
+    identity: Identity = Identity("fanout", "fanout@localhost")  # noqa: RUF009 - it is frozen
+    limits: Limits = Limits()  # noqa: RUF009 - it is frozen
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The ports. Declared and cluster objects are handed to each pass, already read."""
+
+    git: GitStore
+    records: RecordStore
+    sandbox: Sandbox
+    setup: Setup
+    counters: Counters = field(default_factory=Counters)
