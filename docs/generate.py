@@ -1,0 +1,53 @@
+"""Writes the pages that are generated from the code (`make docs`).
+
+A test compares them with what stands in the repository, so they cannot go stale.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from fanout.cli.exit_codes import MEANING
+from fanout.cli.main import VERBS, cli
+
+DOCS = Path(__file__).parent
+WIDTH = 96
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page and what belongs in it."""
+    return {DOCS / "commands.md": "\n".join(_commands())}
+
+
+def _commands() -> Iterator[str]:
+    """The command reference: what `--help` says, verb by verb, in the order of the table."""
+    yield "# Commands\n\nGenerated from the program by `make docs`.\n"
+    yield "| command | what it does |\n|---|---|"
+    for name, verb in VERBS.items():
+        yield f"| [`fanout {name}`](#fanout-{name}) | {verb.help} |"
+    yield "\n## Exit codes\n\n| code | meaning |\n|---|---|"
+    for code, meaning in MEANING.items():
+        yield f"| {int(code)} | {meaning} |"
+    top = click.Context(cli, info_name="fanout", terminal_width=WIDTH)
+    for name in VERBS:
+        command = cli.get_command(top, name)
+        assert command is not None
+        yield from _section(command, name, top)
+    yield ""
+
+
+def _section(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
+    level = "#" * (len(context.command_path.split()))
+    yield f"\n{level} {context.command_path}\n\n```\n{context.get_help()}\n```"
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            below = command.get_command(context, inner)
+            assert below is not None
+            yield from _section(below, inner, context)
+
+
+if __name__ == "__main__":
+    for page, text in pages().items():
+        page.write_text(text, encoding="utf-8")
