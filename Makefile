@@ -63,7 +63,7 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	rm -f requirements/*.txt
 	$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
-	echo 'hatchling>=1.27' | $(COMPILE) - --output-file requirements/build.txt
+	printf 'hatchling>=1.27\neditables>=0.5\n' | $(COMPILE) - --output-file requirements/build.txt
 	$(COMPILE) pyproject.toml --extra bench --group dev \
 	  -c requirements/runtime.txt -c requirements/build.txt --output-file requirements/test.txt
 
