@@ -242,6 +242,9 @@ class CheckView:
     verdict: Verdict
     sentence: str
     at: datetime | None = None
+    reason: str = ""  # CamelCase; "" when it has passed
+    who: str = ""  # who can answer it
+    until: datetime | None = None  # when it can change by itself
 
 
 @dataclass(frozen=True, slots=True)

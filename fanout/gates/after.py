@@ -1,0 +1,135 @@
+"""May the stage take the revision, given how it stands in the stages before?
+
+One step per stage that is listed: its verdict and, for the same stage, its soak. The fold over them
+is a number that must have passed, so that All and Any are no special cases. (Design §6, `after`.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from fanout.api.reasons import Reason
+from fanout.gates.instants import soonest, written
+from fanout.gates.model import After, Hold, Override, Require, Verdict
+from fanout.gates.soak import over_at, soaked
+from fanout.gates.verdict import Ledger
+from fanout.gates.wording import lasting, stage_named
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A stage before this one, as far as this one's gate is concerned."""
+
+    ledger: Ledger
+    coming: bool  # it is at the revision or can still come to it
+    who: str = ""  # who can do something about what it waits for
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one of the stages before contributes."""
+
+    stage: str
+    verdict: Verdict
+    possible: bool  # it has passed or can still do so without anybody going back
+    hold: Hold | None = None  # why it has not passed
+    since: datetime | None = None  # when it has
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The answer of `after` as a whole."""
+
+    verdict: Verdict
+    possible: bool
+    steps: tuple[Step, ...] = ()
+    holds: tuple[Hold, ...] = ()  # what it waits for; nothing when it is open
+    next: datetime | None = None
+
+
+OPEN = Gate(Verdict.PASSED, possible=True)
+
+
+def needed(after: After) -> int:
+    """How many of the listed stages must have passed."""
+    return len(after.stages) if after.require is Require.ALL else 1
+
+
+def fold(after: After, verdicts: Mapping[str, Verdict]) -> Verdict:
+    """Failed as soon as too few can still pass; a stage without a verdict is pending."""
+    said = [verdicts.get(stage, Verdict.PENDING) for stage in after.stages]
+    passed = said.count(Verdict.PASSED)
+    if passed >= needed(after):
+        return Verdict.PASSED
+    possible = passed + said.count(Verdict.PENDING)
+    return Verdict.PENDING if possible >= needed(after) else Verdict.FAILED
+
+
+def ask(
+    after: After | None,
+    revision: str,
+    upstreams: Mapping[str, Upstream],
+    now: datetime,
+    lifted: frozenset[Override] = frozenset(),
+) -> Gate:
+    """The gate of a stage for one revision; an override lifts only what it names."""
+    if after is None:
+        return OPEN
+    steps = tuple(
+        _step(stage, after.soak, revision, upstreams[stage], now, lifted) for stage in after.stages
+    )
+    verdict = fold(after, {step.stage: step.verdict for step in steps})
+    possible = sum(step.possible for step in steps) >= needed(after)
+    holds = tuple(step.hold for step in steps if step.hold is not None)
+    wake = soonest((hold.until for hold in holds), now)
+    if verdict is Verdict.PASSED:
+        return Gate(verdict, possible, steps)
+    return Gate(verdict, possible, steps, holds, wake)
+
+
+def _step(
+    stage: str,
+    soak: timedelta,
+    revision: str,
+    upstream: Upstream,
+    now: datetime,
+    lifted: frozenset[Override],
+) -> Step:
+    verdict = upstream.ledger.verdict(revision)
+    past = upstream.ledger.past(revision)
+    if verdict is not Verdict.PASSED and Override.AFTER not in lifted:
+        possible = verdict is Verdict.PENDING and upstream.coming
+        return Step(stage, verdict, possible, _not_passed(stage, revision, verdict, upstream))
+    if Override.SOAK in lifted or soaked(past, now) >= soak:
+        return Step(stage, Verdict.PASSED, possible=True, since=past.passed)
+    until = over_at(past, soak)
+    if until is not None:
+        sentence = (
+            f"{revision} soaks in {stage_named(stage)}: ready since {written(past.passed or now)},"
+            f" to be for {lasting(soak)}, until {written(until)}"
+        )
+        hold = Hold(Reason.SOAK_RUNNING, sentence, "time alone", past.passed, until)
+        return Step(stage, Verdict.PENDING, possible=True, hold=hold)
+    if verdict is not Verdict.PASSED:
+        sentence = (
+            f"{revision} has not begun to soak in {stage_named(stage)}: it is not ready there"
+        )
+        hold = Hold(Reason.AFTER_PENDING, sentence, upstream.who)
+        possible = verdict is Verdict.PENDING and upstream.coming
+        return Step(stage, Verdict.PENDING, possible, hold)
+    sentence = (
+        f"{stage_named(stage)} moved on from {revision} after {lasting(past.soaked)} of the"
+        f" {lasting(soak)} that it had to soak; {revision} can pass there no more"
+    )
+    hold = Hold(Reason.SOAK_CUT_SHORT, sentence, "whoever may decide: --override soak", past.left)
+    return Step(stage, Verdict.PENDING, possible=False, hold=hold)
+
+
+def _not_passed(stage: str, revision: str, verdict: Verdict, upstream: Upstream) -> Hold:
+    named = stage_named(stage)
+    if verdict is Verdict.FAILED:
+        return Hold(Reason.AFTER_FAILED, f"{revision} has failed in {named}", upstream.who)
+    if upstream.coming:
+        return Hold(Reason.AFTER_PENDING, f"{revision} has not passed {named} yet", upstream.who)
+    sentence = f"{named} went past {revision} before it had passed"
+    return Hold(Reason.AFTER_PENDING, sentence, "whoever may decide: --override after")

@@ -1,0 +1,111 @@
+"""Who has said yes to a draft: distinct people, of the rule's, on exactly this tree.
+
+An approval names trees; a new tree asks again, for itself only. (Design §2 and §6.)
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
+from fanout.gates.model import Approval, ApprovalRule, CheckView, Draft, StageRule, Verdict
+from fanout.gates.wording import listed, members
+
+_Dated = tuple[datetime, Approval]
+
+
+class ApprovalIndex:
+    """All approvals of one policy that were not taken back, by stage, check and tree."""
+
+    def __init__(
+        self, approvals: Iterable[Approval], stages: Iterable[StageRule], now: datetime
+    ) -> None:
+        self._now = now
+        rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.requires}
+        self._by_tree: dict[tuple[str, str, str], list[_Dated]] = {}
+        dated = list(in_record_order(approvals, now))
+        revoked = _revoked(dated, rules)
+        for at, approval in dated:
+            if approval.revokes or approval.name in revoked:
+                continue
+            for tree in approval.trees:
+                key = (approval.stage, approval.check, tree)
+                self._by_tree.setdefault(key, []).append((at, approval))
+
+    def answer(self, rule: ApprovalRule, stage: str, variant: str, draft: Draft) -> CheckView:
+        """Have enough people approved the draft, and until when does that hold?"""
+        live: dict[str, datetime] = {}  # person → when their approval expires or was given
+        ends: list[datetime | None] = []
+        ahead: list[datetime] = []
+        latest: datetime | None = None
+        for at, approval in self._about(rule, stage, variant, draft):
+            end = at + rule.expires if rule.expires else None
+            if from_the_future(at, self._now):
+                ahead.append(counts_from(at))
+            elif end is None or end > self._now:
+                live[approval.by] = at
+                ends.append(end)
+                latest = at if latest is None else max(latest, at)
+        until = soonest([*ends, *ahead], self._now)
+        if len(live) >= rule.at_least:
+            sentence = f"{rule.name}: approved by {listed(live)}"
+            return CheckView(rule.name, Verdict.PASSED, sentence, latest, until=until)
+        return _lacking(rule, live, latest, ahead, until)
+
+    def wanted(self, stage: StageRule, variant: str, draft: Draft) -> bool:
+        """Has anybody approved this draft, so that replacing it would undo a person's work?"""
+        return any(
+            not from_the_future(at, self._now)
+            and (rule.expires is None or at + rule.expires > self._now)
+            for rule in stage.requires
+            for at, _ in self._about(rule, stage.name, variant, draft)
+        )
+
+    def _about(
+        self, rule: ApprovalRule, stage: str, variant: str, draft: Draft
+    ) -> Iterable[_Dated]:
+        for at, approval in self._by_tree.get((stage, rule.name, draft.tree), ()):
+            if (
+                approval.by in rule.subjects
+                and approval.revision == draft.revision
+                and (not approval.variants or variant in approval.variants)
+            ):
+                yield at, approval
+
+
+def _revoked(
+    approvals: Iterable[_Dated], rules: Mapping[tuple[str, str], ApprovalRule]
+) -> frozenset[str]:
+    """Names of those that were taken back: by who gave them, or by anybody who could have.
+
+    Taking back counts at once, also when the clock of who does it runs ahead.
+    """
+    given: dict[str, Approval] = {}
+    revoked: set[str] = set()
+    for _, approval in approvals:
+        given[approval.name] = approval
+        earlier = given.get(approval.revokes)
+        if not approval.revokes or earlier is None:
+            continue
+        rule = rules.get((earlier.stage, earlier.check))
+        if approval.by == earlier.by or (rule and approval.by in rule.subjects):
+            revoked.add(earlier.name)
+    return frozenset(revoked)
+
+
+def _lacking(
+    rule: ApprovalRule,
+    live: Mapping[str, datetime],
+    latest: datetime | None,
+    ahead: list[datetime],
+    until: datetime | None,
+) -> CheckView:
+    given = f"approved by {listed(live)}, " if live else ""
+    sentence = f"{rule.name}: {given}{len(live)} of {rule.at_least} approvals for this draft"
+    if len(rule.subjects) < rule.at_least:
+        sentence += f"; only {len(rule.subjects)} may give one"
+    reason = Reason.APPROVAL_MISSING
+    if ahead:
+        reason = Reason.FROM_THE_FUTURE
+        sentence += f"; one is dated ahead and does not count before {written(min(ahead))}"
+    return CheckView(rule.name, Verdict.PENDING, sentence, latest, reason, members(rule), until)

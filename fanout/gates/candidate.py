@@ -1,0 +1,100 @@
+"""Which revision a stage is to take next. (Design §6, "Which revision".)
+
+Asked before anything is rendered, so it looks at nothing that depends on its own answer: not at
+`Draft.current`, `VariantFacts.held` or `VariantFacts.failed`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fanout.gates.after import Gate
+from fanout.gates.approvals import ApprovalIndex
+from fanout.gates.census import Census, Member
+from fanout.gates.model import Draft, Verdict
+from fanout.gates.order import Ages
+from fanout.gates.verdict import Ledger
+
+Ask = Callable[[str], Gate]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A stage's candidate, and the newer revisions that wait behind it."""
+
+    revision: str
+    queued: tuple[str, ...] = ()
+
+
+def choose(
+    census: Census, ledger: Ledger, ask: Ask, approvals: ApprovalIndex, ages: Ages
+) -> Choice:
+    """Of the revisions that are allowed, in the design's order.
+
+    The present one while its draft has approvals and it can still pass; the newest that passes;
+    the present one while it can still pass; the newest.
+    """
+    allowed = within_reach(census, ledger, ages)
+    if not allowed:
+        return Choice("")
+    present = _present(census, ages)
+    gate = ask(present) if present in allowed else None
+    can_pass = gate is not None and (gate.verdict is Verdict.PASSED or gate.possible)
+    if can_pass and _approved(census, present, approvals):
+        chosen = present
+    else:
+        passing = (name for name in reversed(allowed) if ask(name).verdict is Verdict.PASSED)
+        chosen = next(passing, present if can_pass else allowed[-1])
+    return Choice(chosen, ages.newer_than(chosen))
+
+
+def coming(census: Census, ledger: Ledger, candidate: str, revision: str, ages: Ages) -> bool:
+    """Can the stage still come to have passed the revision without going back?
+
+    It can while the revision is its candidate, is newer than that, or is published in it and the
+    stage has not moved on.
+    """
+    if ledger.past(revision).left is not None:
+        return False
+    if revision == candidate or ages.older(candidate, revision):
+        return True
+    if revision not in census.published:
+        return False
+    return not any(ages.older(revision, other) for other in census.published)
+
+
+def within_reach(census: Census, ledger: Ledger, ages: Ages) -> tuple[str, ...]:
+    """The revisions a stage may take, oldest first: what is left when the stage never goes back.
+
+    Nothing older than what every variant with a publication has. Where the rule no longer allows
+    what is published, its age is not known; then what the stage is on record to have left is out,
+    as long as anything else is allowed.
+    """
+    ranks = [ages.rank(revision) for revision in census.published]
+    known = [rank for rank in ranks if rank is not None]
+    if known:
+        return ages.allowed[min(known) :]
+    fresh = tuple(name for name in ages.allowed if ledger.past(name).left is None)
+    return fresh if ranks and fresh else ages.allowed
+
+
+def _drafts(census: Census) -> list[tuple[Member, Draft]]:
+    """Open drafts of the variants that nobody suspended, or of all when the stage is at rest."""
+    return [
+        (member, member.facts.draft)
+        for member in census.members
+        if member.facts.draft is not None and (member.suspended is None or not census.active)
+    ]
+
+
+def _present(census: Census, ages: Ages) -> str:
+    """The revision in hand: the highest of its drafts, else of its grants, else of what it has."""
+    drafted = {draft.revision for _, draft in _drafts(census)}
+    granted = {m.facts.grant.revision for m in census.members if m.facts.grant is not None}
+    return ages.newest(drafted) or ages.newest(granted) or ages.newest(census.published)
+
+
+def _approved(census: Census, revision: str, approvals: ApprovalIndex) -> bool:
+    return any(
+        draft.revision == revision and approvals.wanted(census.rule, member.facts.name, draft)
+        for member, draft in _drafts(census)
+    )

@@ -1,0 +1,157 @@
+"""What people have decided and what of it stands: suspensions, and publications by hand.
+
+The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that. A Publish
+covers one revision, and for each variant it is spent once the variant has that revision.
+(Design §2 and §6.)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
+from fanout.gates.model import Action, Decision, Hold, Override, Published
+from fanout.gates.wording import stage_named
+
+_POLICY = ("policy", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A Publish decision in force."""
+
+    at: datetime
+    decision: Decision
+
+    def spent(self, published: Published | None) -> bool:
+        """Was it carried out for a variant that has this published? One decision, one change."""
+        return (
+            published is not None
+            and published.revision == self.decision.revision
+            and published.at >= self.at
+        )
+
+
+@dataclass(slots=True)
+class _Orders:
+    wide: dict[tuple[str, str], list[Order]] = field(default_factory=dict)  # (stage, revision)
+    own: dict[tuple[str, str], list[Order]] = field(default_factory=dict)  # (variant, revision)
+
+
+class Standing:
+    """The decisions of one policy that are in force."""
+
+    def __init__(self, decisions: Iterable[Decision], now: datetime) -> None:
+        self._suspensions: dict[tuple[str, str], Decision] = {}
+        self._orders = _Orders()
+        self.holds: list[Hold] = []  # decisions that nothing can come of
+        self._instants: list[tuple[str, datetime]] = []  # (stage or "", when one starts or ends)
+        for at, decision in in_record_order(decisions, now):
+            if decision.expires is not None:
+                if decision.expires <= now:
+                    continue
+                self._instants.append((decision.stage, decision.expires))
+            if from_the_future(at, now) and decision.action is not Action.SUSPEND:
+                self._await(at, decision)
+            elif decision.action is Action.PUBLISH:
+                self._order(Order(at, decision))
+            else:
+                for key in _scopes(decision):
+                    self._suspensions[key] = decision
+
+    def next(self, now: datetime, stage: str | None = None) -> datetime | None:
+        """When a decision starts or ends: of the whole policy, or of what concerns a stage."""
+        about = (at for name, at in self._instants if stage is None or name in ("", stage))
+        return soonest(about, now)
+
+    def policy_suspended(self) -> Hold | None:
+        """Did somebody suspend the whole policy?"""
+        return self._suspended(_POLICY, "the policy")
+
+    def stage_suspended(self, stage: str) -> Hold | None:
+        """Did somebody suspend the stage?"""
+        return self._suspended(("stage", stage), stage_named(stage))
+
+    def variant_suspended(self, variant: str) -> Hold | None:
+        """Did somebody suspend the variant?"""
+        if not self._suspensions:
+            return None
+        return self._suspended(("variant", variant), f"variant {variant}")
+
+    def stage_overrides(self, stage: str, revision: str) -> frozenset[Override]:
+        """What is lifted for all variants of a stage alike: that steers the stage's candidate."""
+        return overrides(self._wide(stage, revision))
+
+    def orders(self, stage: str, variant: str, revision: str) -> list[Order]:
+        """The Publish decisions that name the variant, its stage or everything."""
+        return [*self._wide(stage, revision), *self._orders.own.get((variant, revision), ())]
+
+    def ordered_revisions(self, stage: str) -> dict[str, Order]:
+        """What people have decided to publish in the stage as a whole, by revision."""
+        return {
+            revision: orders[-1]
+            for (name, revision), orders in self._orders.wide.items()
+            if name == stage
+        }
+
+    def _wide(self, stage: str, revision: str) -> list[Order]:
+        wide = self._orders.wide
+        mine = wide.get((stage, revision), [])
+        return mine if stage == "" else [*wide.get(("", revision), ()), *mine]
+
+    def _order(self, order: Order) -> None:
+        decision = order.decision
+        if not decision.revision:
+            sentence = (
+                f"decision {decision.name} of {decision.by} names no revision: it covers nothing"
+            )
+            self.holds.append(
+                Hold(Reason.DECISION_WAITS, sentence, f"{decision.by}: decide again", order.at)
+            )
+        elif decision.variants:
+            for variant in set(decision.variants):
+                key = (variant, decision.revision)
+                self._orders.own.setdefault(key, []).append(order)
+        else:
+            key = (decision.stage, decision.revision)
+            self._orders.wide.setdefault(key, []).append(order)
+
+    def _await(self, at: datetime, decision: Decision) -> None:
+        start = counts_from(at)
+        self._instants.append((decision.stage, start))
+        sentence = (
+            f"decision {decision.name} of {decision.by} is dated {written(at)}, more than five"
+            f" minutes ahead; it does not count before {written(start)}"
+        )
+        who = f"whoever sets the clock of {decision.by}"
+        self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, who, until=start))
+
+    def _suspended(self, key: tuple[str, str], what: str) -> Hold | None:
+        decision = self._suspensions.get(key)
+        if decision is None or decision.action is not Action.SUSPEND:
+            return None
+        why = f": {decision.reason}" if decision.reason else ""
+        return Hold(
+            Reason.SUSPENDED,
+            f"{what} was suspended by {decision.by}{why}",
+            "whoever may decide: fanout resume",
+            decision.at,
+            decision.expires,
+        )
+
+
+def overrides(orders: Iterable[Order]) -> frozenset[Override]:
+    """All that these decisions lift together."""
+    return frozenset(item for order in orders for item in order.decision.overrides)
+
+
+def by_spec(what: str, owner: str) -> Hold:
+    """The hold of what its spec suspends."""
+    return Hold(Reason.SUSPENDED, f"{what} is suspended by its spec", f"{owner}: spec.suspend")
+
+
+def _scopes(decision: Decision) -> list[tuple[str, str]]:
+    if decision.variants:
+        return [("variant", name) for name in decision.variants]
+    return [("stage", decision.stage)] if decision.stage else [_POLICY]

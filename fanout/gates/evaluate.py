@@ -1,0 +1,133 @@
+"""The one evaluator: list, plan, sweep, manual promotion and explain all ask here. (Design §6.)
+
+Pure and O(N) in variants: the same facts give the same answer, and applying the returned history
+and asking again at the same instant changes nothing.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.instants import soonest
+from fanout.gates.judgement import Judgement, survey
+from fanout.gates.model import (
+    Hold,
+    PolicyDecision,
+    PolicyFacts,
+    StageDecision,
+    StageRule,
+    State,
+    VariantDecision,
+    VariantFacts,
+)
+from fanout.gates.progress import starving, stuck
+from fanout.gates.release import StageGate
+from fanout.gates.summary import gathered, soak_ends, stage_holds
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    stage: StageDecision
+    variants: list[VariantDecision]
+
+
+def candidates(facts: PolicyFacts) -> dict[str, str]:
+    """Each stage's candidate, "" when the policy's rule allows no revision.
+
+    Needs nothing that is rendered: `Draft.current`, `held` and `failed` are not looked at, so that
+    `evaluate` with these filled in answers with the same candidates. Raises Bug for stages that
+    validation refuses.
+    """
+    judgement = survey(facts)
+    return {rule.name: judgement.candidate(rule.name) for rule in facts.stages}
+
+
+def evaluate(facts: PolicyFacts) -> PolicyDecision:
+    """What may happen now to every stage and variant, why no more, and when that can change.
+
+    Raises Bug for stages that validation refuses, and for nothing that was observed or recorded.
+    """
+    judgement = survey(facts)
+    judgement.final()
+    decided = {rule.name: _decide(judgement, rule) for rule in judgement.stages}
+    stages = {rule.name: decided[rule.name].stage for rule in facts.stages}
+    inside = [item for rule in facts.stages for item in decided[rule.name].variants]
+    outside = [_in_no_stage(facts, variant) for variant in judgement.nowhere]
+    instants = [stage.next for stage in stages.values()]
+    wake = soonest([*instants, judgement.standing.next(facts.now)], facts.now)
+    return PolicyDecision(
+        stages=stages,
+        variants={item.name: item for item in (*inside, *outside)},
+        history={
+            (rule.name, revision): past
+            for rule in facts.stages
+            for revision, past in sorted(judgement.ledgers[rule.name].history.items())
+        },
+        holds=_policy_holds(judgement, stages, inside, outside, wake),
+        next=wake,
+    )
+
+
+def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
+    """One stage, when those before it are decided."""
+    census, ledger = judgement.censuses[rule.name], judgement.ledgers[rule.name]
+    gate = StageGate(judgement, rule)
+    variants = [gate.decide(member) for member in census.members]
+    holds = stage_holds(judgement, census, gate.gate.holds, variants)
+    hungry = starving(judgement, rule)
+    if hungry is not None:
+        holds = (*holds, hungry)
+    judgement.who[rule.name] = holds[0].who if holds else ""
+    instants = (
+        gate.next(),
+        soak_ends(judgement, census),
+        judgement.standing.next(judgement.now, rule.name),
+    )
+    choice = judgement.choices[rule.name]
+    stage = StageDecision(
+        name=rule.name,
+        candidate=choice.revision,
+        verdict=ledger.verdict(choice.revision),
+        verdicts=dict(sorted(ledger.verdicts.items())),
+        gate=gate.gate.verdict,
+        holds=holds,
+        counts=_counts(variants),
+        queued=choice.queued,
+        next=soonest(instants, judgement.now),
+    )
+    return _Decided(stage, variants)
+
+
+def _counts(variants: list[VariantDecision]) -> dict[State, int]:
+    found = Counter(item.state for item in variants)
+    return {state: found[state] for state in State if state in found}
+
+
+def _in_no_stage(facts: PolicyFacts, variant: VariantFacts) -> VariantDecision:
+    """It enlarges no stage and blocks none. (Design §6, "What counts".)"""
+    known = ", ".join(rule.name for rule in facts.stages)
+    said = f"stage {variant.stage}, which the policy has not" if variant.stage else "no stage"
+    hold = Hold(
+        Reason.NOT_IN_STAGE,
+        f"target {variant.target} is in {said}; its stages are {known}",
+        "the policy's author: template.stageExpr; or whoever owns the target",
+    )
+    return VariantDecision(variant.name, variant.stage, "", State.HELD, holds=(hold,))
+
+
+def _policy_holds(
+    judgement: Judgement,
+    stages: dict[str, StageDecision],
+    inside: list[VariantDecision],
+    outside: list[VariantDecision],
+    timer: datetime | None,
+) -> tuple[Hold, ...]:
+    holds = [judgement.suspended] if judgement.suspended is not None else []
+    holds += judgement.standing.holds
+    still = stuck(judgement, stages, inside, timer)
+    if still is not None:
+        holds.append(still)
+    for stage in stages.values():
+        holds += (hold for hold in stage.holds if hold.reason == Reason.STARVING)
+    return (*holds, *gathered(outside))

@@ -1,0 +1,93 @@
+"""Does a policy still move? `Stuck` when only a person can go on, `Starving` when it runs too fast.
+
+A policy is stuck when nothing is in flight, nothing may go, nobody suspended it, no timer runs and
+not everything is ready. What waits for a person's `promote` or for the next sweep may go. A stage
+starves when two or more of the revisions that it does not have were cut short in their soak, and
+nothing newer can pass at present. (Design §6, "Order and change", "Which revision".)
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.judgement import Judgement
+from fanout.gates.model import Hold, StageDecision, StageRule, State, VariantDecision, Verdict
+from fanout.gates.wording import counted, lasting, listed, stage_named
+
+_IN_FLIGHT = (State.RELEASED, State.PROPOSED, State.VERIFYING)
+_MAY_GO = frozenset({Reason.AUTOMATION_OFF, Reason.SWEEP_AWAITED, Reason.APPROVAL_MISSING})
+_TOO_MANY = 2
+
+
+def stuck(
+    judgement: Judgement,
+    stages: Mapping[str, StageDecision],
+    variants: Iterable[VariantDecision],
+    timer: datetime | None,
+) -> Hold | None:
+    """The hold of a policy that only a person can set going again; it names the first gate."""
+    if timer is not None or _somebody_suspended(judgement):
+        return None
+    unready = [item for item in variants if item.state is not State.READY]
+    if not unready or any(_moves(item) for item in unready):
+        return None
+    if any(m.state is State.VERIFYING for c in judgement.censuses.values() for m in c.members):
+        return None
+    for rule in judgement.stages:
+        holds = stages[rule.name].holds
+        if holds:
+            sentence = f"nothing moves any more; {stage_named(rule.name)}: {holds[0].sentence}"
+            return Hold(Reason.STUCK, sentence, holds[0].who, holds[0].since)
+    return None
+
+
+def starving(judgement: Judgement, rule: StageRule) -> Hold | None:
+    """The hold of a stage that never gets a revision because those before it run ahead."""
+    if rule.after is None or not rule.after.soak:
+        return None
+    census, ages = judgement.censuses[rule.name], judgement.ages
+    candidate = judgement.candidate(rule.name)
+    if (
+        candidate not in census.published
+        and judgement.stage_gate(rule, candidate).verdict is Verdict.PASSED
+    ):
+        return None
+    has = ages.newest(census.published)
+    seen = {name for stage in rule.after.stages for name in judgement.ledgers[stage].history}
+    cut = [
+        name
+        for name in sorted(seen)
+        if ages.rank(name) is not None
+        and (not has or ages.older(has, name))
+        and _cut_short(judgement, rule, name)
+    ]
+    if len(cut) < _TOO_MANY:
+        return None
+    sentence = (
+        f"{stage_named(rule.name)} starves: {counted(len(cut), 'revision')} ({listed(cut)}) left"
+        f" the stages before it in less than the {lasting(rule.after.soak)} that it wants;"
+        " inFlight: Serialize, fewer releases or a shorter soak would let one through"
+    )
+    return Hold(Reason.STARVING, sentence, "the policy's author: spec.inFlight")
+
+
+def _cut_short(judgement: Judgement, rule: StageRule, revision: str) -> bool:
+    gate = judgement.stage_gate(rule, revision)
+    return not gate.possible and any(h.reason == Reason.SOAK_CUT_SHORT for h in gate.holds)
+
+
+def _somebody_suspended(judgement: Judgement) -> bool:
+    return judgement.suspended is not None or any(
+        census.suspended is not None or census.active < len(census.members)
+        for census in judgement.censuses.values()
+    )
+
+
+def _moves(item: VariantDecision) -> bool:
+    """Is it in flight, or may it go: now, by the next pass or by a person's leave?"""
+    if item.release or item.publish or item.state in _IN_FLIGHT:
+        return True
+    if item.state is not State.DRAFTED:
+        return False
+    found = {hold.reason for hold in item.holds}
+    return Reason.NO_DRAFT in found or found <= _MAY_GO

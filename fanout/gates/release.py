@@ -1,0 +1,227 @@
+"""What one variant may do now: be released, be published, or wait, and for whom.
+
+draft → released → (`requires` pass) proposed → published → (verification passes) ready, or failed.
+A release is on record for one digest; it does not outlive the gate that gave it: while unpublished,
+the gate must still be open. (Design §6.)
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cached_property
+
+from fanout.api.reasons import Reason
+from fanout.gates.after import Gate
+from fanout.gates.census import Member, lifted
+from fanout.gates.decisions import Order, overrides
+from fanout.gates.instants import soonest
+from fanout.gates.judgement import Judgement
+from fanout.gates.model import (
+    ApprovalRule,
+    CheckView,
+    Draft,
+    Hold,
+    Override,
+    StageRule,
+    State,
+    VariantDecision,
+    Verdict,
+)
+from fanout.gates.wording import stage_named
+
+_NOTHING: frozenset[Override] = frozenset()
+
+
+class StageGate:
+    """One stage's gate for its candidate, asked once per variant."""
+
+    def __init__(self, judgement: Judgement, rule: StageRule) -> None:
+        self._judgement = judgement
+        self._rule = rule
+        self._gates: dict[frozenset[Override], Gate] = {}
+        self.candidate = judgement.candidate(rule.name)
+        self.instants: set[datetime] = set()  # when a check of a variant changes by itself
+
+    @cached_property
+    def gate(self) -> Gate:
+        """`after` for the candidate, as it is for the stage as a whole."""
+        return self._judgement.stage_gate(self._rule, self.candidate)
+
+    def decide(self, member: Member) -> VariantDecision:
+        """The variant's state, what this pass may do to it, and all that is in its way."""
+        facts = member.facts
+        draft = self._draft(member)
+        stopped = _stopped(member, self.candidate)
+        published = facts.published
+        there = published is not None and published.revision == self.candidate
+        if (there and (draft is None or stopped)) or (published and not self.candidate):
+            return self._published(member, stopped)
+        if stopped is not None:
+            return self._answer(member, stopped[0], holds=(stopped[1],))
+        if draft is None:
+            return self._answer(member, State.DRAFTED, holds=(self._no_draft, *self.gate.holds))
+        return self._drafted(member, draft)
+
+    def _draft(self, member: Member) -> Draft | None:
+        """The standing draft, when it is what the candidate asks for and not in force already."""
+        draft, published = member.facts.draft, member.facts.published
+        if draft is None or not draft.current or draft.revision != self.candidate:
+            return None
+        in_force = published is not None and (published.revision, published.digest) == (
+            draft.revision,
+            draft.digest,
+        )
+        return None if in_force else draft
+
+    def _published(self, member: Member, stopped: tuple[State, Hold] | None) -> VariantDecision:
+        assert member.state is not None
+        self._wake_for(member.checks)
+        holds = _unanswered(member.checks)
+        if stopped is not None:
+            holds = (*holds, stopped[1])
+        return self._answer(member, member.state, member.checks, holds)
+
+    def _drafted(self, member: Member, draft: Draft) -> VariantDecision:
+        facts, rule = member.facts, self._rule
+        orders = [
+            order
+            for order in self._judgement.standing.orders(rule.name, facts.name, self.candidate)
+            if not order.spent(facts.published)
+        ]
+        lifts = overrides(orders) if orders else _NOTHING
+        gate = self._gate(lifts)
+        barred = None if orders else self._barred(member)
+        granted = facts.grant is not None and (facts.grant.revision, facts.grant.digest) == (
+            draft.revision,
+            draft.digest,
+        )
+        opened = gate.verdict is Verdict.PASSED
+        release = opened and barred is None and not granted
+        checks = tuple([self._required(check, member, draft, orders) for check in rule.requires])
+        agreed = all(check.verdict is Verdict.PASSED for check in checks)
+        self._wake_for(checks)
+        state = State.DRAFTED
+        if granted or release:
+            state = State.PROPOSED if opened and agreed else State.RELEASED
+        holds = gate.holds if barred is None else (*gate.holds, barred)
+        return VariantDecision(
+            facts.name,
+            rule.name,
+            self.candidate,
+            state,
+            release,
+            publish=state is State.PROPOSED and barred is None,
+            checks=checks,
+            holds=holds if agreed else (*holds, *_unanswered(checks)),
+        )
+
+    def _required(
+        self, rule: ApprovalRule, member: Member, draft: Draft, orders: list[Order]
+    ) -> CheckView:
+        view = self._judgement.approvals.answer(rule, self._rule.name, member.facts.name, draft)
+        if view.verdict is Verdict.PASSED:
+            return view
+        for order in orders:
+            if Override.REQUIRES in order.decision.overrides:
+                return lifted(view, order.decision.by, order.at)
+        return view
+
+    def _barred(self, member: Member) -> Hold | None:
+        """Why automation does not do it, though a person may."""
+        if not self._rule.automatic:
+            return self._off
+        if self._goes_back(member):
+            return self._back
+        return None if self._judgement.facts.sweep else self._sweep
+
+    def _goes_back(self, member: Member) -> bool:
+        published = member.facts.published
+        if published is None:
+            return False
+        ages = self._judgement.ages
+        if ages.rank(published.revision) is not None:
+            return ages.older(self.candidate, published.revision)
+        left = self._judgement.ledgers[self._rule.name].past(self.candidate).left
+        return left is not None
+
+    def _gate(self, lifts: frozenset[Override]) -> Gate:
+        if lifts not in self._gates:
+            self._gates[lifts] = self._judgement.gate(self._rule, self.candidate, lifts)
+        return self._gates[lifts]
+
+    def _wake_for(self, checks: Iterable[CheckView]) -> None:
+        for check in checks:
+            if check.until is not None:
+                self.instants.add(check.until)
+
+    def next(self) -> datetime | None:
+        """The next instant at which a check or a gate that was asked changes by itself."""
+        gates = (gate.next for gate in (self.gate, *self._gates.values()))
+        return soonest([*self.instants, *gates], self._judgement.now)
+
+    def _answer(
+        self,
+        member: Member,
+        state: State,
+        checks: tuple[CheckView, ...] = (),
+        holds: tuple[Hold, ...] = (),
+    ) -> VariantDecision:
+        return VariantDecision(
+            member.facts.name, self._rule.name, self.candidate, state, checks=checks, holds=holds
+        )
+
+    @cached_property
+    def _no_draft(self) -> Hold:
+        return Hold(
+            Reason.NO_DRAFT,
+            f"its draft for {self.candidate} is not written yet, or not up to date",
+            "the next pass that writes drafts",
+        )
+
+    @cached_property
+    def _off(self) -> Hold:
+        return Hold(
+            Reason.AUTOMATION_OFF,
+            f"nobody has switched automatic promotion on for {stage_named(self._rule.name)}",
+            "an administrator: PromotionPolicy.autoPromotion; whoever may decide: fanout promote",
+        )
+
+    @cached_property
+    def _sweep(self) -> Hold:
+        return Hold(
+            Reason.SWEEP_AWAITED,
+            "automatic promotion publishes in sweeps, and this pass is none",
+            "the next sweep; whoever may decide: fanout promote",
+        )
+
+    @cached_property
+    def _back(self) -> Hold:
+        return Hold(
+            Reason.WOULD_GO_BACK,
+            f"it has a newer revision than {self.candidate}, and automation never goes back",
+            "whoever may decide: fanout promote",
+        )
+
+
+def _stopped(member: Member, candidate: str) -> tuple[State, Hold] | None:
+    """What stops the variant whatever the gates say, and the state that it is in for it."""
+    facts = member.facts
+    if member.suspended is not None:
+        return State.SUSPENDED, member.suspended
+    if facts.failed is not None:
+        return State.FAILED, facts.failed
+    if facts.held is not None:
+        return State.HELD, facts.held
+    if not candidate:
+        sentence = "the policy's rule allows no revision"
+        return State.HELD, Hold(Reason.NO_REVISION, sentence, "the policy's author: spec.upstream")
+    return None
+
+
+def _unanswered(checks: Iterable[CheckView]) -> tuple[Hold, ...]:
+    return tuple(
+        [
+            Hold(check.reason, check.sentence, check.who, check.at, check.until)
+            for check in checks
+            if check.verdict is not Verdict.PASSED
+        ]
+    )

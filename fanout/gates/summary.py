@@ -1,0 +1,131 @@
+"""A stage's holds: its own, and those of its variants, gathered to one of each kind."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.candidate import within_reach
+from fanout.gates.census import Census
+from fanout.gates.instants import soonest
+from fanout.gates.judgement import Judgement
+from fanout.gates.model import Hold, State, VariantDecision
+from fanout.gates.soak import over_at
+from fanout.gates.wording import counted, stage_named
+
+_AT_CANDIDATE = (State.VERIFYING, State.READY)
+
+
+@dataclass(slots=True)
+class _Group:
+    first: str
+    hold: Hold
+    number: int = 0
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def add(self, hold: Hold) -> None:
+        self.number += 1
+        self.since = min(filter(None, (self.since, hold.since)), default=None)
+        self.until = min(filter(None, (self.until, hold.until)), default=None)
+
+    def told(self) -> Hold:
+        if self.number == 1:
+            return replace(self.hold, sentence=f"{self.first}: {self.hold.sentence}")
+        return replace(
+            self.hold,
+            sentence=f"{counted(self.number, 'variant')}, {self.first} first: {self.hold.sentence}",
+            since=self.since,
+            until=self.until,
+        )
+
+
+def stage_holds(
+    judgement: Judgement,
+    census: Census,
+    gate_holds: tuple[Hold, ...],
+    variants: Sequence[VariantDecision],
+) -> tuple[Hold, ...]:
+    """All that a stage waits for: the person first, then the gate, then its variants."""
+    candidate = judgement.candidate(census.rule.name)
+    holds: list[Hold] = [census.suspended] if census.suspended else []
+    holds += _emptiness(census, candidate)
+    if not variants or any(item.state not in _AT_CANDIDATE for item in variants):
+        holds += gate_holds
+    holds += gathered(variants, holds)
+    holds += _waiting_orders(judgement, census, candidate)
+    return tuple(holds)
+
+
+def soak_ends(judgement: Judgement, census: Census) -> datetime | None:
+    """When the next soak ends that can change what the stage may take."""
+    rule = census.rule
+    if rule.after is None:
+        return None
+    reach = within_reach(census, judgement.ledgers[rule.name], judgement.ages)
+    wanted = {name for name in reach if not _everywhere(census, name)}
+    return soonest(
+        (
+            over_at(history, rule.after.soak)
+            for upstream in rule.after.stages
+            for revision, history in judgement.ledgers[upstream].history.items()
+            if revision in wanted
+        ),
+        judgement.now,
+    )
+
+
+def gathered(variants: Iterable[VariantDecision], known: Iterable[Hold] = ()) -> list[Hold]:
+    """One hold for each reason and each who, with the number of variants and the first of them."""
+    told = {id(hold) for hold in known}
+    groups: dict[tuple[str, str], _Group] = {}
+    for item in variants:
+        for hold in item.holds:
+            if id(hold) in told:
+                continue
+            key = (hold.reason, hold.who)
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = _Group(item.name, hold)
+            group.add(hold)
+    return [group.told() for group in groups.values()]
+
+
+def _emptiness(census: Census, candidate: str) -> list[Hold]:
+    named = stage_named(census.rule.name)
+    if not census.members:
+        sentence = f"no target is in {named}: it passes nothing"
+        return [Hold(Reason.NO_TARGETS, sentence, "the policy's author: spec.targets, spec.stages")]
+    if not candidate:
+        sentence = "the policy's rule allows no revision"
+        return [Hold(Reason.NO_REVISION, sentence, "the policy's author: spec.upstream.revision")]
+    if census.counting(candidate) == 0:
+        sentence = (
+            f"nothing is left to count in {named} for {candidate}: every variant is suspended"
+        )
+        return [Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide: fanout resume")]
+    return []
+
+
+def _waiting_orders(judgement: Judgement, census: Census, candidate: str) -> list[Hold]:
+    """Decisions to publish what is not the stage's candidate: a person must hear that they wait."""
+    holds: list[Hold] = []
+    latest = max((m.facts.published.at for m in census.members if m.facts.published), default=None)
+    for revision, order in judgement.standing.ordered_revisions(census.rule.name).items():
+        if revision == candidate or revision in census.published:
+            continue
+        if latest is not None and latest >= order.at:
+            continue  # the stage has moved since: the decision was carried out, or overtaken
+        why = (
+            f"the candidate is {candidate}"
+            if judgement.ages.rank(revision) is not None
+            else f"the policy's rule does not allow {revision}"
+        )
+        sentence = f"decision {order.decision.name} to publish {revision} waits: {why}"
+        holds.append(Hold(Reason.DECISION_WAITS, sentence, order.decision.by, order.at))
+    return holds
+
+
+def _everywhere(census: Census, revision: str) -> bool:
+    tally = census.published.get(revision)
+    return tally is not None and tally.ready + tally.failed + tally.verifying == len(census.members)

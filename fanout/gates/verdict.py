@@ -1,0 +1,76 @@
+"""A stage's verdict for each revision, and what is to be remembered of it.
+
+Passed when every variant that counts is ready; failed as soon as one has failed; else pending. A
+verdict once passed stands until evidence is withdrawn. (Design §6, "Stage verdict", "What counts".)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.gates.census import Census, Tally
+from fanout.gates.model import StageHistory, Verdict
+from fanout.gates.soak import NEVER, left, withdrawn
+
+_NONE = Tally()
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """How every revision stands in one stage."""
+
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    history: Mapping[str, StageHistory] = field(default_factory=dict)
+
+    def verdict(self, revision: str) -> Verdict:
+        """Nothing known is pending."""
+        return self.verdicts.get(revision, Verdict.PENDING)
+
+    def past(self, revision: str) -> StageHistory:
+        """What is remembered of the revision."""
+        return self.history.get(revision, NEVER)
+
+
+def judge(
+    census: Census, history: Mapping[str, StageHistory], now: datetime, candidate: str = ""
+) -> Ledger:
+    """The verdicts of one stage. Renderings that failed are failures of the candidate, if named."""
+    verdicts: dict[str, Verdict] = {}
+    remembered: dict[str, StageHistory] = {}
+    for revision in {*census.published, *history, *([candidate] if candidate else [])}:
+        past = history.get(revision, NEVER)
+        unrendered = census.unrendered(revision) if revision == candidate else 0
+        verdict = _verdict(census, revision, past, unrendered)
+        verdicts[revision] = verdict
+        present = _history(census, revision, past, verdict, now)
+        if present != NEVER:
+            remembered[revision] = present
+    return Ledger(verdicts, remembered)
+
+
+def _verdict(census: Census, revision: str, past: StageHistory, unrendered: int) -> Verdict:
+    tally = census.published.get(revision, _NONE)
+    if tally.failed:
+        return Verdict.FAILED
+    if past.passed is not None:
+        return Verdict.PASSED
+    if unrendered:
+        return Verdict.FAILED
+    counting = census.counting(revision)
+    return Verdict.PASSED if counting and tally.ready == counting else Verdict.PENDING
+
+
+def _history(
+    census: Census, revision: str, past: StageHistory, verdict: Verdict, now: datetime
+) -> StageHistory:
+    if verdict is Verdict.FAILED:
+        return withdrawn(past)
+    if verdict is Verdict.PENDING:
+        return past
+    if past.passed is None:
+        return StageHistory(passed=now)
+    if past.left is None:
+        moved = census.moved_on(revision, past.passed)
+        if moved is not None:
+            return left(past, moved)
+    return past
