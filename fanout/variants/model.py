@@ -19,6 +19,17 @@ class UpstreamPackage:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What a package may be, and what may be put into it: an administrator's to say."""
+
+    files: int = 1_000
+    size: int = 16 * 1024 * 1024  # bytes of all files together
+    # (group, kind) of the injection points that may be filled; None: ConfigMaps and whatever has a
+    # spec. Secrets never, whatever is said here.
+    injectable: frozenset[tuple[str, str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Injection:
     """What one injection point gets: the field's content, or the reason why it gets nothing."""
 

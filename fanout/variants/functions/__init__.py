@@ -1,0 +1,1 @@
+"""Functions of the catalog that run in process."""

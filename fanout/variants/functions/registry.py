@@ -1,0 +1,30 @@
+"""Which functions run in process, and under which image names."""
+
+from collections.abc import Mapping
+
+from fanout.variants.functions.function import InProcess
+from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
+from fanout.variants.functions.set_labels import SET_LABELS
+from fanout.variants.functions.set_namespace import SET_NAMESPACE
+
+FUNCTIONS: Mapping[str, InProcess] = {
+    function.name: function for function in (SET_ANNOTATIONS, SET_LABELS, SET_NAMESPACE)
+}
+_CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog/", "gcr.io/kpt-fn/")
+
+
+def short_name(image: str) -> str:
+    """`ghcr.io/…/set-labels:v0.2.0` is `set-labels`, as is the short name with or without a tag."""
+    path = image.partition("@")[0]
+    return path.rpartition("/")[2].partition(":")[0]
+
+
+def find(image: str) -> InProcess | None:
+    """The function that stands for the image, whatever its tag; None when there is none.
+
+    A bare name means the catalog, as it does for kpt; an image elsewhere is somebody else's.
+    """
+    path = image.partition("@")[0]
+    if "/" in path and not path.startswith(_CATALOGS):
+        return None
+    return FUNCTIONS.get(short_name(image))

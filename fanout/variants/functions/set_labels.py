@@ -1,0 +1,66 @@
+"""set-labels: the same labels on every object of a package, and in the selectors that go with them.
+
+Selectors of workloads and Services are extended: the pods they mean get the labels too. All other
+selectors (of policies, budgets, affinities) may mean pods outside the package, so in them a label
+gets its new value only where it was asked for already.
+"""
+
+from collections.abc import Iterator
+
+from fanout.errors import InvalidInput
+from fanout.variants.functions.config import text_values
+from fanout.variants.functions.fields import Field, Values, set_values
+from fanout.variants.functions.function import Change, Facts, InProcess, Object
+from fanout.variants.functions.pods import APPS, BATCH, CORE, WORKLOADS, in_templates
+
+_NETWORK = frozenset({"networking.k8s.io"})
+_POLICY = frozenset({"policy"})
+_LABELS = ("metadata", "labels")
+_MATCH = "matchLabels"
+
+_AFFINITIES = tuple(
+    ("spec", "affinity", affinity, *term, "labelSelector", _MATCH)
+    for affinity in ("podAffinity", "podAntiAffinity")
+    for term in (
+        ("requiredDuringSchedulingIgnoredDuringExecution", "*"),
+        ("preferredDuringSchedulingIgnoredDuringExecution", "*", "podAffinityTerm"),
+    )
+)
+
+
+def _asked(at: tuple[str, ...], kind: str, groups: frozenset[str]) -> Field:
+    return Field((*at, _MATCH), (), frozenset({kind}), groups, known_only=True)
+
+
+FIELDS: tuple[Field, ...] = (
+    Field((), _LABELS),
+    Field(("spec", "selector"), (), frozenset({"Service", "ReplicationController"}), CORE),
+    Field(("spec", "selector"), (_MATCH,), WORKLOADS, APPS),
+    Field(("spec", "volumeClaimTemplates", "*"), _LABELS, frozenset({"StatefulSet"}), APPS),
+    Field(("spec", "jobTemplate"), _LABELS, frozenset({"CronJob"}), BATCH),
+    *in_templates((), _LABELS),
+    *in_templates(
+        ("spec", "topologySpreadConstraints", "*", "labelSelector", _MATCH), known_only=True
+    ),
+    *(field for path in _AFFINITIES for field in in_templates(path, known_only=True)),
+    _asked(("spec", "selector"), "Job", BATCH),
+    _asked(("spec", "jobTemplate", "spec", "selector"), "CronJob", BATCH),
+    _asked(("spec", "selector"), "PodDisruptionBudget", _POLICY),
+    _asked(("spec", "podSelector"), "NetworkPolicy", _NETWORK),
+    _asked(("spec", "ingress", "*", "from", "*", "podSelector"), "NetworkPolicy", _NETWORK),
+    _asked(("spec", "egress", "*", "to", "*", "podSelector"), "NetworkPolicy", _NETWORK),
+)
+
+
+def _configure(config: Object) -> Values:
+    values = text_values(config, "SetLabels", "labels")
+    if not values:
+        raise InvalidInput("set-labels: no labels are given", remedy="name at least one label")
+    return values
+
+
+def _changes(values: Values, item: Object, _facts: Facts) -> Iterator[Change]:
+    return set_values(FIELDS, values, item)
+
+
+SET_LABELS = InProcess("set-labels", "1", _configure, _changes)

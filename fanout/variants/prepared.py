@@ -1,0 +1,47 @@
+"""A package that was read once and can be rendered for any number of variants."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fanout.package.edits import Edit
+from fanout.package.manifests import Document, Manifest
+from fanout.package.tree import Entry
+from fanout.variants.functions.function import Facts
+from fanout.variants.model import UpstreamPackage
+from fanout.variants.pipeline import Declared, Step
+from fanout.variants.points import Point
+
+Place = tuple[str, int]  # file and index of a document
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What one pipeline makes of the package, but for the documents in which targets differ."""
+
+    steps: tuple[tuple[Step, Facts], ...]  # each with what it may know of the package
+    edits: Mapping[Place, tuple[Edit, ...]]  # in files that have such a document
+    entries: Mapping[str, Entry]
+    blobs: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedPackage:
+    """An upstream package at one revision, with everything that no target has a say in."""
+
+    upstream: UpstreamPackage
+    entries: Mapping[str, Entry]  # of all upstream files
+    manifests: Mapping[str, Manifest]  # of the files with objects, and of the package context
+    kptfile: Manifest  # with this revision's `upstream` and `upstreamLock`, and the gates
+    points: tuple[Point, ...]
+    injectable: frozenset[tuple[str, str]] | None
+    varying: tuple[str, ...]  # files in which targets differ, the Kptfile aside
+    objects: Mapping[Place, Document]  # what functions see
+    functions: tuple[Declared, ...]  # of the package's own pipeline
+    configuring: frozenset[str]  # files that they read their configuration from
+    policy_at: int  # how many of them run before the policy's
+    facts: Facts
+    waits: bool  # some object names others that it waits for
+    fingerprint: str  # the part of the digest that all variants share
+    # What was made before, by pipeline: memories, no part of the value.
+    kptfiles: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
+    settled: dict[object, Settled] = field(default_factory=dict, compare=False, repr=False)

@@ -1,0 +1,99 @@
+"""What one variant depends on: the cluster objects for its injection points, and the digest.
+
+This is done for every variant in every pass, also where nothing changed, so it is kept to a few
+look-ups and one hash.
+"""
+
+from hashlib import sha256
+
+from fanout.selection.model import Injector, VariantSpec
+from fanout.selection.objects import ObjectIndex
+from fanout.variants.canonical import canonical
+from fanout.variants.functions.function import mapping
+from fanout.variants.functions.registry import find
+from fanout.variants.model import Injection, Inputs
+from fanout.variants.points import Point
+from fanout.variants.prepared import PreparedPackage
+
+_DIGITS = 40
+
+
+def resolve(prepared: PreparedPackage, spec: VariantSpec, objects: ObjectIndex) -> Inputs:
+    """Choose the source of every injection point and digest all that the rendering depends on.
+
+    A point that gets nothing is an answer with a `problem`, not an error. Equal digests mean equal
+    renderings (design §4); policy, stage, target, priority and suspension are not in it.
+    """
+    injections = tuple(
+        _injection(point, spec, objects, prepared.injectable) for point in prepared.points
+    )
+    return Inputs(_digest(prepared, spec, injections), injections)
+
+
+def _digest(prepared: PreparedPackage, spec: VariantSpec, injections: tuple[Injection, ...]) -> str:
+    text = canonical(
+        [
+            spec.name,
+            spec.path,
+            dict(spec.context),
+            spec.remove_keys,
+            [
+                [function.image, function.name, dict(function.config), _version(function.image)]
+                for function in spec.mutators
+            ],
+            [[item.name, item.group, item.version, item.kind] for item in spec.injectors],
+            dict(spec.labels),
+            dict(spec.annotations),
+            [[item.point, item.source, item.value, item.problem] for item in injections],
+        ]
+    )
+    return sha256(f"{prepared.fingerprint}{text}".encode()).hexdigest()[:_DIGITS]
+
+
+def _version(image: str) -> str:
+    function = find(image)
+    return function.version if function else ""
+
+
+def _injection(
+    point: Point,
+    spec: VariantSpec,
+    objects: ObjectIndex,
+    injectable: frozenset[tuple[str, str]] | None,
+) -> Injection:
+    """Walk the injectors in order; the first object that is there is taken (porch.md §2.1)."""
+    if not _may_be_filled(point, injectable):
+        return _nothing(point, f"objects of kind {point.kind} may not be injected")
+    if not spec.injectors:
+        return _nothing(point, "the variant has no injectors")
+    tried: list[str] = []
+    for injector in spec.injectors:
+        if not _applies(injector, point):
+            continue
+        source = objects.get(point.group, point.kind, spec.namespace, injector.name)
+        if source is not None:
+            if mapping(source).get(point.field) is None:
+                return _nothing(point, f"{point.kind} {injector.name} has no {point.field}")
+            return Injection(point.key, point.required, injector.name, source[point.field])
+        tried.append(injector.name)
+    if not tried:
+        return _nothing(point, f"no injector is for the kind {point.kind}")
+    return _nothing(point, f"no {point.kind} {' or '.join(tried)} in namespace {spec.namespace}")
+
+
+def _nothing(point: Point, problem: str) -> Injection:
+    return Injection(point.key, point.required, problem=problem)
+
+
+def _may_be_filled(point: Point, injectable: frozenset[tuple[str, str]] | None) -> bool:
+    if (point.group, point.kind) == ("", "Secret"):
+        return False
+    return injectable is None or (point.group, point.kind) in injectable
+
+
+def _applies(injector: Injector, point: Point) -> bool:
+    return (
+        injector.group in (None, point.group)
+        and injector.version in (None, point.version)
+        and injector.kind in (None, point.kind)
+    )

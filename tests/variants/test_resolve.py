@@ -1,0 +1,152 @@
+"""Which cluster object an injection point gets, and what the digest depends on."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from variants.builders import by, config_map, package, point, rows, site, spec
+
+from fanout.selection.model import Function
+from fanout.selection.objects import ObjectIndex
+from fanout.variants.model import Limits
+from fanout.variants.prepare import prepare
+from fanout.variants.render import render
+from fanout.variants.resolve import resolve
+
+EU, US = config_map("eu", data={"region": "eu"}), config_map("us", data={"region": "us"})
+SITE = point("Site", "example.com/v1")
+
+CHOICES = [
+    ("the object that an injector names is taken", point(), [by("eu")], [EU, US], ("eu", "")),
+    ("the first injector whose object is there wins", point(), [by("no"), by("us"), by("eu")],
+     [EU, US], ("us", "")),
+    ("an injector for another kind is passed by", point(), [by("us", kind="Site"), by("eu")],
+     [EU, US], ("eu", "")),
+    ("one for another group too", point(), [by("us", group="example.com"), by("eu")], [EU, US],
+     ("eu", "")),
+    ("one for another version too", SITE, [by("a", version="v2"), by("b", version="v1")],
+     [site("a", spec={"a": 1}), site("b", spec={"b": 1})], ("b", "")),
+    ("the core group is named by an empty text", point(), [by("eu", group="")], [EU], ("eu", "")),
+    ("another namespace's object is not seen", point(), [by("eu")],
+     [config_map("eu", "other", data={})], ("", "no ConfigMap eu in namespace platform")),
+    ("an object of another kind with that name is not taken", SITE, [by("eu")], [EU],
+     ("", "no Site eu in namespace platform")),
+    ("every name that was tried is reported", point(), [by("a"), by("b")], [],
+     ("", "no ConfigMap a or b in namespace platform")),
+    ("without injectors there is nothing", point(), [], [EU], ("", "the variant has no injectors")),
+    ("injectors that do not fit are no injectors", point(), [by("eu", kind="Site")], [EU],
+     ("", "no injector is for the kind ConfigMap")),
+    ("the walk ends at the first object, also if it lacks the field", point(), [by("x"), by("eu")],
+     [config_map("x", binaryData={}), EU], ("", "ConfigMap x has no data")),
+    ("a Secret is never injected", point("Secret"), [by("eu")],
+     [{**EU, "kind": "Secret", "spec": {"a": 1}}],
+     ("", "objects of kind Secret may not be injected")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "injectors", "objects", "expected"), rows(CHOICES))
+def test_the_source_of_a_point(text, injectors, objects, expected):
+    prepared = prepare(package({"a.yaml": text}), Limits())
+    inputs = resolve(prepared, spec(injectors=tuple(injectors)), ObjectIndex(objects))
+    (found,) = inputs.injections
+    assert (found.source, found.problem) == expected
+    assert inputs.unmet == (() if found.source else (found,))
+
+
+def test_only_kinds_that_the_administrator_allows():
+    allowed = Limits(injectable=frozenset({("", "ConfigMap")}))
+    prepared = prepare(package({"a.yaml": SITE}), allowed)
+    inputs = resolve(
+        prepared, spec(injectors=(by("eu"),)), ObjectIndex([site("eu", spec={"a": 1})])
+    )
+    assert inputs.unmet[0].problem == "objects of kind Site may not be injected"
+
+
+def test_an_optional_point_without_source_holds_nothing():
+    prepared = prepare(package({"a.yaml": point(mark="optional")}), Limits())
+    inputs = resolve(prepared, spec(), ObjectIndex())
+    assert inputs.injections[0].problem
+    assert inputs.unmet == ()
+
+
+def digest(upstream=None, objects=(EU,), **fields):
+    prepared = prepare(upstream or package({"a.yaml": point()}), Limits())
+    fields = {"injectors": (by("eu"),), **fields}
+    return resolve(prepared, spec(**fields), ObjectIndex(objects)).digest
+
+
+SAME = [
+    ("the stage", {"stage": "prod"}),
+    ("the policy", {"policy": "other"}),
+    ("the target", {"target": "Cluster/platform/other"}),
+    ("the priority", {"priority": 7}),
+    ("suspension", {"suspended": True}),
+    ("labels of the injected object", {"objects": [{**EU, "status": {"seen": True}}]}),
+    ("objects that are not injected", {"objects": [EU, US]}),
+    ("the order of keys", {"context": {"b": "2", "a": "1"}, "against": {"a": "1", "b": "2"}}),
+]
+OTHER = [
+    ("the name", {"name": "other"}),
+    ("the path", {"path": "other"}),
+    ("the package context", {"context": {"region": "eu"}}),
+    ("keys to be removed", {"remove_keys": ("region",)}),
+    ("a function", {"mutators": (Function("set-namespace", config={"namespace": "a"}),)}),
+    ("the injectors", {"injectors": (by("eu", kind="ConfigMap"),)}),
+    ("labels", {"labels": {"a": "b"}}),
+    ("annotations", {"annotations": {"a": "b"}}),
+    ("the injected value", {"objects": [config_map("eu", data={"region": "moved"})]}),
+    ("the injected object's absence", {"objects": []}),
+    ("the upstream's content", {"upstream": package({"a.yaml": point(), "b.md": "new"})}),
+    ("the upstream's commit", {"upstream": package({"a.yaml": point()}, commit="d" * 40)}),
+    ("the revision's name", {"upstream": package({"a.yaml": point()}, name="v2")}),
+    ("the upstream's address", {"upstream": package({"a.yaml": point()}, repository="x")}),
+]
+
+
+@pytest.mark.parametrize("fields", rows(SAME))
+def test_the_digest_does_not_depend_on(fields):
+    against = {"context": fields["against"]} if "against" in fields else {}
+    changed = {key: value for key, value in fields.items() if key != "against"}
+    assert digest(**changed) == digest(**against)
+
+
+@pytest.mark.parametrize("fields", rows(OTHER))
+def test_the_digest_depends_on(fields):
+    assert digest(**fields) != digest()
+
+
+def test_the_digest_has_forty_digits_and_stays_what_it_is():
+    assert digest() == digest()
+    assert len(digest()) == 40
+    assert set(digest()) <= set("0123456789abcdef")
+
+
+TEXTS = st.sampled_from(["", "a", "b", "yes", "1", "é", "\u2028", "two\nlines"])
+SPECS = st.builds(
+    spec,
+    name=st.sampled_from(["monitoring-eu", "monitoring-us"]),
+    path=st.sampled_from(["a/b", "a/c"]),
+    stage=st.sampled_from(["dev", "prod"]),
+    context=st.dictionaries(st.sampled_from(["region", "team"]), TEXTS, max_size=2),
+    remove_keys=st.sampled_from([(), ("region",)]),
+    labels=st.dictionaries(st.sampled_from(["region", "team"]), st.just("x"), max_size=1),
+    injectors=st.sampled_from([(), (by("eu"),), (by("us"),)]),
+    mutators=st.sampled_from([(), (Function("set-namespace", config={"namespace": "other"}),)]),
+)
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n"
+PREPARED = prepare(package({"a.yaml": point(mark="optional"), "b.yaml": SERVICE}), Limits())
+
+
+@settings(max_examples=60, deadline=None)
+@given(SPECS, SPECS, TEXTS, TEXTS)
+def test_equal_digests_are_equal_renderings(one, other, one_value, other_value):
+    def result(variant, value):
+        objects = ObjectIndex([config_map("eu", data={"value": value})])
+        inputs = resolve(PREPARED, variant, objects)
+        return inputs.digest, render(PREPARED, variant, inputs)
+
+    one_digest, one_files = result(one, one_value)
+    other_digest, other_files = result(replace(other, stage="canary"), other_value)
+    assert one_digest != other_digest or one_files == other_files
+    assert result(one, one_value) == (one_digest, one_files)
