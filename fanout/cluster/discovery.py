@@ -10,6 +10,8 @@ from fanout.cluster.findings import Finding
 from fanout.errors import Where
 
 SUFFIXES = (".yaml", ".yml", ".json")
+# Says how a directory is built and is no object of any cluster; Flux and Argo CD leave it out too.
+_BUILD_FILES = ("kustomization.yaml", "kustomization.yml")
 
 
 @dataclass(slots=True)
@@ -23,9 +25,9 @@ class Discovery:
 def discover(roots: Sequence[Path]) -> Discovery:
     """All *.yaml, *.yml and *.json files below the roots; a root that is a file is taken as it is.
 
-    What is hidden (a leading dot, `.git` among it) is skipped. A symlink is followed inside its
-    root; one that leads out of it is a finding, for who may write a directory of policies must not
-    make fanout read any other file.
+    What is hidden (a leading dot, `.git` among it) and kustomize's own files are skipped. A symlink
+    is followed inside its root; one that leads out of it is a finding, for who may write a
+    directory of policies must not make fanout read any other file.
     """
     found = Discovery()
     seen: set[str] = set()  # real paths: a link to a file that is read anyhow is no second file
@@ -61,7 +63,7 @@ def _walk(directory: Path, root: str, found: Discovery, seen: set[str]) -> Itera
             continue
         if entry.is_dir():
             yield from _walk(path, root, found, seen)
-        elif entry.name.endswith(SUFFIXES):
+        elif entry.name.endswith(SUFFIXES) and entry.name not in _BUILD_FILES:
             yield path
 
 

@@ -133,8 +133,10 @@ class GitRecords:
                     raise
         return tuple(names)
 
-    def put_status(self, changes: Mapping[BookKey, StatusChange], at: datetime) -> None:
-        """Write the changed lines of all books in one atomic push, or nothing.
+    def put_status(
+        self, changes: Mapping[BookKey, StatusChange], at: datetime
+    ) -> Mapping[BookKey, str]:
+        """Write the changed lines of all books in one atomic push, or nothing; answers the heads.
 
         Raises Conflict when a book is not where `expected` says, InvalidInput when a file to be
         changed cannot be read, Unavailable or Denied from Git.
@@ -145,8 +147,9 @@ class GitRecords:
             if files:
                 message = f"Status of {key.namespace}/{key.policy or 'variants without policy'}"
                 commits.append(self._commit(key, change.expected, files, message, at))
-        if commits:
-            self._change(commits, self._identity)
+        refs = self._change(commits, self._identity) if commits else {}
+        heads = {key: refs.get(self._branch(key), "") for key in changes}
+        return {key: head or changes[key].expected for key, head in heads.items()}
 
     def _changed_shards(self, key: BookKey, change: StatusChange) -> dict[str, bytes]:
         """The new content of each status file that is another than before; empty: to be removed."""
@@ -197,7 +200,7 @@ class GitRecords:
         drop = tuple(sorted(files.keys() - put.keys()))
         return FileCommit(self._branch(key), parent, put, drop, f"{message}\n", int(at.timestamp()))
 
-    def _change(self, commits: Sequence[FileCommit], by: Identity) -> None:
+    def _change(self, commits: Sequence[FileCommit], by: Identity) -> Mapping[str, str]:
         if self._local is not None and not self._local.path.exists():
             self._local.create(self._local.path)
         expected = {commit.ref: commit.parent for commit in commits}
@@ -206,6 +209,7 @@ class GitRecords:
         if isinstance(written, FanoutError):
             raise written
         self._counters.add("record_writes", len(commits))
+        return written.refs
 
 
 def _refuse_invalid(record: Mapping[str, Any], key: BookKey) -> None:

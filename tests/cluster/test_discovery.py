@@ -17,7 +17,7 @@ def names(found, root):
 
 
 def test_manifests_at_any_depth_in_sorted_order(tmp_path):
-    tree(tmp_path, "b.yaml", "a/z.yml", "a/b/c.json", "a.yaml", "README.md", "a/script.sh")
+    tree(tmp_path, "b.yaml", "a/z.yml", "a/b/c.json", "a.yaml", "README.md", "a/kustomization.yaml")
     found = discover([tmp_path])
     assert names(found, tmp_path) == ["a/b/c.json", "a/z.yml", "a.yaml", "b.yaml"]
     assert found.findings == []

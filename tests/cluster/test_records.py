@@ -170,13 +170,22 @@ def test_status_and_records_do_not_touch_each_other(world):
     assert world.process().read([KEY])[KEY] == book
 
 
+def test_writing_a_status_answers_where_its_book_is_then(world):
+    records = world.process()
+    head = records.put_status(status("", a={"x": 1}), AT)[KEY]
+    assert head == world.head(REF)
+    head = records.put_status(status(head, a={"x": 2}), AT)[KEY]
+    assert head == world.head(REF)
+    assert records.read([KEY])[KEY].status == {"a": {"x": 2}}
+
+
 def test_an_unchanged_status_is_not_written(world):
     records = world.process()
-    records.put_status(status("", a={"x": [1, 2]}, b={"y": None}), AT)
-    head = records.read([KEY])[KEY].head
-    records.put_status(status(head, a={"x": (1, 2)}, b={"y": None}, c=None), AT)
-    records.put_status(status(head), AT)
-    records.put_status({}, AT)
+    head = records.put_status(status("", a={"x": [1, 2]}, b={"y": None}), AT)[KEY]
+    lines = {"a": {"x": (1, 2)}, "b": {"y": None}, "c": None}
+    assert records.put_status(status(head, **lines), AT) == {KEY: head}
+    assert records.put_status(status(head), AT) == {KEY: head}
+    assert records.put_status({}, AT) == {}
     assert world.head(REF) == head
     assert world.counters.read()["record_writes"] == 1
 

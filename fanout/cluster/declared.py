@@ -1,0 +1,145 @@
+"""All that a set of files declares, put together: what is usable, what is not, and where it is."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from fanout.api.faults import Fault, Path, field_name
+from fanout.api.meta import GROUP, KRMObject
+from fanout.api.package_variant import PackageVariant
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.repository import Repository
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.validation import cross_check
+from fanout.cluster.documents import FileContent, ObjectKey, Place, finding
+from fanout.cluster.findings import Finding
+from fanout.errors import Where
+from fanout.selection.model import Object
+from fanout.selection.objects import ObjectIndex
+
+Kind = TypeVar("Kind", bound=KRMObject)
+Locate = Callable[[str], Mapping[ObjectKey, Sequence[Place]]]
+_NAME: Path = ("metadata", "name")
+_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The usable objects by kind, each kind in order of namespace and name, and all faults.
+
+    `left_out` names objects that are declared and cannot be used; the files and directories in
+    `unread` may have declared anything. Who relies on something not being declared must look at
+    both: a PromotionPolicy that cannot be read still was to restrict somebody.
+    """
+
+    repositories: tuple[Repository, ...] = ()
+    policies: tuple[UpstreamPolicy, ...] = ()
+    variants: tuple[PackageVariant, ...] = ()
+    promotions: tuple[PromotionPolicy, ...] = ()
+    objects: ObjectIndex = field(default_factory=ObjectIndex)
+    faults: tuple[Finding, ...] = ()
+    left_out: tuple[ObjectKey, ...] = ()
+    unread: tuple[str, ...] = ()
+    places: Mapping[ObjectKey, Place] = field(default_factory=dict, repr=False)
+
+    def where(self, item: KRMObject, at: str | Path = ()) -> Where:
+        """The place of a field (`spec.stages[3].after`, or as a path) of a declared object."""
+        path = _path(at) if isinstance(at, str) else at
+        place = self.places.get(_key(item))
+        if place is None:
+            return Where(item.identity, field_name(path))
+        return Where(item.identity, field_name(path), place.file, place.line(path))
+
+
+def put_together(
+    contents: Mapping[str, FileContent], found: Iterable[Finding], locate: Locate
+) -> Declared:
+    """Join what the files yielded; `found` are the faults from looking for files.
+
+    Of objects that are there twice none is used: nobody can say which one is meant. `locate` finds
+    the places in a file that was read without them.
+    """
+    ours = {_key(item): (item, place) for one in contents.values() for item, place in one.ours}
+    broken = [pair for one in contents.values() for pair in one.left_out]
+    doubled = _doubled(contents, broken)
+    usable = [ours[key] for key in sorted(ours.keys() - doubled.keys())]
+    objects, doubled_others = _objects(contents, locate)
+    items = [item for item, _ in usable]
+    places = {_key(item): place for item, place in usable}
+    found = tuple(found)
+    faults = [*found, *(fault for one in contents.values() for fault in one.findings)]
+    faults += _twice({**doubled, **doubled_others})
+    faults += (finding(item.identity, places[_key(item)], it) for item, it in cross_check(items))
+    return Declared(
+        _of(Repository, items),
+        _of(UpstreamPolicy, items),
+        _of(PackageVariant, items),
+        _of(PromotionPolicy, items),
+        objects,
+        tuple(sorted(dict.fromkeys(faults), key=_position)),
+        tuple(sorted({*doubled, *(key for key, _ in broken)})),
+        (*(one.where.file for one in found), *(at for at, one in contents.items() if one.unread)),
+        places,
+    )
+
+
+def _doubled(
+    contents: Mapping[str, FileContent], broken: Iterable[tuple[ObjectKey, Place]]
+) -> dict[ObjectKey, list[Place]]:
+    """The objects of ours that are there more than once, usable or not, and all their places."""
+    places: defaultdict[ObjectKey, list[Place]] = defaultdict(list)
+    for one in contents.values():
+        for item, place in one.ours:
+            places[_key(item)].append(place)
+    for key, place in broken:
+        places[key].append(place)
+    return {key: found for key, found in places.items() if len(found) > 1}
+
+
+def _objects(
+    contents: Mapping[str, FileContent], locate: Locate
+) -> tuple[ObjectIndex, dict[ObjectKey, list[Place]]]:
+    """The objects that are there once, and the places of the others."""
+    files: defaultdict[ObjectKey, list[str]] = defaultdict(list)
+    objects: dict[ObjectKey, Object] = {}
+    for file, one in contents.items():
+        for item in one.others:
+            key = ObjectKey.of(item)
+            files[key].append(file)
+            objects[key] = item
+    twice = {key: dict.fromkeys(names) for key, names in files.items() if len(names) > 1}
+    located = {file: locate(file) for names in twice.values() for file in names}
+    places = {
+        key: [place for file in names for place in located[file].get(key, ())]
+        for key, names in twice.items()
+    }
+    return ObjectIndex(item for key, item in objects.items() if key not in twice), places
+
+
+def _twice(places: Mapping[ObjectKey, Sequence[Place]]) -> Iterator[Finding]:
+    for key, (first, *others) in places.items():
+        for place in others:
+            at = f"{first.file}:{first.line(_NAME)}"
+            problem = f"is already declared in namespace {key.namespace} at {at}; none is used"
+            fault = Fault(_NAME, problem, "rename or remove one")
+            yield finding(f"{key.kind}/{key.name}", place, fault)
+
+
+def _position(one: Finding) -> tuple[str, int]:
+    return one.where.file, one.where.line
+
+
+def _key(item: KRMObject) -> ObjectKey:
+    return ObjectKey(GROUP, item.kind, item.metadata.namespace, item.metadata.name)
+
+
+def _of(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
+    return tuple(item for item in items if isinstance(item, kind))
+
+
+def _path(text: str) -> Path:
+    """`spec.stages[3].after` as the parts it is made of."""
+    parts = (match.groups() for match in _PART.finditer(text))
+    return tuple(int(index) if index else key or word for index, key, word in parts)

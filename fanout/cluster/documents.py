@@ -1,0 +1,193 @@
+"""What one file declares: fanout's objects with their places, and plain objects without.
+
+Thousands of cluster objects take the fast path; a file that holds any object of fanout's own is
+parsed with positions, so that every fault can name its line.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fanout.api.faults import Fault, Path
+from fanout.api.meta import GROUP, KRMObject
+from fanout.api.validation import is_ours, validate
+from fanout.cluster.findings import Finding
+from fanout.errors import Where
+from fanout.package.invalid import InvalidManifest
+from fanout.package.manifests import Document, Manifest
+from fanout.package.objects import load_objects
+from fanout.selection.model import Object
+from fanout.selection.objects import group_of
+
+RECORDED = {
+    "Evidence": "fanout report",
+    "Approval": "fanout approve",
+    "Decision": "fanout promote, suspend or resume",
+}
+
+
+class ObjectKey(NamedTuple):
+    """What no two objects may share."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, data: Object) -> "ObjectKey":
+        """The key of an object that is known to have one."""
+        meta = data["metadata"]
+        return cls(group_of(data["apiVersion"]), data["kind"], meta["namespace"], meta["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an object stands: its document, and the way to it through a List."""
+
+    file: str
+    document: Document
+    prefix: Path = ()
+
+    def line(self, path: Path = ()) -> int:
+        """The line of a field, or of what is nearest above it when it is not there."""
+        return self.document.line_of((*self.prefix, *path))
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """All that a file yielded. What is in `left_out` was declared and cannot be used."""
+
+    ours: tuple[tuple[KRMObject, Place], ...] = ()
+    others: tuple[Object, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    left_out: tuple[tuple[ObjectKey, Place], ...] = ()
+    unread: bool = False  # what it holds is not known
+
+
+def read_content(data: bytes, file: str, namespace: str) -> FileContent:
+    """Everything in a file and everything that is wrong with it.
+
+    An object without a namespace is in `namespace`. Documents that are empty are no fault.
+    """
+    if f"{GROUP}/".encode() not in data:
+        try:
+            content = _without_places(load_objects(data, file), namespace)
+        except InvalidManifest:
+            content = None  # the other reader tells more, and keeps the documents that are right
+        if content is not None:
+            return content
+    try:
+        return _with_places(Manifest.parse(data, file), file, namespace)
+    except InvalidManifest as error:
+        findings = (Finding(item.where, item.problem, item.remedy) for item in error.problems)
+        return FileContent(findings=tuple(findings), unread=True)
+
+
+def places(data: bytes, file: str, namespace: str) -> dict[ObjectKey, list[Place]]:
+    """Where the objects of a file stand that was read without positions. Raises InvalidManifest."""
+    found: dict[ObjectKey, list[Place]] = {}
+    for place, item in _positioned(Manifest.parse(data, file), file):
+        if not tuple(_object_faults(item)):
+            key = ObjectKey.of(_in_namespace(item, namespace))
+            found.setdefault(key, []).append(place)
+    return found
+
+
+def finding(name: str, place: Place, fault: Fault) -> Finding:
+    """A fault of the object of this name at its place."""
+    where = Where(name, fault.field, place.file, place.line(fault.path))
+    return Finding(where, fault.problem, fault.remedy, fault.severity)
+
+
+def _without_places(items: Iterable[Any], namespace: str) -> FileContent | None:
+    """None when positions are needed: something is wrong, or an object is fanout's after all."""
+    others = []
+    for _, item in _unrolled((), items):
+        if any(_object_faults(item)) or is_ours(item):
+            return None
+        others.append(_in_namespace(item, namespace))
+    return FileContent(others=tuple(others))
+
+
+def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
+    ours: list[tuple[KRMObject, Place]] = []
+    others: list[Object] = []
+    findings: list[Finding] = []
+    left_out: list[tuple[ObjectKey, Place]] = []
+    for place, item in _positioned(manifest, file):
+        if isinstance(item, Mapping) and is_ours(item):
+            data = _in_namespace(item, namespace)
+            answer, faults = validate(data)
+            if answer is not None and answer.kind in RECORDED:
+                faults = (_no_record(answer.kind),)
+            findings += (finding(_name(item), place, fault) for fault in faults)
+            if answer is not None and not faults:
+                ours.append((answer, place))
+            elif not any(_object_faults(data)):
+                left_out.append((ObjectKey.of(data), place))
+        elif faults := tuple(_object_faults(item)):
+            findings += (finding(_name(item), place, fault) for fault in faults)
+        else:
+            others.append(_in_namespace(item, namespace))
+    return FileContent(tuple(ours), tuple(others), tuple(findings), tuple(left_out))
+
+
+def _no_record(kind: str) -> Fault:
+    return Fault(("kind",), f"{kind} is recorded, not declared", f"use {RECORDED[kind]}")
+
+
+def _positioned(manifest: Manifest, file: str) -> Iterator[tuple[Place, Any]]:
+    for document in manifest.documents:
+        for prefix, item in _unrolled((), [document.value]):
+            # A document is its own root: the way through a List begins behind its number.
+            yield Place(file, document, prefix[1:]), item
+
+
+def _unrolled(prefix: Path, items: Iterable[Any]) -> Iterator[tuple[Path, Any]]:
+    """Each object with its way; those of a `List` (of a `ConfigMapList`, ...) in its place."""
+    for index, item in enumerate(items):
+        if isinstance(item, Mapping) and isinstance(item.get("items"), list) and _is_list(item):
+            yield from _unrolled((*prefix, index, "items"), item["items"])
+        else:
+            yield (*prefix, index), item
+
+
+def _is_list(item: Mapping[str, Any]) -> bool:
+    kind = item.get("kind")
+    return isinstance(kind, str) and kind.endswith("List")
+
+
+def _object_faults(item: Any) -> Iterator[Fault]:
+    """Why this is no object that could be found by its name."""
+    if not isinstance(item, Mapping):
+        yield Fault((), "is no object", "write apiVersion, kind and metadata, or remove it")
+        return
+    for key in ("apiVersion", "kind"):
+        if not isinstance(item.get(key), str) or not item[key]:
+            yield Fault((key,), "is missing or no text", f"write the object's {key}")
+    meta = item.get("metadata")
+    if not isinstance(meta, Mapping):
+        yield Fault(("metadata",), "is missing or no mapping", "write the object's metadata.name")
+        return
+    if not isinstance(meta.get("name"), str) or not meta["name"]:
+        yield Fault(("metadata", "name"), "is missing or no text", "write the object's name")
+    if not isinstance(meta.get("namespace"), str | None):
+        yield Fault(("metadata", "namespace"), "is no text", "write a name, or remove it")
+
+
+def _in_namespace(item: Mapping[str, Any], namespace: str) -> Object:
+    """The object with a namespace; a copy, since YAML's aliases share parts between objects."""
+    meta = item.get("metadata")
+    if not isinstance(meta, Mapping) or meta.get("namespace"):
+        return item
+    return {**item, "metadata": {**meta, "namespace": namespace}}
+
+
+def _name(item: Any) -> str:
+    """`Kind/name` as far as it can be said."""
+    if not isinstance(item, Mapping):
+        return ""
+    meta = item.get("metadata")
+    name = meta.get("name") if isinstance(meta, Mapping) else None
+    return "/".join(part for part in (item.get("kind"), name) if isinstance(part, str) and part)

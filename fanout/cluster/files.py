@@ -1,0 +1,109 @@
+"""File mode of the cluster: the objects that a directory of manifests declares (design §8).
+
+`FileCluster` is for a process that stays: it parses a file again only when its content changed.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fanout.api.meta import DEFAULT_NAMESPACE
+from fanout.cluster.declared import Declared, put_together
+from fanout.cluster.discovery import discover
+from fanout.cluster.documents import FileContent, ObjectKey, Place, places, read_content
+from fanout.cluster.findings import Finding
+from fanout.errors import Where
+from fanout.package.invalid import InvalidManifest
+from fanout.selection.objects import ObjectIndex
+
+# A file written so short a time ago could change again and keep its time stamps.
+_SETTLED_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A file as it was read; `stamp` is None while it cannot be trusted to tell a change."""
+
+    stamp: tuple[int, ...] | None
+    digest: bytes
+    content: FileContent
+
+
+class FileCluster:
+    """`fanout.ports.Cluster` on files. One thread at a time may read."""
+
+    def __init__(self, paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> None:
+        """Objects that name no namespace are in `namespace`."""
+        self._paths = tuple(paths)
+        self._namespace = namespace
+        self._files: dict[Path, _Read] = {}
+        self._found: tuple[Finding, ...] = ()
+        self._declared: Declared | None = None
+
+    def read(self) -> Declared:
+        """What the files declare now; the same value as before when nothing changed.
+
+        Raises nothing for what is wrong in the files: that is in `faults`.
+        """
+        found = discover(self._paths)
+        findings = list(found.findings)
+        files: dict[Path, _Read] = {}
+        for path in found.files:
+            try:
+                files[path] = self._file(path)
+            except OSError as error:
+                # Not skipped: what it would have declared is not known.
+                problem = f"cannot be read: {error.strerror}"
+                fault = Finding(Where(file=str(path)), problem, "make it readable")
+                files[path] = _Read(None, b"", FileContent(findings=(fault,), unread=True))
+        same = [*files] == [*self._files] and all(
+            read.content is self._files[path].content for path, read in files.items()
+        )
+        if self._declared is None or not same or tuple(findings) != self._found:
+            contents = {str(path): read.content for path, read in files.items()}
+            self._declared = put_together(contents, findings, self._locate)
+        self._files, self._found = files, tuple(findings)
+        return self._declared
+
+    def objects(self) -> ObjectIndex:
+        """All objects that are not fanout's own."""
+        return self.read().objects
+
+    def _file(self, path: Path) -> _Read:
+        """The file's content, parsed anew only when its bytes are others. Raises OSError."""
+        known = self._files.get(path)
+        if known is not None and known.stamp == _stamp(path.stat()):
+            return known
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read()
+        changed = max(status.st_mtime_ns, status.st_ctime_ns)
+        stamp = _stamp(status) if time.time_ns() - changed > _SETTLED_NS else None
+        digest = hashlib.sha256(data).digest()
+        if known is not None and known.digest == digest:
+            return replace(known, stamp=stamp)
+        return _Read(stamp, digest, read_content(data, str(path), self._namespace))
+
+    def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[Place]]:
+        try:
+            return places(Path(file).read_bytes(), file, self._namespace)
+        except (InvalidManifest, OSError):  # changed in this very moment; the next pass tells
+            return {}
+
+
+def read_directory(paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> Declared:
+    """What all manifests below the paths declare, and every fault of every document."""
+    return FileCluster(paths, namespace).read()
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )

@@ -1,0 +1,74 @@
+"""A records repository on disk, and processes that use it, each with mirrors of its own."""
+
+import shutil
+import subprocess
+from itertools import count
+
+import pytest
+
+from fanout.cluster.records import GitRecords, LocalRepository
+from fanout.git.mirror import create_bare
+from fanout.git.store import MirrorStore
+from fanout.plan.repository import Identity, Remote
+from fanout.telemetry.counters import Counters
+
+
+class World:
+    """The bare repository, plain git on it, and fresh processes."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.path = directory / "records.git"
+        self.counters = Counters()
+        self._number = count(1)
+        create_bare(self.path)
+
+    def process(self, install="default"):
+        """What a fresh process has: no mirror, nothing in memory."""
+        store = MirrorStore(
+            self.directory / f"mirrors-{next(self._number)}",
+            install=install,
+            secrets={}.get,
+            counters=self.counters,
+        )
+        return GitRecords(
+            store,
+            Remote(str(self.path)),
+            install,
+            Identity("fanout", "fanout@localhost"),
+            self.counters,
+            LocalRepository(self.path, create_bare),
+        )
+
+    def remove(self):
+        shutil.rmtree(self.path)
+
+    def git(self, *arguments, data=None):
+        command = ["git", "-C", str(self.path), *arguments]
+        return (
+            subprocess.run(command, check=True, capture_output=True, input=data)
+            .stdout.decode()
+            .strip()
+        )
+
+    def head(self, ref):
+        return self.git("for-each-ref", "--format=%(objectname)", ref)
+
+    def commit(self, ref, files, by, at):
+        """A person's commit: files by path; None removes one, a pair is (mode, content)."""
+        who = f"{by.name} <{by.email}> {int(at.timestamp())} +0000"
+        lines = [f"commit {ref}\ncommitter {who}\ndata 4\nedit\n".encode()]
+        if self.head(ref):
+            lines.append(f"from {self.head(ref)}\n".encode())
+        for path, content in files.items():
+            if content is None:
+                lines.append(f"D {path}\n".encode())
+                continue
+            mode, data = content if isinstance(content, tuple) else ("100644", content)
+            lines.append(f"M {mode} inline {path}\ndata {len(data)}\n".encode() + data + b"\n")
+        self.git("fast-import", "--quiet", data=b"".join(lines))
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)
