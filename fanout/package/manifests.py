@@ -1,0 +1,246 @@
+"""A YAML or JSON file as a value that keeps its bytes.
+
+Upstream is parsed once; its edits are then made thousands of times with other values. So the places
+are looked up and the result is checked once per *shape* of edits (documents, paths, kinds of
+values), and after that an edit only joins text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from fanout.errors import Bug, InvalidInput, Where
+from fanout.package import textpatch
+from fanout.package.dump import dump
+from fanout.package.edits import (
+    MISSING,
+    REMOVE,
+    BlockedPath,
+    Edit,
+    Path,
+    applied,
+    get,
+    independent,
+    same,
+    show,
+)
+from fanout.package.invalid import BOM, MAX_FILE, REASON, InvalidManifest, decode
+from fanout.package.jsontext import is_json, json_line, read_json, write_json
+from fanout.package.nodes import Root, read
+from fanout.package.roundtrip import CannotEdit, round_trip
+
+_MOST_SHAPES: Final = 1000  # remembered per file
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document that is not empty. `value` is shared and must not be changed in place."""
+
+    index: int  # its place in the file, empty documents counted
+    value: Any
+    file: str = field(repr=False)
+    _text: str = field(repr=False)
+    root: Root | None = field(repr=False)  # None: the file is JSON
+
+    def line_of(self, path: Path) -> int:
+        """The line, from 1, of the deepest value on the path that is there."""
+        if self.root is None:
+            return json_line(self._text, path)
+        node = self.root.node
+        line = node.line
+        for part in path:
+            if part not in node.children:
+                break
+            key, node = node.children[part]
+            line = (key or node).line
+        return line
+
+
+class _Plan(NamedTuple):
+    pieces: list[bytes]
+    writes: list[textpatch.Write]
+
+
+class _Shape:
+    """What is known of the edits with certain paths: the present values, and a plan by kinds."""
+
+    __slots__ = ("plans", "present")
+
+    def __init__(self, present: list[Any]) -> None:
+        self.present = present
+        self.plans: dict[str, _Plan | None] = {}  # None: only the slow way is right
+
+
+class Manifest:
+    """A file of documents; it never changes. `Manifest.parse` makes it."""
+
+    def __init__(self, data: bytes, text: str, file: str, documents: Sequence[Document]) -> None:
+        self.data = data
+        self.file = file
+        self.documents = tuple(documents)
+        self._text = text
+        self._by_index = {document.index: document for document in documents}
+        self._shapes: dict[tuple[tuple[int, Path], ...], _Shape] = {}
+
+    @classmethod
+    def parse(cls, data: bytes, file: str) -> "Manifest":
+        """Read a file; `file` is for messages, and a name in `.json` says that it is JSON.
+
+        Raises InvalidManifest with all problems: not UTF-8, syntax, tabs, duplicate keys, tags,
+        keys that are no text, numbers that Kubernetes does not have, and what exceeds the limits.
+        """
+        text, _ = decode(data, file, MAX_FILE)
+        if is_json(file):
+            value = read_json(text, file)
+            return cls(
+                data, text, file, () if value is None else (Document(0, value, file, text, None),)
+            )
+        reading = read(text, file)
+        if reading.problems:
+            raise InvalidManifest(reading.problems)
+        return cls(data, text, file, [_document(root, file, text) for root in reading.roots])
+
+    def document(self, index: int) -> Document:
+        """The document at a place of the file; Bug when it is empty or there is none."""
+        if index not in self._by_index:
+            raise Bug(f"{self.file} has no document {index}", reason="NoDocument")
+        return self._by_index[index]
+
+    def edited(self, edits: Sequence[Edit]) -> bytes:
+        """The file's bytes after the edits, made in their order.
+
+        What they do not touch stays byte for byte; edits that change nothing answer the same bytes.
+        The result always reads as the data would be after the same edits. Where text cannot be
+        patched, the document's layout may change; where anchors stand in the way, its comments may
+        go. Raises InvalidInput where a path leads through a scalar or a value is no JSON data.
+        """
+        values = [edit[2] for edit in edits]
+        places = tuple([edit[:2] for edit in edits])
+        shape = self._shapes.get(places)
+        if shape is None:
+            shape = self._remember(places)
+        kinds = "".join(map(_kind, values, shape.present))
+        plan = shape.plans.get(kinds)
+        if plan is None:
+            if kinds not in shape.plans:
+                return self._first(shape, kinds, edits)
+            return self._slowly(edits)
+        return textpatch.fill(plan.pieces, plan.writes, values)
+
+    def _remember(self, places: tuple[tuple[int, Path], ...]) -> _Shape:
+        present = [get(self.document(document).value, path) for document, path in places]
+        if len(self._shapes) >= _MOST_SHAPES:
+            self._shapes.clear()
+        shape = self._shapes[places] = _Shape(present)
+        return shape
+
+    def _first(self, shape: _Shape, kinds: str, edits: Sequence[Edit]) -> bytes:
+        """Edit for the first time in this shape: make the plan, and trust it if it is right."""
+        if not kinds.strip(textpatch.KEEP):
+            shape.plans[kinds] = _Plan([self.data], [])
+            return self.data
+        wanted = self._wanted(edits)
+        if not is_json(self.file) and independent(edits):
+            try:
+                plan = self._plan(edits, kinds)
+            except textpatch.CannotPatch:
+                pass
+            else:
+                result = textpatch.fill(plan.pieces, plan.writes, [edit.value for edit in edits])
+                if self._is(result, wanted):
+                    shape.plans[kinds] = plan
+                    return result
+        shape.plans[kinds] = None
+        return self._slowly(edits)
+
+    def _plan(self, edits: Sequence[Edit], kinds: str) -> _Plan:
+        spans: list[textpatch.Span] = []
+        by_document: dict[int, list[textpatch.Wanted]] = {}
+        for number, (edit, kind) in enumerate(zip(edits, kinds, strict=True)):
+            if kind != textpatch.KEEP:
+                wants = by_document.setdefault(edit.document, [])
+                wants.append(textpatch.Wanted(number, edit.path, kind))
+        for index, wants in by_document.items():
+            root = self._by_index[index].root
+            assert root is not None
+            spans += textpatch.plan(self._text, root.node, wants)
+        pieces, writes = textpatch.cut(self._text, spans)
+        pieces[0] = self._mark() + pieces[0]
+        return _Plan(pieces, writes)
+
+    def _mark(self) -> bytes:
+        """The byte order mark, if the file begins with one."""
+        return BOM if self.data.startswith(BOM) else b""
+
+    def _wanted(self, edits: Sequence[Edit]) -> dict[int, Any]:
+        """The data of all documents after the edits."""
+        wanted = {document.index: document.value for document in self.documents}
+        for edit in edits:
+            try:
+                wanted[edit.document] = applied(wanted[edit.document], [edit])
+            except BlockedPath as blocked:
+                line = self._by_index[edit.document].line_of(edit.path[: blocked.depth])
+                raise InvalidInput(
+                    blocked.sentence,
+                    reason=REASON,
+                    remedy="correct the file, or do not set this field",
+                    where=Where(field=show(edit.path), file=self.file, line=line),
+                ) from None
+        return wanted
+
+    def _is(self, result: bytes, wanted: dict[int, Any]) -> bool:
+        """Does the text read as this data?"""
+        reading = read(result.decode().removeprefix("\ufeff"), self.file)
+        found = {root.index: root.node.data for root in reading.roots}
+        return not reading.problems and same(found, wanted)
+
+    def _slowly(self, edits: Sequence[Edit]) -> bytes:
+        wanted = self._wanted(edits)
+        if is_json(self.file):
+            text = write_json(wanted[0], self._text)
+            read_json(text, self.file)
+            return self._mark() + text.encode()
+        touched = [d for d in self.documents if not same(d.value, wanted[d.index])]
+        if not touched:
+            return self.data
+        try:
+            texts = {d.index: self._round_trip(d, edits) for d in touched}
+            result = self._with(texts)
+            if self._is(result, wanted):
+                return result
+        except CannotEdit:
+            pass
+        result = self._with({d.index: dump(wanted[d.index]) for d in touched})
+        if not self._is(result, wanted):
+            Manifest.parse(result, self.file)  # too deep, for instance
+            raise Bug(f"{self.file} cannot be edited", reason="EditFailed")
+        return result
+
+    def _round_trip(self, document: Document, edits: Sequence[Edit]) -> str:
+        root = document.root
+        assert root is not None
+        before = self._text[root.body : root.end].replace("\r\n", "\n")
+        mine = [edit for edit in edits if edit.document == document.index]
+        return round_trip(before, mine, textpatch.style_of(root.node))
+
+    def _with(self, texts: dict[int, str]) -> bytes:
+        """The file with the text of some documents replaced."""
+        out, position = [self._mark().decode()], 0
+        for index, text in sorted(texts.items()):
+            root = self._by_index[index].root
+            assert root is not None
+            gap = "\n" if root.body and self._text[root.body - 1] != "\n" else ""
+            out += [self._text[position : root.body], gap]
+            out.append(text.replace("\n", "\r\n") if "\r\n" in self._text else text)
+            position = root.end
+        return "".join([*out, self._text[position:]]).encode()
+
+
+def _document(root: Root, file: str, text: str) -> Document:
+    return Document(root.index, root.node.data, file, text, root)
+
+
+def _kind(value: Any, present: Any) -> str:
+    if value is REMOVE:
+        return textpatch.KEEP if present is MISSING else textpatch.REMOVED
+    return textpatch.KEEP if same(value, present) else textpatch.kind_of(value)

@@ -1,0 +1,112 @@
+"""Reading cluster objects from files: thousands of small documents, no positions kept.
+
+The same data and the same guards as `Manifest.parse`, duplicate keys included: they cost one
+look-up per key. What is rare (anchors, tags, a fault) is left to the reader with positions.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from fanout.package.invalid import MAX_DEPTH, MAX_OBJECTS, InvalidManifest, decode, fault
+from fanout.package.jsontext import is_json, read_json
+from fanout.package.nodes import MERGE, Refused, events, read
+from fanout.package.scalars import key_text, resolve
+
+
+def load_objects(data: bytes, file: str) -> list[dict[str, Any]]:
+    """All objects of a file, those inside a `List` included; empty documents are skipped.
+
+    Raises InvalidManifest with every problem that was found, each with its line.
+    """
+    text, _ = decode(data, file, MAX_OBJECTS)
+    if is_json(file):
+        values = [read_json(text, file)]
+    else:
+        try:
+            values = list(_values(text, file))
+        except _Rare:
+            reading = read(text, file)
+            if reading.problems:
+                raise InvalidManifest(reading.problems) from None
+            values = [root.node.data for root in reading.roots]
+    return [item for value in values if value is not None for item in _objects(value, file)]
+
+
+def _objects(value: Any, file: str) -> list[dict[str, Any]]:
+    items = [value]
+    if isinstance(value, dict) and isinstance(value.get("items"), list):
+        kind = value.get("kind")
+        if isinstance(kind, str) and kind.endswith("List"):
+            items = value["items"]
+    for item in items:
+        if not isinstance(item, dict):
+            problem = f"a {type(item).__name__} is no Kubernetes object"
+            remedy = "each document must be a mapping with apiVersion, kind and metadata"
+            raise InvalidManifest([fault(file, 0, problem, remedy)])
+    return items
+
+
+class _Rare(Exception):  # noqa: N818 - a signal inside this module
+    """The file has something that only the reader with positions can judge."""
+
+
+_STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
+_ENDS = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
+
+
+def _values(text: str, file: str) -> Iterator[Any]:
+    """The documents' data; raises _Rare."""
+    stack: list[tuple[Any, str | None]] = []  # the open collections and the keys that wait in them
+    here: Any = None
+    key: str | None = None
+    value: Any = None
+    try:
+        for event in events(text, file):
+            kind = event.__class__
+            if kind is yaml.ScalarEvent:
+                value = _scalar(event)
+            elif kind in _STARTS:
+                if event.anchor is not None or event.tag is not None or len(stack) >= MAX_DEPTH:
+                    raise _Rare
+                stack.append((here, key))
+                here, key = {} if kind is yaml.MappingStartEvent else [], None
+                continue
+            elif kind in _ENDS:
+                value, (here, key) = here, stack.pop()
+            elif kind is yaml.DocumentEndEvent:
+                yield value
+                continue
+            elif kind is yaml.AliasEvent:
+                raise _Rare
+            else:
+                continue
+            if key is not None:
+                here[key] = value
+                key = None
+            elif here.__class__ is list:
+                here.append(value)
+            elif here is not None:
+                key = _key(value, here)
+    except (Refused, ValueError):
+        raise _Rare from None
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    if event.anchor is not None or event.tag is not None:
+        raise _Rare
+    text = event.value
+    if event.implicit[0]:
+        if text == MERGE:
+            raise _Rare
+        return resolve(text)
+    return text
+
+
+def _key(value: Any, siblings: dict[str, Any]) -> str:
+    if value.__class__ is not str:
+        value = None if isinstance(value, dict | list) else key_text(value)
+    if value is None or value in siblings:
+        raise _Rare
+    return value  # type: ignore[no-any-return]  # the text of a key
