@@ -1,6 +1,6 @@
 """Checks: what is asked about a draft before it is published, or after."""
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
 from fanout.api.durations import Duration
 from fanout.api.meta import Model
@@ -14,7 +14,9 @@ class ReportCheck(Model):
 class ApprovalCheck(Model):
     """People record Approvals of the draft's tree."""
 
-    at_least: int = Field(default=1, ge=1, description="How many distinct people must approve.")
+    at_least: StrictInt = Field(
+        default=1, ge=1, description="How many distinct people must approve."
+    )
     from_: DistinctSome[Name] = Field(
         description="Groups of a PromotionPolicy's approvers; the people of all of them count."
     )

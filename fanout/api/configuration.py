@@ -5,7 +5,7 @@ Like other component configurations of Kubernetes it has no `spec`: its fields s
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
 from fanout.api.meta import KRMObject, Model, ObjectMeta
 from fanout.api.texts import Distinct, DistinctSome, FreeForm, Kind, Name, Text
@@ -57,16 +57,20 @@ class InjectionRules(Model):
 class SandboxLimits(Model):
     """What expressions and templates may take before they are ended."""
 
-    cpu_seconds: int = Field(default=10, ge=1, le=3600, description="Processor time of a batch.")
-    memory_mib: int = Field(default=512, ge=64, le=65536, description="Memory of a process.")
-    wall_seconds: int = Field(default=30, ge=1, le=3600, description="Elapsed time of a batch.")
+    cpu_seconds: StrictInt = Field(
+        default=10, ge=1, le=3600, description="Processor time of a batch."
+    )
+    memory_mib: StrictInt = Field(default=512, ge=64, le=65536, description="Memory of a process.")
+    wall_seconds: StrictInt = Field(
+        default=30, ge=1, le=3600, description="Elapsed time of a batch."
+    )
 
 
 class PackageLimits(Model):
     """How big a package may be."""
 
-    files: int = Field(default=1000, ge=1, description="The number of files.")
-    bytes_: int = Field(default=16777216, ge=1, description="The size of all files together.")
+    files: StrictInt = Field(default=1000, ge=1, description="The number of files.")
+    bytes_: StrictInt = Field(default=16777216, ge=1, description="The size of all files together.")
 
 
 class Functions(Model):
@@ -115,6 +119,6 @@ class FanoutConfiguration(KRMObject):
     package_limits: PackageLimits = Field(
         default=PackageLimits(), description="How big a package may be."
     )
-    concurrency: int = Field(
+    concurrency: StrictInt = Field(
         default=4, ge=1, le=64, description="How many repositories are worked on at once."
     )

@@ -143,8 +143,8 @@ def structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dic
         result["default"] = whole["default"]
     if "items" in whole:
         result["items"] = structural(whole["items"], definitions)
-    if isinstance(whole.get("additionalProperties"), Mapping):
-        result["additionalProperties"] = structural(whole["additionalProperties"], definitions)
+    for values in _values(whole):
+        result["additionalProperties"] = structural(values, definitions)
     if "properties" in whole:
         result["properties"] = {
             name: structural(field, definitions) for name, field in whole["properties"].items()
@@ -152,6 +152,13 @@ def structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dic
         if whole.get("required"):
             result["required"] = list(whole["required"])
     return result
+
+
+def _values(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The schema of a map's values; Kubernetes has no way to say what its keys look like."""
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        return [schema["additionalProperties"]]
+    return list(schema.get("patternProperties", {}).values())[:1]
 
 
 def _resolved(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,10 +4,12 @@ Validation collects faults and never stops at the first; a single bad value insi
 as `BadValue`, which validation turns into a fault at the value's path.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 Path = tuple[str | int, ...]
 Severity = Literal["error", "warning"]
 
@@ -18,7 +20,7 @@ def field_name(path: Path) -> str:
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif "." in part or "/" in part or not part:
+        elif not _WORD.fullmatch(part):
             text += f'["{part}"]'
         else:
             text += f".{part}" if text else part

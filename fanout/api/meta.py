@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 
 from fanout.api.texts import Annotations, FreeForm, Labels, LabelValue, Name, RecordName
 
 GROUP = "fanout.dev"
 VERSION = "v1alpha1"
-API_VERSION = f"{GROUP}/{VERSION}"
+API_VERSION: Literal["fanout.dev/v1alpha1"] = "fanout.dev/v1alpha1"
 DEFAULT_NAMESPACE = "default"
 
 # names that the general rule does not spell right, or that Python keeps for itself
@@ -53,10 +53,12 @@ class ObjectMeta(Model):
     generate_name: str | None = Field(default=None, description="Kubernetes' own.")
     uid: str | None = Field(default=None, description="Kubernetes' own.")
     resource_version: str | None = Field(default=None, description="Kubernetes' own.")
-    generation: int | None = Field(default=None, description="Kubernetes' own.")
+    generation: StrictInt | None = Field(default=None, description="Kubernetes' own.")
     creation_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
     deletion_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
-    deletion_grace_period_seconds: int | None = Field(default=None, description="Kubernetes' own.")
+    deletion_grace_period_seconds: StrictInt | None = Field(
+        default=None, description="Kubernetes' own."
+    )
     finalizers: tuple[str, ...] = Field(default=(), description="Kubernetes' own.")
     owner_references: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
     managed_fields: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
@@ -77,7 +79,7 @@ class Condition(Model):
     reason: str = Field(description="Why, in one CamelCase word of a closed list.")
     message: str = Field(default="", description="Why, in a sentence.")
     last_transition_time: str = Field(default="", description="When the status last changed.")
-    observed_generation: int = Field(default=0, description="The generation it speaks of.")
+    observed_generation: StrictInt = Field(default=0, description="The generation it speaks of.")
 
 
 class Status(Model):
@@ -85,7 +87,7 @@ class Status(Model):
 
     model_config = ConfigDict(extra="allow")
 
-    observed_generation: int = Field(
+    observed_generation: StrictInt = Field(
         default=0, description="The generation of the spec that the status speaks of."
     )
     conditions: tuple[Condition, ...] = Field(
@@ -114,8 +116,3 @@ class KRMObject(Model):
     def identity(self) -> str:
         """The object for messages: ``UpstreamPolicy/monitoring``."""
         return f"{self.kind}/{self.metadata.name}"
-
-    def as_yaml(self) -> dict[str, Any]:
-        """Plain data as the object would be written, without what is at its default."""
-        data = self.model_dump(by_alias=True, exclude_defaults=True, mode="json")
-        return {"apiVersion": self.api_version, "kind": self.kind} | data

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from fanout.api.meta import KRMObject, Model, Status
 from fanout.api.paths import PackagePath
@@ -72,7 +72,7 @@ class PackageVariantSpec(Model):
     depends_on: tuple[Dependency, ...] = Field(
         default=(), description="Variants that must be ready at their revision first."
     )
-    suspend: bool = Field(default=False, description="The variant is not published.")
+    suspend: StrictBool = Field(default=False, description="The variant is not published.")
     policy_ref: PolicyRef | None = Field(
         default=None, description="The policy that made it; none for one written by hand."
     )

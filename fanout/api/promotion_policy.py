@@ -4,7 +4,7 @@ import re
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictInt
 
 from fanout.api.durations import Duration
 from fanout.api.meta import KRMObject, Model, Status
@@ -100,7 +100,7 @@ class PromotionPolicySpec(Model):
     time_zone: Text | None = Field(
         default=None, description="The IANA time zone of the schedule; absent: UTC."
     )
-    starting_deadline_seconds: Annotated[int, Field(ge=1)] | None = Field(
+    starting_deadline_seconds: Annotated[StrictInt, Field(ge=1)] | None = Field(
         default=None, description="How late a missed sweep may still be made up."
     )
     jitter: Duration = Field(default=None, description="By how much a sweep may start late.")
@@ -118,7 +118,7 @@ class PromotionPolicySpec(Model):
             "x-kubernetes-list-map-keys": ["group"],
         },
     )
-    requires_separation: bool = Field(
+    requires_separation: StrictBool = Field(
         default=False, description="Nobody approves what they have changed themselves."
     )
     pull_request: PullRequest | None = Field(

@@ -26,7 +26,9 @@ def _reserved_context_keys(data: Mapping[str, Any]) -> Iterator[Fault]:
     """kpt writes `name` and `package-path` itself (as in Porch)."""
     for where in ("spec.packageContext", "spec.targets[*].template.packageContext"):
         named: list[tuple[Path, Any]] = [
-            ((*path, key), key) for path, value in places(data, f"{where}.data") for key in value
+            ((*path, key), key)
+            for path, value in places(data, f"{where}.data")
+            for key in fields(value)
         ]
         named += places(data, f"{where}.removeKeys[*]")
         named += places(data, f"{where}.dataExprs[*].key")

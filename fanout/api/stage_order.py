@@ -17,28 +17,23 @@ def suggestion(name: str, known: Sequence[str], otherwise: str) -> str:
 
 def stage_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
     """Repeated and unknown stages, and cycles, in the data of an UpstreamPolicy."""
-    names = [name for _, name in places(data, "spec.stages[*].name") if isinstance(name, str)]
     yield from repeated(data, "spec.stages[*].name", "stage")
-    after: dict[str, list[str]] = {}
-    for index, stage in enumerate(items(fields(data.get("spec")).get("stages"))):
+    stages = items(fields(data.get("spec")).get("stages"))
+    names = [fields(stage).get("name") for stage in stages]
+    known = [name for name in names if isinstance(name, str)]
+    edges: dict[str, dict[str, Path]] = {}  # stage → stage before → where it is written
+    for index, (stage, name) in enumerate(zip(stages, names, strict=True)):
         before = [
             (("spec", "stages", index, *path), value)
             for path, value in places(stage, "after.stages[*]")
             if isinstance(value, str)
         ]
-        yield from _unknown(before, names)
-        own = fields(stage).get("name")
-        if isinstance(own, str):
-            after.setdefault(own, [value for _, value in before if value in names])
-    yield from _unknown(
-        [
-            (path, value)
-            for path, value in places(data, "spec.targets[*].template.stage")
-            if isinstance(value, str)
-        ],
-        names,
-    )
-    yield from _cycles(after, names)
+        yield from _unknown(before, known)
+        if isinstance(name, str):
+            edges.setdefault(name, {value: path for path, value in before if value in known})
+    templates = places(data, "spec.targets[*].template.stage")
+    yield from _unknown([item for item in templates if isinstance(item[1], str)], known)
+    yield from _cycles(edges)
 
 
 def repeated(data: Mapping[str, Any], pattern: str, thing: str) -> Iterator[Fault]:
@@ -59,23 +54,16 @@ def _unknown(named: list[tuple[Path, str]], names: list[str]) -> Iterator[Fault]
             yield Fault(path, f"there is no stage {name}", suggestion(name, names, listed))
 
 
-def _cycles(after: dict[str, list[str]], names: list[str]) -> Iterator[Fault]:
-    """One fault per cycle, at the stage of it that is written first; each cycle is cut there."""
-    edges = {name: list(before) for name, before in after.items()}
+def _cycles(edges: dict[str, dict[str, Path]]) -> Iterator[Fault]:
+    """One fault per cycle, at the stage of it that is written first; the cycle is cut there."""
     while True:
         try:
             TopologicalSorter(edges).prepare()
             return
         except CycleError as error:
             circle = list(error.args[1])[:-1]  # each stage comes before the next
-            start = min(circle, key=names.index)
+            start = next(name for name in edges if name in circle)
             at = circle.index(start)
             turned = [*circle[at:], *circle[:at], start]
-            previous = turned[-2]
-            place = names.index(start)
-            yield Fault(
-                ("spec", "stages", place, "after", "stages", after[start].index(previous)),
-                f"stages wait for each other: {' → '.join(turned)}",
-                "remove one of these edges",
-            )
-            edges[start] = [name for name in edges[start] if name != previous]
+            problem = f"stages wait for each other: {' → '.join(turned)}"
+            yield Fault(edges[start].pop(turned[-2]), problem, "remove one of these edges")

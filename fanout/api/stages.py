@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
 from fanout.api.amounts import Amount, Quorum
@@ -52,7 +52,7 @@ class Rollout(Model):
     strategy: Strategy = Field(
         default=Strategy.ALL_AT_ONCE, description="How the number of variants in flight grows."
     )
-    step: int = Field(default=1, ge=1, description="Linear: how many may be in flight.")
+    step: StrictInt = Field(default=1, ge=1, description="Linear: how many may be in flight.")
     factor: float = Field(default=2, gt=1, description="Exponential: growth with each round.")
     max_in_flight: Amount = Field(
         default=None, description='At most so many in flight, 5 or "25%"; 0 releases nothing.'
@@ -92,10 +92,10 @@ class Stage(Model):
     propagate_when: tuple[Expression, ...] = Field(
         default=(), description="CEL; all must be true for a variant to be released."
     )
-    control_flow: bool = Field(
+    control_flow: StrictBool = Field(
         default=False, description="A stage without targets that only joins others."
     )
-    suspend: bool = Field(default=False, description="Nothing is published in the stage.")
+    suspend: StrictBool = Field(default=False, description="Nothing is published in the stage.")
     pin: RevisionName | None = Field(
         default=None, description="The revision that the stage goes back to and stays at."
     )

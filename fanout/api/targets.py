@@ -4,7 +4,7 @@ Every templated field has a twin that ends in `Expr` and holds CEL. Expressions 
 `repository`, `upstream`, `repoDefault` and `packageDefault` (design §2).
 """
 
-from pydantic import Field
+from pydantic import Field, StrictInt
 
 from fanout.api.meta import Model
 from fanout.api.paths import PackagePath
@@ -92,7 +92,7 @@ class Template(Model):
     stage_expr: Expression | None = Field(
         default=None, description="CEL that yields the stage; one that is unknown holds the target."
     )
-    priority: int = Field(default=0, description="Within its stage a higher one goes first.")
+    priority: StrictInt = Field(default=0, description="Within its stage a higher one goes first.")
     priority_expr: Expression | None = Field(
         default=None, description="CEL that yields the priority, a whole number."
     )

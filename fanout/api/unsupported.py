@@ -58,10 +58,12 @@ def _for_pipelines(kind: str, path: str) -> Iterator[Row]:
         ("exec", "no executables run"),
         ("tag", "the version is fanout's own"),
         ("configPath", "the configuration is in configMap"),
-        ("selectors", "a function sees all objects"),
-        ("exclude", "a function sees all objects"),
     ):
-        yield Row(kind, f"{path}.mutators[*].{field}", why, harmless=([],))
+        yield Row(kind, f"{path}.mutators[*].{field}", why)
+    for field in ("selectors", "exclude"):
+        yield Row(
+            kind, f"{path}.mutators[*].{field}", "a function sees all objects", harmless=([],)
+        )
 
 
 def _for_strategies(kind: str) -> Iterator[Row]:
@@ -174,8 +176,8 @@ def unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[Fault]:
             continue
         for path, value in places(data, row.path):
             if row.refuses(value):
-                said = f"{value} is" if row.values else "is"
-                yield Fault(path, f"{said} not supported yet: {row.why}", row.remedy)
+                name = value if row.values else row.path.rpartition(".")[2]
+                yield Fault(path, f"{name} is not supported yet: {row.why}", row.remedy)
     for mutators in ("spec.targets[*].template.pipeline.mutators[*]", "spec.pipeline.mutators[*]"):
         for path, image in places(data, f"{mutators}.image"):
             if isinstance(image, str) and image and not function_of(image):

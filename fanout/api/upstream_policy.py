@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictBool, StrictInt
 
 from fanout.api.amounts import Amount
 from fanout.api.meta import KRMObject, Model, Status
@@ -45,7 +45,7 @@ class UpstreamPolicySpec(Model):
         description="The stages that the variants go through.",
         json_schema_extra=BY_NAME,
     )
-    suspend: bool = Field(default=False, description="Nothing of this policy is published.")
+    suspend: StrictBool = Field(default=False, description="Nothing of this policy is published.")
     draft_per: DraftPer = Field(
         default=DraftPer.AUTO,
         description="Whether each variant has its own draft, or a stage in a repository one.",
@@ -71,7 +71,7 @@ class UpstreamPolicySpec(Model):
     deletion_policy: DeletionPolicy = Field(
         default=DeletionPolicy.DELETE, description="What happens to packages that are not wanted."
     )
-    history: int = Field(
+    history: StrictInt = Field(
         default=10, ge=1, description="How many revisions are remembered in the status."
     )
 

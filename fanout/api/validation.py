@@ -1,7 +1,6 @@
 """All faults of an object at once, each with its field and what to do about it (design §2)."""
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,6 +10,8 @@ from fanout.api.kinds import KINDS
 from fanout.api.meta import API_VERSION, GROUP, KRMObject
 from fanout.api.references import cross_check
 from fanout.api.rules import rule_faults
+from fanout.api.stage_order import suggestion
+from fanout.api.texts import shown
 from fanout.api.unsupported import unsupported
 from fanout.api.wording import fault_of
 
@@ -34,8 +35,9 @@ def validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fault, ..
     if faults := tuple(_identity(data)):
         return None, faults
     model = KINDS[data["kind"]]
-    written = {key: value for key, value in data.items() if key != "status"}
-    refused = [*_odd_keys(written, ()), *_empty(written, ()), *unsupported(data["kind"], written)]
+    odd: list[Fault] = []
+    written = _with_text_keys({key: data[key] for key in data if key != "status"}, (), odd)
+    refused = [*odd, *_empty(written, ()), *unsupported(data["kind"], written)]
     answer, misshapen = _parse(model, written)
     others = (*misshapen, *rule_faults(data["kind"], written))
     covered = {fault.path for fault in refused}
@@ -48,13 +50,12 @@ def _identity(data: Mapping[str, Any]) -> Iterator[Fault]:
     if version is None:
         yield Fault(("apiVersion",), "is missing", f"write {API_VERSION}")
     elif version != API_VERSION:
-        yield Fault(("apiVersion",), f"{version} is not known here", f"write {API_VERSION}")
+        yield Fault(("apiVersion",), f"{shown(version)} is not known here", f"write {API_VERSION}")
     if kind is None:
         yield Fault(("kind",), "is missing", f"use one of {', '.join(KINDS)}")
     elif not isinstance(kind, str) or kind not in KINDS:
-        near = get_close_matches(str(kind), KINDS, n=1)
-        remedy = f"did you mean {near[0]}?" if near else f"use one of {', '.join(KINDS)}"
-        yield Fault(("kind",), f"there is no kind {kind}", remedy)
+        remedy = suggestion(str(kind), tuple(KINDS), f"use one of {', '.join(KINDS)}")
+        yield Fault(("kind",), f"there is no kind {shown(kind)}", remedy)
 
 
 def _parse(
@@ -72,18 +73,20 @@ def _parse(
         return None, tuple(fault_of(model, detail) for detail in details)
 
 
-def _odd_keys(data: object, path: Path) -> Iterator[Fault]:
-    """YAML takes `on`, `1` and `null` for other things than text, as keys too."""
+def _with_text_keys(data: Any, path: Path, odd: list[Fault]) -> Any:
+    """The data with every key as text. YAML takes `on`, `1` and `null` for other things: `odd`."""
     if isinstance(data, Mapping):
+        result = {}
         for key, value in data.items():
-            if isinstance(key, str):
-                yield from _odd_keys(value, (*path, key))
-            else:
-                problem = f"the key {key} is no text to YAML"
-                yield Fault((*path, str(key)), problem, "put it in quotes")
-    elif isinstance(data, (list, tuple)):
-        for index, value in enumerate(data):
-            yield from _odd_keys(value, (*path, index))
+            name = key if isinstance(key, str) else shown(key)
+            if not isinstance(key, str):
+                problem = f"the key {name} is no text to YAML"
+                odd.append(Fault((*path, name), problem, "put it in quotes"))
+            result[name] = _with_text_keys(value, (*path, name), odd)
+        return result
+    if isinstance(data, (list, tuple)):
+        return [_with_text_keys(item, (*path, index), odd) for index, item in enumerate(data)]
+    return data
 
 
 def _empty(data: object, path: Path) -> Iterator[Fault]:

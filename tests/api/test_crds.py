@@ -1,0 +1,103 @@
+"""The CustomResourceDefinitions are what apiextensions.k8s.io/v1 takes, as far as can be said."""
+
+import json
+
+import pytest
+
+from fanout.api.crds import crds
+
+CRDS = {crd["spec"]["names"]["kind"]: crd for crd in crds()}
+SCHEMAS = {
+    kind: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] for kind, crd in CRDS.items()
+}
+FORBIDDEN = {
+    "$ref", "$defs", "definitions", "title", "const", "prefixItems", "propertyNames",
+    "patternProperties", "discriminator", "uniqueItems", "anyOf", "oneOf", "allOf", "not",
+}  # fmt: skip
+
+
+def nodes(schema, path="root"):
+    yield path, schema
+    for name, field in schema.get("properties", {}).items():
+        yield from nodes(field, f"{path}.{name}")
+    for inner in ("items", "additionalProperties"):
+        if inner in schema:
+            yield from nodes(schema[inner], f"{path}.{inner}")
+
+
+ALL = [(f"{kind} {path}", node) for kind, schema in SCHEMAS.items() for path, node in nodes(schema)]
+
+
+@pytest.mark.parametrize("kind", CRDS)
+def test_a_schema_is_structural(kind):
+    for path, node in nodes(SCHEMAS[kind]):
+        assert not FORBIDDEN & node.keys(), path
+        if node.get("x-kubernetes-int-or-string"):
+            assert "type" not in node, path
+        else:
+            assert isinstance(node.get("type"), str), path
+        assert not ("properties" in node and "additionalProperties" in node), path
+        if node.get("type") == "array":
+            assert "items" in node, path
+        if node.get("type") == "object":
+            known = {"properties", "additionalProperties", "x-kubernetes-preserve-unknown-fields"}
+            assert known & node.keys() or path.endswith((".metadata", ".report")), path
+        assert set(node.get("required", ())) <= set(node.get("properties", {})), path
+
+
+@pytest.mark.parametrize("kind", CRDS)
+def test_lists_are_sets_of_scalars_or_maps_by_required_keys(kind):
+    for path, node in nodes(SCHEMAS[kind]):
+        if node.get("x-kubernetes-list-type") == "set":
+            assert node["items"]["type"] == "string", path
+        for key in node.get("x-kubernetes-list-map-keys", ()):
+            assert key in node["items"]["required"], path
+
+
+def test_defaults_have_the_type_of_their_field():
+    types = {"string": str, "integer": int, "boolean": bool, "number": (int, float)}
+    for path, node in ALL:
+        if "default" in node:
+            assert isinstance(node["default"], types[node["type"]]), path
+
+
+def test_names_follow_the_conventions():
+    assert {kind: crd["metadata"]["name"] for kind, crd in CRDS.items()} == {
+        "Repository": "repositories.fanout.dev",
+        "UpstreamPolicy": "upstreampolicies.fanout.dev",
+        "PackageVariant": "packagevariants.fanout.dev",
+        "PromotionPolicy": "promotionpolicies.fanout.dev",
+        "Evidence": "evidences.fanout.dev",
+        "Approval": "approvals.fanout.dev",
+        "Decision": "decisions.fanout.dev",
+    }
+    short = {
+        kind: crd["spec"]["names"]["shortNames"]
+        for kind, crd in CRDS.items()
+        if "shortNames" in crd["spec"]["names"]
+    }
+    assert short == {"UpstreamPolicy": ["upol"], "PackageVariant": ["pvar"]}
+    for crd in CRDS.values():
+        (version,) = crd["spec"]["versions"]
+        assert crd["spec"]["names"]["categories"] == ["fanout"]
+        assert crd["spec"]["scope"] == "Namespaced"
+        assert version["subresources"] == {"status": {}}
+        assert version["additionalPrinterColumns"][-1]["name"] == "Age"
+
+
+def test_a_number_or_a_share_is_int_or_string():
+    stages = SCHEMAS["UpstreamPolicy"]["properties"]["spec"]["properties"]["stages"]
+    rollout = stages["items"]["properties"]["rollout"]["properties"]
+    assert rollout["maxInFlight"]["x-kubernetes-int-or-string"] is True
+    assert rollout["factor"]["minimum"] == 1
+    assert rollout["factor"]["exclusiveMinimum"] is True
+
+
+def test_a_record_never_changes():
+    for kind in ("Evidence", "Approval", "Decision"):
+        rules = SCHEMAS[kind]["properties"]["spec"]["x-kubernetes-validations"]
+        assert [rule["rule"] for rule in rules] == ["self == oldSelf"]
+
+
+def test_the_same_models_give_the_same_text():
+    assert json.dumps(crds()) == json.dumps(list(CRDS.values()))

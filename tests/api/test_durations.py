@@ -1,0 +1,83 @@
+"""Durations, instants and amounts as people write them."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.api.amounts import parse_amount
+from fanout.api.durations import format_duration, parse_duration, parse_instant
+from fanout.api.faults import BadValue
+
+
+@given(st.integers(min_value=0, max_value=87600 * 3600))
+def test_what_is_written_is_read_as_the_same(seconds):
+    assert parse_duration(format_duration(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
+
+
+@given(st.text(alphabet="0123456789hmsd. -+", max_size=12))
+def test_any_text_is_a_duration_or_a_sentence(text):
+    try:
+        assert parse_duration(text) >= timedelta(0)
+    except BadValue as error:
+        assert error.problem
+        assert error.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1h30m10s", 5410), ("90m", 5400), ("0s", 0), ("87600h", 87600 * 3600), ("1h10s", 3610)],
+)
+def test_hours_minutes_and_seconds(text, seconds):
+    assert parse_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1d",
+        "1.5h",
+        "1h 30m",
+        "30s1h",
+        "1h1h",
+        "-1h",
+        "87601h",
+        "10",
+        "h",
+        "٣h",
+        "1H",
+        "999999999h",
+    ],
+)
+def test_what_is_no_duration(text):
+    with pytest.raises(BadValue):
+        parse_duration(text)
+
+
+def test_instants_are_in_utc():
+    assert parse_instant("2030-01-31T16:00:00+01:00") == datetime(2030, 1, 31, 15, tzinfo=UTC)
+    assert parse_instant(datetime(2030, 1, 31, tzinfo=UTC)).tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "value", ["2030-01-31", "2030-01-31T16:00Z", "soon", datetime(2030, 1, 31), 5], ids=str
+)
+def test_what_is_no_instant(value):
+    with pytest.raises(BadValue):
+        parse_instant(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"), [(0, 0), (3, 3), ("0%", 0), ("60%", Fraction(3, 5)), ("100%", 1)]
+)
+def test_amounts(value, amount):
+    assert parse_amount(value) == amount
+
+
+@pytest.mark.parametrize("value", [-1, True, "101%", "1.5%", "60", "-1%", 2.5, None])
+def test_what_is_no_amount(value):
+    with pytest.raises(BadValue):
+        parse_amount(value)

@@ -1,0 +1,178 @@
+"""What only several objects together can get wrong."""
+
+from pathlib import Path
+
+import yaml
+
+from fanout.api.references import cross_check, governs
+from fanout.api.validation import validate
+
+EXAMPLES = {
+    data["kind"]: data
+    for path in sorted((Path(__file__).parent / "examples").glob("*.yaml"))
+    for data in (yaml.safe_load(path.read_text()),)
+}
+
+
+def made(kind, name=None, **spec):
+    data = EXAMPLES[kind]
+    data = data | {"metadata": data["metadata"] | ({"name": name} if name else {})}
+    found, faults = validate(data | {"spec": data["spec"] | spec})
+    assert faults == ()
+    return found
+
+
+def repository(name, namespace="platform", allowed=()):
+    data = EXAMPLES["Repository"]
+    metadata = {"name": name, "namespace": namespace}
+    spec = data["spec"] | {"allowedNamespaces": list(allowed)}
+    found, faults = validate(data | {"metadata": metadata, "spec": spec})
+    assert faults == ()
+    return found
+
+
+def told(*objects, severity="error"):
+    return [
+        f"{item.identity}: {fault.field}: {fault.problem}; {fault.remedy}"
+        for item, fault in cross_check(objects)
+        if fault.severity == severity
+    ]
+
+
+def world(**promotion):
+    return (
+        repository("blueprints"),
+        repository("edge-eu"),
+        made("UpstreamPolicy"),
+        made("PackageVariant"),
+        made("PromotionPolicy", **promotion),
+    )
+
+
+def test_the_examples_fit_together():
+    assert told(*world()) == []
+
+
+def test_a_stage_that_verifies_nothing_is_warned_about():
+    assert told(*world(), severity="warning") == [
+        (
+            "UpstreamPolicy/monitoring: spec.stages[3].verification: stage prod verifies nothing: "
+            "a variant is ready when published; add a check if something can be asked"
+        )
+    ]
+
+
+def test_targets_in_no_stage_are_warned_about():
+    entry = {"repositories": [{"name": "edge-eu"}]}
+    policy = made("UpstreamPolicy", targets=[entry])
+    objects = (repository("blueprints"), repository("edge-eu"), policy, made("PromotionPolicy"))
+    assert [line for line in told(*objects, severity="warning") if "no stage" in line] == [
+        (
+            "UpstreamPolicy/monitoring: spec.targets[0].template.stage: the targets of this entry "
+            "are in no stage: their drafts are never published; add stage or stageExpr"
+        )
+    ]
+
+
+def test_two_objects_of_one_name_are_an_error_of_the_second():
+    first, second = repository("blueprints"), repository("blueprints")
+    other = repository("blueprints", namespace="edge")
+    findings = cross_check([first, other, second])
+    assert [(item is second, fault.field) for item, fault in findings] == [(True, "metadata.name")]
+
+
+def test_records_without_a_name_are_not_two_of_one_name():
+    record, faults = validate(EXAMPLES["Evidence"])
+    assert faults == ()
+    assert cross_check([record, record]) == []
+
+
+def test_an_unknown_repository_names_the_nearest():
+    objects = world()
+    assert told(repository("blueprint"), *objects[1:]) == [
+        (
+            "UpstreamPolicy/monitoring: spec.upstream.repository: there is no Repository "
+            "blueprints that namespace platform may use; did you mean blueprint?"
+        ),
+        (
+            "PackageVariant/site: spec.upstream.repository: there is no Repository "
+            "blueprints that namespace platform may use; did you mean blueprint?"
+        ),
+    ]
+
+
+def test_a_repository_of_another_namespace_must_be_allowed():
+    objects = world()
+    foreign = repository("blueprints", namespace="central")
+    assert told(foreign, *objects[1:3], objects[4]) == [
+        (
+            "UpstreamPolicy/monitoring: spec.upstream.repository: the Repository blueprints of "
+            "namespace central is not for platform; add platform to its spec.allowedNamespaces"
+        )
+    ]
+    allowed = repository("blueprints", namespace="central", allowed=["platform"])
+    assert told(allowed, *objects[1:]) == []
+
+
+def test_repositories_of_target_entries_must_exist_unless_the_template_chooses_another():
+    entry = {"repositories": [{"name": "edge-us"}], "template": {"stage": "dev"}}
+    objects = (repository("blueprints"), made("PromotionPolicy"))
+    assert [line.split(": ")[1] for line in told(made("UpstreamPolicy", targets=[entry]), *objects)
+            ] == ["spec.targets[0].repositories[0].name"]  # fmt: skip
+    entry["template"]["downstream"] = {"repositoryExpr": "'blueprints'"}
+    assert told(made("UpstreamPolicy", targets=[entry]), *objects) == []
+
+
+def test_a_group_that_nobody_is_in_can_never_approve():
+    assert told(*world(approvers=[{"group": "sres", "subjects": ["ann@example.com"]}])) == [
+        (
+            "UpstreamPolicy/monitoring: spec.stages[3].requires[0].approval.from[0]: no "
+            "PromotionPolicy for this policy has approvers sre; did you mean sres?"
+        )
+    ]
+
+
+def test_a_promotion_policy_names_policies_stages_and_variants_that_exist():
+    objects = world(
+        policies=["monitoring", "logging"],
+        variants=["sitee"],
+        autoPromotion={"stages": ["devv", "prod"]},
+    )
+    assert told(*objects) == [
+        (
+            "PromotionPolicy/production: spec.policies[1]: there is no UpstreamPolicy logging in "
+            "this namespace; declare it, or remove the name"
+        ),
+        (
+            "PromotionPolicy/production: spec.autoPromotion.stages[0]: no stage of the policies it "
+            "names is called devv; did you mean dev?"
+        ),
+        (
+            "PromotionPolicy/production: spec.variants[0]: there is no PackageVariant sitee in "
+            "this namespace; did you mean site?"
+        ),
+    ]
+
+
+def test_a_pattern_that_fits_nothing_is_only_doubtful():
+    objects = world(policies=["monitoring", "log-*"], autoPromotion={"stages": ["canary-*"]})
+    assert told(*objects) == []
+    assert len([line for line in told(*objects, severity="warning") if "-*" in line]) == 2
+
+
+def test_a_configuration_among_the_objects_is_not_read():
+    configuration, _ = validate(EXAMPLES["FanoutConfiguration"])
+    assert told(configuration) == [
+        (
+            "FanoutConfiguration/fanout: kind: a configuration among the objects is not read; move "
+            "it away and name it with --config"
+        )
+    ]
+
+
+def test_only_a_promotion_policy_of_the_same_namespace_governs():
+    policy, promotion = made("UpstreamPolicy"), made("PromotionPolicy")
+    data = EXAMPLES["PromotionPolicy"]
+    elsewhere, _ = validate(data | {"metadata": {"name": "p", "namespace": "edge"}})
+    assert governs(promotion, policy)
+    assert not governs(elsewhere, policy)

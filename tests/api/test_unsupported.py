@@ -1,0 +1,146 @@
+"""What this version cannot do yet is refused by its name, at its place, and never ignored."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fanout.api.kinds import KINDS, known_fields
+from fanout.api.unsupported import FUNCTIONS, TABLE, function_of
+from fanout.api.validation import validate
+
+EXAMPLES = {
+    data["kind"]: data
+    for path in sorted((Path(__file__).parent / "examples").glob("*.yaml"))
+    for data in (yaml.safe_load(path.read_text()),)
+}
+# a valid value for each field that is refused whatever it says
+VALUES = {
+    "rollout": {"strategy": "Exponential", "maxInFlight": "25%", "maxFailures": 2, "factor": 3},
+    "propagateWhen": ["stage.failed == 0"],
+    "controlFlow": True,
+    "pin": "v1",
+    "atLeast": "60%",
+    "approval": {"from": ["sre"]},
+    "report": {},
+    "commitStatus": {"context": "ci/deploy"},
+    "object": {"apiVersion": "v1", "kind": "ConfigMap", "nameExpr": "target.name", "cel": "true"},
+    "prometheus": {"query": "up"},
+    "http": {"url": "https://example.com"},
+    "timeout": "1h",
+    "freshFor": "1h",
+    "settle": "1h",
+    "offlineWhen": "target.status.phase == 'Offline'",
+    "namespace": "elsewhere",
+    "validators": [{"image": "kubeconform"}],
+    "exec": "./fn",
+    "tag": ">=1",
+    "configPath": "fn.yaml",
+    "selectors": [{"kind": "Deployment"}],
+    "exclude": [{"kind": "Service"}],
+    "removalLimit": "20%",
+    "history": 5,
+    "dependsOn": [{"variant": "base"}],
+    "policyRef": {"name": "monitoring"},
+    "stage": "dev",
+    "windows": [{"deny": {"schedule": "0 0 20 12 *", "duration": "336h"}}],
+    "atClose": "Finish",
+    "jitter": "5m",
+    "requiresSeparation": True,
+    "pullRequest": {"titleTemplate": "x", "labels": ["a"]},
+    "signingKey": "key",
+    "functions": {"containerRuntime": "podman"},
+}
+
+
+def place(data, path, value):
+    """Put a value where a pattern like ``spec.stages[*].pin`` says, in the last entry of lists."""
+    *steps, last = path.replace("[*]", ".*").split(".")
+    for step in steps:
+        if step == "*":
+            data.append({"name": "added"}) if not data else None
+            data = data[-1]
+        else:
+            data = data.setdefault(step, {} if step not in ("verification", "mutators") else [])
+    if last == "*":
+        data.append(value)
+    else:
+        data[last] = value
+
+
+@pytest.mark.parametrize("row", TABLE, ids=[f"{row.kind}: {row.path}" for row in TABLE])
+def test_every_row_is_refused_by_its_name_and_never_unknown(row):
+    for value in row.values or (VALUES[row.path.rpartition(".")[2]],):
+        data = copy.deepcopy(EXAMPLES[row.kind])
+        place(data, row.path, value)
+        found, faults = validate(data)
+        assert found is None
+        name = value if row.values else row.path.rpartition(".")[2]
+        told = [fault for fault in faults if fault.problem.startswith(f"{name} is not supported")]
+        assert told, faults
+        assert told[0].remedy == row.remedy
+        assert not any("no known field" in fault.problem for fault in faults)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=[f"{row.kind}: {row.path}" for row in TABLE])
+def test_every_row_is_about_a_field_of_the_schema(row):
+    *steps, last = row.path.replace("[*]", "").split(".")
+    assert last in known_fields(KINDS[row.kind], tuple(steps))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("UpstreamPolicy", "spec.draftPer", "Auto"),
+        ("UpstreamPolicy", "spec.draftPer", "Variant"),
+        ("UpstreamPolicy", "spec.updateStrategy", "resource-merge"),
+        ("UpstreamPolicy", "spec.history", 10),
+        ("UpstreamPolicy", "spec.stages[*].controlFlow", False),
+        ("UpstreamPolicy", "spec.stages[*].propagateWhen", []),
+        ("PackageVariant", "spec.deletionPolicy", "Delete"),
+        ("PackageVariant", "spec.dependsOn", []),
+        ("PromotionPolicy", "spec.merge", "Direct"),
+        ("PromotionPolicy", "spec.atClose", "Hold"),
+        ("PromotionPolicy", "spec.windows", []),
+        ("Repository", "spec.forge", {"type": "none"}),
+        ("FanoutConfiguration", "functions", {}),
+    ],
+)
+def test_a_default_that_is_written_out_asks_for_nothing(kind, path, value):
+    data = copy.deepcopy(EXAMPLES[kind])
+    place(data, path, value)
+    assert validate(data)[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("image", "function"),
+    [
+        ("set-labels", "set-labels"),
+        ("set-labels:v0.2", "set-labels"),
+        ("ghcr.io/kptdev/krm-functions-catalog/set-namespace", "set-namespace"),
+        ("ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.1", "set-namespace"),
+        ("gcr.io/kpt-fn/set-annotations:v0.1.4", "set-annotations"),
+        ("gcr.io/kpt-fn/apply-setters:v0.1.4", ""),
+        ("example.com/set-labels", ""),
+        ("set-labels@sha256:00", ""),
+        ("", ""),
+    ],
+)
+def test_functions_are_found_by_image(image, function):
+    assert function_of(image) == function
+
+
+def test_an_unknown_function_is_refused_with_those_there_are():
+    data = copy.deepcopy(EXAMPLES["PackageVariant"])
+    data["spec"]["pipeline"] = {"mutators": [{"image": "starlark"}]}
+    (fault,) = validate(data)[1]
+    assert fault.field == "spec.pipeline.mutators[0].image"
+    assert fault.problem == "the function starlark is not supported yet"
+    assert all(name in fault.remedy for name in FUNCTIONS)
+
+
+def test_what_is_inside_a_refused_field_is_not_told_too():
+    data = copy.deepcopy(EXAMPLES["UpstreamPolicy"])
+    data["spec"]["stages"][0]["rollout"] = {"nonsense": 1, "step": 0}
+    assert [fault.field for fault in validate(data)[1]] == ["spec.stages[0].rollout"]

@@ -1,0 +1,52 @@
+"""The closed lists are sorted, explained, and the configuration's rules hold."""
+
+import re
+
+import pytest
+
+from fanout.api.configuration import FanoutConfiguration, InjectableKind, InjectionRules
+from fanout.api.labels import Label
+from fanout.api.reasons import Reason
+from fanout.api.trailers import Trailer
+
+
+@pytest.mark.parametrize("vocabulary", [Label, Reason, Trailer])
+def test_a_vocabulary_is_sorted(vocabulary):
+    assert [item.value for item in vocabulary] == sorted(item.value for item in vocabulary)
+
+
+def test_a_reason_is_a_camel_case_word_with_a_meaning():
+    for reason in Reason:
+        assert re.fullmatch(r"([A-Z][a-z]+)+", reason), reason
+        assert reason.name == re.sub(r"(?<!^)(?=[A-Z])", "_", reason.value).upper()
+        assert reason.meaning
+        assert f"{reason}" == reason.value
+
+
+def test_trailers_are_those_of_the_commits():
+    assert {trailer.value.removeprefix("Fanout-") for trailer in Trailer} == {
+        "Install", "Policy", "Variant", "Stage", "Revision", "Commit", "Digest", "Onto",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "field", "allowed"),
+    [
+        ("", "ConfigMap", "data", True),
+        ("", "ConfigMap", "spec", True),
+        ("infra.example.com", "Cluster", "spec", True),
+        ("infra.example.com", "Cluster", "data", False),
+        ("", "Secret", "data", False),
+        ("", "Secret", "spec", False),
+        ("example.com", "ConfigMap", "data", False),
+    ],
+)
+def test_what_may_be_injected_by_default(group, kind, field, allowed):
+    assert FanoutConfiguration().injection.allows(group, kind, field) is allowed
+
+
+def test_secrets_only_when_they_are_named():
+    wild = InjectionRules(kinds=(InjectableKind(group="*", kind="*", fields_=("data",)),))
+    named = InjectionRules(kinds=(InjectableKind(group="", kind="Secret", fields_=("data",)),))
+    assert not wild.allows("", "Secret", "data")
+    assert named.allows("", "Secret", "data")
