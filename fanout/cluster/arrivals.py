@@ -4,7 +4,8 @@ A record cannot be back-dated by what it says about itself, and its instant is n
 the record before it. (Design §2 "Who `by` is", §6 "Checks".)
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -13,14 +14,20 @@ from fanout.package.tree import Entry
 from fanout.plan.repository import Commit
 from fanout.ports import Reader
 
+_TRAILER = "Fanout-Record"
+_NAMED = re.compile(rf"^{_TRAILER}: (\S+)$", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a file came: its content at that time, the committer's instant and name."""
+    """How a file came: the committer's instant and name, and the content it had.
 
-    oid: str
+    Without the content's id only a commit message says that the file came so.
+    """
+
     at: datetime
     by: str
+    oid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +36,50 @@ class History:
 
     head: str = ""
     tree: str | None = None  # of `records` at the head
-    entries: Mapping[str, Entry] = field(default_factory=dict)  # the same, listed
-    arrivals: Mapping[str, Arrival] = field(default_factory=dict)
+    arrivals: Mapping[str, Arrival] = field(default_factory=dict)  # by file name
     last: int = 0  # no later record is earlier than this
 
 
-def walk(reader: Reader, head: str, known: History) -> History:
+def message(subject: str, names: Iterable[str]) -> str:
+    """The message of a commit that brings these records."""
+    lines = "".join(f"{_TRAILER}: {name}\n" for name in dict.fromkeys(names))
+    return f"{subject}\n\n{lines}"
+
+
+def walk(reader: Reader, head: str, known: History, *, trusting: bool = True) -> History:
     """The history at `head`; of what `known` covers nothing is read again.
 
-    Follows first parents: what a person merges into the branch arrives with the merge. Commits that
-    leave `records` as it was cost two small reads, the others a listing of the directory.
+    Follows first parents: what a person merges into the branch arrives with the merge. Listing the
+    directory at each commit would take time with the square of the number of records; so a commit
+    that names its records is believed, and whoever reads must hold each against its hash. When that
+    fails or a file is in no arrival, walk again without `trusting` and without `known`.
     """
     commits, known = _unseen(reader, head, known)
-    tree, entries, last = known.tree, known.entries, known.last
+    tree, last = known.tree, known.last
     arrivals = dict(known.arrivals)
+    files: Mapping[str, Entry] | None = None  # of `tree`, if listed
     for commit in reversed(commits):
-        now = reader.paths(commit.oid, [RECORDS])[RECORDS].tree
-        if now == tree:
+        before, tree = tree, reader.paths(commit.oid, [RECORDS])[RECORDS].tree
+        if tree == before:
             continue
-        tree, entries = now, reader.entries(now) if now else {}
         last = max(last, commit.when)
-        at = datetime.fromtimestamp(last, UTC)
-        for name in sorted(entries.keys() - arrivals.keys()):
-            arrivals[name] = Arrival(entries[name].oid, at, commit.committer)
-    return History(head, tree, entries, arrivals, last)
+        named = _NAMED.findall(commit.message) if trusting else []
+        brought = {f"{name}.json": "" for name in named}
+        if named:
+            files = None
+        else:
+            there = listed(reader, before) if files is None else files
+            files = listed(reader, tree)
+            brought = {name: files[name].oid for name in files.keys() - there.keys()}
+        arrival = Arrival(datetime.fromtimestamp(last, UTC), commit.committer)
+        for name in sorted(brought.keys() - arrivals.keys()):
+            arrivals[name] = Arrival(arrival.at, arrival.by, brought[name])
+    return History(head, tree, arrivals, last)
+
+
+def listed(reader: Reader, tree: str | None) -> Mapping[str, Entry]:
+    """The files below a directory that may not be there."""
+    return reader.entries(tree) if tree else {}
 
 
 def _unseen(reader: Reader, head: str, known: History) -> tuple[list[Commit], History]:

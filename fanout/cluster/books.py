@@ -13,7 +13,6 @@ from typing import Any
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.api.validation import validate
 from fanout.plan.book import BookKey
-from fanout.plan.repository import Identity
 
 RECORDS = "records"
 STATUS = "status"
@@ -41,14 +40,22 @@ def canonical(value: Mapping[str, Any]) -> bytes:
 # ---- records -----------------------------------------------------------------------------------
 
 
-def record_name(data: bytes, by: Identity, at: datetime) -> str:
+def record_name(data: bytes, by: str, at: datetime) -> str:
     """A name that sorts by time; the same for the same record of the same person and second.
 
-    It is a valid name of an object, so that an approval can be revoked by it. The person is in the
-    hash: two people who approve the same in one second are two approvals.
+    It is a valid name of an object, so that an approval can be revoked by it. The person, as
+    `name <email>`, is in the hash: two who approve the same in one second are two approvals.
     """
-    digest = hashlib.sha256(f"{by.name} <{by.email}>\n".encode() + data).hexdigest()
-    return f"{at.astimezone(UTC):%Y%m%dt%H%M%Sz}-{digest[:12]}"
+    return f"{at.astimezone(UTC):%Y%m%dt%H%M%Sz}-{_hash(data, by)}"
+
+
+def is_name_of(name: str, data: bytes, by: str) -> bool:
+    """Was the name made for this content and person? Proves that neither was changed since."""
+    return name.endswith(f"-{_hash(data, by)}")
+
+
+def _hash(data: bytes, by: str) -> str:
+    return hashlib.sha256(f"{by}\n".encode() + data).hexdigest()[:12]
 
 
 def record_path(name: str) -> str:

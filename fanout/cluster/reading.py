@@ -1,11 +1,18 @@
 """What the branch of one book holds, read from Git; what was read before is not read again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fanout.cluster.arrivals import History, walk
-from fanout.cluster.books import RECORDS, STATUS, UnreadableError, read_record, read_shard
+from fanout.cluster.arrivals import Arrival, History, listed, walk
+from fanout.cluster.books import (
+    RECORDS,
+    STATUS,
+    UnreadableError,
+    is_name_of,
+    read_record,
+    read_shard,
+)
 from fanout.errors import InvalidInput
 from fanout.package.tree import Entry
 from fanout.plan.book import Book, BookKey, Recorded
@@ -36,11 +43,8 @@ def read_branch(reader: Reader, head: str, key: BookKey, before: Branch) -> Bran
     """The branch at `head`. What cannot be understood is a sentence in the book's `unreadable`."""
     unreadable: list[str] = []
     try:
-        history = walk(reader, head, before.history)
-        problem = reader.paths(head, [RECORDS])[RECORDS].problem
-        if problem:
-            unreadable.append(f"{RECORDS}: {problem}; move it away")
-        parsed, records = _records(reader, key, history, before.parsed, unreadable)
+        history, files = _history(reader, head, before.history, unreadable)
+        parsed, records = _records(reader, key, (history, files), before.parsed, unreadable)
         shards = read_shards(reader, head, before.shards, unreadable)
     except InvalidInput as error:  # a submodule; one broken branch leaves the others readable
         return Branch(Book(head, unreadable=(str(error),)))
@@ -54,7 +58,7 @@ def read_shards(
 ) -> dict[str, Shard]:
     """All status files at the head, by path; sentences about the others go to `unreadable`."""
     shards: dict[str, Shard] = {}
-    for name, entry in sorted(_status_files(reader, head, unreadable).items()):
+    for name, entry in sorted(_files(reader, head, STATUS, unreadable).items()):
         path = f"{STATUS}/{name}"
         if path in known and known[path].oid == entry.oid:
             shards[path] = known[path]
@@ -67,24 +71,49 @@ def read_shards(
     return shards
 
 
-def _status_files(reader: Reader, head: str, unreadable: list[str]) -> Mapping[str, Entry]:
-    state = reader.paths(head, [STATUS])[STATUS]
+def _files(reader: Reader, head: str, directory: str, unreadable: list[str]) -> Mapping[str, Entry]:
+    state = reader.paths(head, [directory])[directory]
     if state.problem:
-        unreadable.append(f"{STATUS}: {state.problem}; move it away")
-    return reader.entries(state.tree) if state.tree else {}
+        unreadable.append(f"{directory}: {state.problem}; move it away")
+    return listed(reader, state.tree)
+
+
+def _history(
+    reader: Reader, head: str, known: History, unreadable: list[str]
+) -> tuple[History, Mapping[str, Entry]]:
+    """How the files came that are in `records` now, each with the content it came with."""
+    files = _files(reader, head, RECORDS, unreadable)
+    history = walk(reader, head, known)
+    held = {name: _held(reader, name, entry, history) for name, entry in files.items()}
+    if None in held.values():  # somebody wrote or rewrote a commit by hand
+        return walk(reader, head, History(), trusting=False), files
+    arrivals = {**history.arrivals, **{name: one for name, one in held.items() if one}}
+    return replace(history, arrivals=arrivals), files
+
+
+def _held(reader: Reader, name: str, entry: Entry, history: History) -> Arrival | None:
+    """The arrival, its content known; None when nothing proves it."""
+    arrival = history.arrivals.get(name)
+    if arrival is None or arrival.oid:
+        return arrival
+    if is_name_of(name.removesuffix(".json"), reader.blob(entry.oid), arrival.by):
+        return replace(arrival, oid=entry.oid)
+    return None
 
 
 def _records(
     reader: Reader,
     key: BookKey,
-    history: History,
+    found: tuple[History, Mapping[str, Entry]],
     known: Mapping[str, tuple[str, Mapping[str, Any]]],
     unreadable: list[str],
 ) -> tuple[dict[str, tuple[str, Mapping[str, Any]]], tuple[Recorded, ...]]:
+    """All that could be parsed, by blob id, and the records in the order in which they came."""
+    history, files = found
     parsed: dict[str, tuple[str, Mapping[str, Any]]] = {}
     records: list[Recorded] = []
     for file, arrival in history.arrivals.items():
-        entry = history.entries.get(file)
+        entry = files.get(file)
         if entry is None:  # removed by a person: what is not there is not on record
             continue
         try:

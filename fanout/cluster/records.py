@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from fanout.cluster.arrivals import message
 from fanout.cluster.books import (
     RECORDS,
     UnreadableError,
@@ -116,9 +117,10 @@ class GitRecords:
         for record in records:
             _refuse_invalid(record, key)
             data = canonical(record)
-            names.append(record_name(data, by, at))
+            names.append(record_name(data, f"{by.name} <{by.email}>", at))
             files[record_path(names[-1])] = data
         kinds = ", ".join(sorted({str(record["kind"]) for record in records}))
+        text = message(f"Record {kinds}", names)
         for attempt in range(1, ATTEMPTS + 1):
             head = self._heads([key])[key]
             there = self._record_paths(head)
@@ -126,7 +128,7 @@ class GitRecords:
             if not new:
                 break
             try:
-                self._change([self._commit(key, head, new, f"Record {kinds}", at)], by)
+                self._change([self._commit(key, head, new, text, at)], by)
                 break
             except Conflict:
                 if attempt == ATTEMPTS:
@@ -145,8 +147,8 @@ class GitRecords:
         for key, change in sorted(changes.items()):
             files = self._changed_shards(key, change)
             if files:
-                message = f"Status of {key.namespace}/{key.policy or 'variants without policy'}"
-                commits.append(self._commit(key, change.expected, files, message, at))
+                text = f"Status of {key.namespace}/{key.policy or 'variants without policy'}\n"
+                commits.append(self._commit(key, change.expected, files, text, at))
         refs = self._change(commits, self._identity) if commits else {}
         heads = {key: refs.get(self._branch(key), "") for key in changes}
         return {key: head or changes[key].expected for key, head in heads.items()}
@@ -194,11 +196,11 @@ class GitRecords:
             return frozenset(f"{RECORDS}/{name}" for name in (reader.entries(tree) if tree else ()))
 
     def _commit(
-        self, key: BookKey, parent: str, files: Mapping[str, bytes], message: str, at: datetime
+        self, key: BookKey, parent: str, files: Mapping[str, bytes], text: str, at: datetime
     ) -> FileCommit:
         put = {path: data for path, data in sorted(files.items()) if data}
         drop = tuple(sorted(files.keys() - put.keys()))
-        return FileCommit(self._branch(key), parent, put, drop, f"{message}\n", int(at.timestamp()))
+        return FileCommit(self._branch(key), parent, put, drop, text, int(at.timestamp()))
 
     def _change(self, commits: Sequence[FileCommit], by: Identity) -> Mapping[str, str]:
         if self._local is not None and not self._local.path.exists():

@@ -54,10 +54,11 @@ class World:
     def head(self, ref):
         return self.git("for-each-ref", "--format=%(objectname)", ref)
 
-    def commit(self, ref, files, by, at):
+    def commit(self, ref, files, by, at, message="edit"):
         """A person's commit: files by path; None removes one, a pair is (mode, content)."""
         who = f"{by.name} <{by.email}> {int(at.timestamp())} +0000"
-        lines = [f"commit {ref}\ncommitter {who}\ndata 4\nedit\n".encode()]
+        head = f"commit {ref}\ncommitter {who}\ndata {len(message)}\n{message}\n"
+        lines = [head.encode()]
         if self.head(ref):
             lines.append(f"from {self.head(ref)}\n".encode())
         for path, content in files.items():

@@ -13,6 +13,7 @@ from fanout.cluster.books import (
     branch,
     canonical,
     check_record,
+    is_name_of,
     read_record,
     read_shard,
     record_name,
@@ -20,10 +21,9 @@ from fanout.cluster.books import (
     write_shard,
 )
 from fanout.plan.book import BookKey
-from fanout.plan.repository import Identity
 
 KEY = BookKey("platform", "monitoring")
-JO = Identity("Jo", "jo@example.com")
+JO = "Jo <jo@example.com>"
 AT = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
 
 plain = st.recursive(
@@ -59,8 +59,15 @@ def test_a_record_s_name_sorts_by_time_and_tells_people_apart():
     name = record_name(b"{}\n", JO, AT)
     assert name.startswith("20260301t123005z-")
     assert record_name(b"{}\n", JO, AT) == name
-    assert record_name(b"{}\n", Identity("Kim", "kim@example.com"), AT) != name
+    assert record_name(b"{}\n", "Kim <kim@example.com>", AT) != name
     assert record_name(b"[]\n", JO, AT) != name
+
+
+def test_a_record_s_name_proves_its_content_and_person():
+    name = record_name(b"{}\n", JO, AT)
+    assert is_name_of(name, b"{}\n", JO)
+    assert not is_name_of(name, b"[]\n", JO)
+    assert not is_name_of(name, b"{}\n", "Kim <kim@example.com>")
 
 
 def test_a_record_s_name_may_stand_in_a_revocation():

@@ -61,6 +61,7 @@ def test_a_record_says_when_and_by_whom_it_was_recorded(world):
 
 def test_a_record_is_one_readable_file_in_git(world):
     (name,) = world.process().append(KEY, [evidence()], JO, AT)
+    assert name.startswith("20260301t120000z-")
     assert world.git("ls-tree", "-r", "--name-only", REF) == f"records/{name}.json"
     assert world.git("show", f"{REF}:records/{name}.json") == canonical(evidence()).decode().strip()
     assert world.git("log", "-1", "--format=%s%n%cn <%ce>%n%ct", REF).split("\n") == [
@@ -311,8 +312,41 @@ def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone
     for process in (records, world.process()):
         book = process.read([KEY])[KEY]
         assert [record.spec["check"] for record in book.records] == ["c"]
+        assert [record.by for record in book.records] == ["Jo <jo@example.com>"]
         (sentence,) = book.unreadable
         assert f"{paths[0]} was changed after it had been recorded" in sentence
+
+
+def test_a_commit_message_that_names_others_records_does_not_make_them_its_own(world):
+    (name,) = world.process().append(KEY, [evidence()], JO, AT)
+    claim = f"forged\n\nFanout-Record: {name}\nFanout-Record: other\n"
+    world.git("update-ref", "-d", REF)
+    path = f"records/{name}.json"
+    world.commit(REF, {"records/other.json": canonical(evidence("o"))}, KIM, AT, claim)
+    world.commit(REF, {path: canonical(evidence())}, JO, AT + timedelta(hours=1))
+    seen = world.process().read([KEY])[KEY]
+    assert [(record.name, record.by[:3], record.at.hour) for record in seen.records] == [
+        ("other", "Kim", 12),
+        (name, "Jo ", 13),
+    ]
+    assert seen.unreadable == ()
+
+
+def test_a_file_that_the_commit_message_forgets_is_seen(world):
+    (name,) = world.process().append(KEY, [evidence()], JO, AT)
+    files = {f"records/{name}.json": canonical(evidence()), "records/x.json": canonical(evidence())}
+    world.git("update-ref", "-d", REF)
+    world.commit(REF, files, JO, AT, f"amended\n\nFanout-Record: {name}\n")
+    seen = world.process().read([KEY])[KEY].records
+    assert [record.name for record in seen] == [name, "x"]
+
+
+@pytest.mark.parametrize("who", ["Sam Jr.", "Zoë  Ångström", '"Q"'])
+def test_names_that_git_writes_another_way_are_read_back(world, who):
+    world.process().append(KEY, [evidence()], Identity(who, "q@example.com"), AT)
+    book = world.process().read([KEY])[KEY]
+    assert book.unreadable == ()
+    assert "<q@example.com>" in book.records[0].by
 
 
 def test_a_symlink_is_no_record(world):
