@@ -19,6 +19,7 @@ from fanout.plan.repository import (
     RepositoryChange,
     Written,
 )
+from fanout.selection.model import Broken
 
 # ---- Git ---------------------------------------------------------------------------------------
 
@@ -83,6 +84,9 @@ class Sandbox(Protocol):
         A value is plain data (str, int, float, bool, None, list, dict) or `Broken`. An expression
         that exceeds its limits is Broken for all rows; the others are answered all the same.
         """
+
+    def compile(self, expressions: Sequence[str], templates: Sequence[str]) -> Mapping[str, Broken]:
+        """Those that are no expressions or templates, by their text."""
 
     def fill(self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         """The same for Jinja templates; values are text."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from fanout.cluster.files import Declared
+from fanout.cluster.declared import Declared
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.actions import Action, Kind, Outcome
 from fanout.plan.book import BookKey, StatusChange

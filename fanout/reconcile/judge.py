@@ -6,8 +6,7 @@ from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.candidate import candidates
-from fanout.gates.evaluate import evaluate
+from fanout.gates.evaluate import candidates, evaluate
 from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule
 from fanout.plan.book import Book, Recorded
 from fanout.plan.cases import Case, open_case

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fanout.api.package_variant import PackageVariant
 from fanout.api.repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.cluster.files import Declared
+from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError, InvalidInput, Where
 from fanout.ports import Sandbox
 from fanout.selection.assemble import assemble, repository_of

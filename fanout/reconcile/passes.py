@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.cluster.files import Declared
+from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
 from fanout.plan.book import Book, BookKey
 from fanout.plan.change import Writing, changes
@@ -36,6 +36,14 @@ class Mode:
     publish: bool = True  # False: drafts are brought up to date and nothing is published
     sweep: bool = True  # False: where there is a schedule, automation publishes nothing
     only: frozenset[str] | None = None  # names of policies and hand-written variants; None: all
+    namespace: str = ""  # "": all
+
+    def covers(self, named: Named) -> bool:
+        """Is the policy, or the hand-written variant, part of the pass?"""
+        return (self.only is None or named.name in self.only) and self.namespace in (
+            "",
+            named.namespace,
+        )
 
 
 class Reconciler:
@@ -57,7 +65,7 @@ class Reconciler:
         everyone = self._names(declared)
         books = self._world.records.read([book_key(named) for named in everyone])
         refused = _refused(everyone, books)
-        named = [item for item in everyone if mode.only is None or item.name in mode.only]
+        named = [item for item in everyone if mode.covers(item)]
         listings = look_at(named, self._world.git, self._world.setup.install)
         views = self._look(named, listings)
         renderer = Renderer(self._packages, declared.objects, self._world.counters)

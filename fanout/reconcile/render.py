@@ -9,7 +9,7 @@ from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import Packages, written_upstream
 from fanout.selection.objects import ObjectIndex
 from fanout.telemetry.counters import Counters
-from fanout.variants.prepare import PreparedPackage
+from fanout.variants.prepared import PreparedPackage
 from fanout.variants.render import render
 from fanout.variants.resolve import resolve
 

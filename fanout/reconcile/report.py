@@ -15,7 +15,7 @@ from fanout.plan.repository import RepositoryChange
 from fanout.plan.status import Status
 from fanout.reconcile.names import Named
 from fanout.selection.model import TargetFailure
-from fanout.variants.prepare import PreparedPackage
+from fanout.variants.prepared import PreparedPackage
 
 
 @dataclass(frozen=True, slots=True)

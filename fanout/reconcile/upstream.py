@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from fanout.api.repository import Repository
 from fanout.api.upstream import RevisionRule, Upstream
 from fanout.errors import Bug, FanoutError, InvalidInput, Where
-from fanout.package.revision import Revision, allowed_tags
+from fanout.package.revision import Revision, allowed, latest, parse_range, tagged
 from fanout.plan.repository import Listing
 from fanout.ports import GitStore
 from fanout.reconcile.look import remote_of, upstream_path
 from fanout.reconcile.names import Named
 from fanout.variants.model import Limits, UpstreamPackage
-from fanout.variants.prepare import PreparedPackage, prepare
+from fanout.variants.prepare import prepare
+from fanout.variants.prepared import PreparedPackage
 
 KEPT = 16  # prepared packages: a few policies times the revisions that are under way
 
@@ -61,9 +62,8 @@ def _fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tup
     prefix = "refs/tags/"
     tags = {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
     if rule.tag:
-        commit = tags.get(f"{path}/{rule.tag}")
-        return [(rule.tag, commit)] if commit else []
-    return allowed_tags(tags, path, rule.semver)
+        return tagged(tags, path, rule.tag)
+    return allowed(tags, path, parse_range(rule.semver)) if rule.semver else latest(tags, path)
 
 
 def _nothing_fits(named: Named, path: str, rule: RevisionRule) -> InvalidInput:

@@ -5,7 +5,7 @@ from typing import Any
 
 from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.repository import Repository
-from fanout.api.template import VariantTemplate
+from fanout.api.targets import Template
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.package.paths import check_path
 from fanout.selection.model import Broken, Function, Injector, TargetFailure, VariantSpec
@@ -26,7 +26,7 @@ class _NoVariant(Exception):  # noqa: N818 - carries an outcome inside this modu
 class _Filled:
     """A template with the answers for one target put in."""
 
-    def __init__(self, template: VariantTemplate, target: Target, answers: Answers) -> None:
+    def __init__(self, template: Template, target: Target, answers: Answers) -> None:
         self._template = template
         self._target = target
         self._answers = answers
@@ -125,9 +125,7 @@ class _Filled:
         )
 
 
-def repository_of(
-    template: VariantTemplate, target: Target, answers: Answers
-) -> str | TargetFailure:
+def repository_of(template: Template, target: Target, answers: Answers) -> str | TargetFailure:
     """The name of a target's downstream repository, after the first round of answers."""
     filled = _Filled(template, target, answers)
     written = template.downstream

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fanout.api.template import VariantTemplate
+from fanout.api.targets import Template
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object
 from fanout.selection.targets import Target
@@ -74,12 +74,12 @@ def _variables(
     return row
 
 
-def _repository_expressions(template: VariantTemplate) -> Iterator[str]:
+def _repository_expressions(template: Template) -> Iterator[str]:
     if template.downstream.repository_expr:
         yield template.downstream.repository_expr
 
 
-def _other_expressions(template: VariantTemplate) -> Iterator[str]:
+def _other_expressions(template: Template) -> Iterator[str]:
     single = (template.downstream.package_expr, template.stage_expr, template.priority_expr)
     yield from filter(None, single)
     yield from filter(None, (injector.name_expr for injector in template.injectors))

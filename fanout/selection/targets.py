@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from fanout.api.promotion_policy import matches as matches_name
 from fanout.api.repository import Repository
-from fanout.api.targets import ObjectSelector
-from fanout.api.targets import Target as TargetEntry
+from fanout.api.targets import ObjectSelector, TargetEntry
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object, TargetFailure
 from fanout.selection.objects import ObjectIndex, group_of

@@ -1,0 +1,90 @@
+"""What `fanout get` prints of things that are no objects of their own: documented and stable."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fanout.api.meta import API_VERSION, Model
+
+
+class HoldView(Model):
+    """One reason why something does not go on."""
+
+    reason: str = Field(description="Why, in one CamelCase word of a closed list.")
+    message: str = Field(description="Why, in a sentence.")
+    who: str = Field(default="", description="Who can do something about it.")
+    since: str | None = Field(default=None, description="Since when; RFC 3339.")
+    until: str | None = Field(default=None, description="When it ends by itself; RFC 3339.")
+
+
+class ViewMeta(Model):
+    """Name and namespace of a view."""
+
+    name: str = Field(description="A name for people, unique in its list.")
+    namespace: str = Field(description="The namespace of the policy.")
+
+
+class View(Model):
+    """What all views have in common."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("StageView", "TargetView", "DraftView")
+
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
+    metadata: ViewMeta = Field(description="Name and namespace.")
+    policy: str = Field(description="The UpstreamPolicy; empty for a variant written by hand.")
+    holds: tuple[HoldView, ...] = Field(default=(), description="What it waits for.")
+
+
+class StageView(View):
+    """One stage of a policy as it stands."""
+
+    kind: Literal["StageView"] = Field(default="StageView", description="StageView.")
+    stage: str = Field(description="The stage's name.")
+    candidate: str = Field(description="The revision that the stage is to take next, or has.")
+    verdict: Literal["passed", "failed", "pending"] = Field(
+        description="Of the candidate in this stage."
+    )
+    gate: Literal["passed", "failed", "pending"] = Field(
+        description="Whether the stages before let the candidate through, soak included."
+    )
+    verdicts: dict[str, str] = Field(default={}, description="The verdict of each revision.")
+    counts: dict[str, int] = Field(default={}, description="How many variants are in each state.")
+    queued: tuple[str, ...] = Field(
+        default=(), description="Newer revisions that wait behind the candidate."
+    )
+    next: str | None = Field(
+        default=None, description="The next instant at which something can change; RFC 3339."
+    )
+
+
+class TargetView(View):
+    """One target of a policy and what became of it."""
+
+    kind: Literal["TargetView"] = Field(default="TargetView", description="TargetView.")
+    target: str = Field(description="The target's key.")
+    variant: str = Field(default="", description="The variant made for it; empty: none.")
+    stage: str = Field(default="", description="The stage the variant is in.")
+    repository: str = Field(default="", description="The name of the downstream Repository.")
+    path: str = Field(default="", description="The package's path from the repository's root.")
+    state: str = Field(description="Where the variant is on its way, or Failed.")
+
+
+class DraftView(View):
+    """One open draft."""
+
+    kind: Literal["DraftView"] = Field(default="DraftView", description="DraftView.")
+    variant: str = Field(description="The variant that is drafted.")
+    stage: str = Field(description="The stage the variant is in.")
+    repository: str = Field(description="The name of the downstream Repository.")
+    path: str = Field(description="The package's path from the repository's root.")
+    branch: str = Field(description="The draft's branch.")
+    commit: str = Field(description="The tip of the branch.")
+    tree: str = Field(description="The package's tree in the draft: what an approval is about.")
+    revision: str = Field(description="The upstream revision that it was rendered for.")
+    digest: str = Field(description="The digest of what it was rendered from.")
+    edited: bool = Field(description="Whether a person's commits are on it.")
+    current: bool = Field(description="Whether it is what the candidate asks for.")
+    state: str = Field(description="Where the variant is on its way.")
+
+
+VIEWS: tuple[type[View], ...] = (StageView, TargetView, DraftView)

@@ -1,0 +1,101 @@
+"""`fanout explain`: what something waits for, since when, who can do what, when it can change."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import click
+
+from fanout.cli.options import with_settings
+from fanout.cli.output import show_value, write
+from fanout.cli.settings import Format, Settings
+from fanout.cli.start import open_program
+from fanout.cli.telling import tell_faults
+from fanout.errors import InvalidInput
+from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
+from fanout.plan.status import written
+from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import PolicyPass
+
+
+@click.command()
+@click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]")
+@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+def command(settings: Settings, subject: str) -> None:
+    """Say what a policy, a stage or a variant waits for, and who can do what about it.
+
+    A variant may be named by its target, or by repository:path. A PackageVariant that was written
+    by hand is named alone.
+    """
+    policy, _, rest = subject.partition("/")
+    stage, _, variant = rest.partition("/")
+    with open_program(settings) as program:
+        tell_faults(program.declared())
+        mode = Mode(only=frozenset([policy]), namespace=settings.namespace)
+        found = program.observe(mode).policies
+    if not found:
+        raise InvalidInput(
+            f"there is no policy {policy}",
+            reason="NotFound",
+            remedy="see `fanout get policies`; a variant is named POLICY/STAGE/VARIANT",
+        )
+    explanations = [_explain(item, stage, variant) for item in found]
+    if settings.output is Format.TABLE:
+        write("".join(f"{line}\n" for one in explanations for line in _lines(one, 0)))
+    else:
+        show_value([_plain(one) for one in explanations], settings.output)
+
+
+def _explain(item: PolicyPass, stage: str, variant: str) -> Explanation:
+    if item.problem is not None or item.facts is None or item.decision is None:
+        problem = item.problem
+        reason = problem.reason if problem else "Unknown"
+        return Explanation(f"policy {item.named.name}", reason, str(problem))
+    if variant:
+        return explain_variant(item.facts, item.decision, _variant(item, variant))
+    if stage:
+        return explain_stage(item.facts, item.decision, stage)
+    return explain_policy(item.facts, item.decision)
+
+
+def _variant(item: PolicyPass, wanted: str) -> str:
+    """The name of the variant that is meant by its name, its target or its place."""
+    for case in item.cases:
+        spec = case.spec
+        if wanted in (spec.name, spec.target, f"{spec.repository}:{spec.path}", spec.path):
+            return spec.name
+    for failure in item.failures:
+        if failure.target == wanted:
+            raise InvalidInput(failure.problem, reason=failure.reason)
+    return wanted
+
+
+def _lines(one: Explanation, depth: int) -> Iterator[str]:
+    marks = {"passed": "+", "Ready": "+", "failed": "x", "Failed": "x"}
+    about = [one.sentence]
+    if one.since:
+        about.append(f"since {written(one.since)}")
+    if one.until:
+        about.append(f"can change at {written(one.until)}")
+    if one.who:
+        about.append(f"who can act: {one.who}")
+    head = f"{'  ' * depth}{marks.get(one.state, '-')} {one.subject}: {one.state}"
+    yield f"{head}: {'; '.join(about)}"
+    for child in one.children:
+        yield from _lines(child, depth + 1)
+
+
+def _plain(one: Explanation) -> dict[str, object]:
+    body: dict[str, object] = {
+        "subject": one.subject,
+        "state": one.state,
+        "sentence": one.sentence,
+        "since": _instant(one.since),
+        "until": _instant(one.until),
+        "who": one.who,
+        "children": [_plain(child) for child in one.children],
+    }
+    return {name: value for name, value in body.items() if value}
+
+
+def _instant(moment: datetime | None) -> str:
+    return written(moment) if moment else ""

@@ -1,0 +1,48 @@
+"""`fanout plan`: what a sweep would do now, and nothing is done."""
+
+import json
+from pathlib import Path
+
+import click
+
+from fanout.cli.exit_codes import ExitCode
+from fanout.cli.options import with_settings
+from fanout.cli.settings import Format, Settings
+from fanout.cli.start import open_program
+from fanout.cli.telling import tell_faults, tell_plan, tell_problems
+from fanout.cli.waiting import waiting
+from fanout.reconcile.passes import Mode
+
+
+@click.command()
+@click.argument("policies", nargs=-1)
+@click.option("--drafts-only", is_flag=True, help="Only what brings drafts up to date.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Save the plan, for `fanout sweep --plan`.",
+)
+@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+def command(
+    settings: Settings, policies: tuple[str, ...], drafts_only: bool, out: Path | None
+) -> ExitCode:
+    """Show what a sweep would do now; leave with 1 when there is something to do.
+
+    With POLICIES only these (or variants written by hand).
+    """
+    mode = Mode(
+        publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
+    )
+    with open_program(settings) as program:
+        faults = tell_faults(program.declared())
+        with waiting(settings, "planning"):
+            observed = program.observe(mode)
+    plan = observed.plan.drafts_only() if drafts_only else observed.plan
+    tell_problems(observed, settings)
+    if out is not None:
+        text = json.dumps(observed.plan.plain(), indent=2, sort_keys=True) + "\n"
+        out.write_text(text, encoding="utf-8")
+    tell_plan(plan, settings.output)
+    if faults:
+        return ExitCode.SOME_FAILED
+    return ExitCode.DIFFERENCES if plan else ExitCode.OK

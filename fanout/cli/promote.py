@@ -1,0 +1,74 @@
+"""`fanout promote`: a person says publish, and it goes through the same gates."""
+
+import click
+
+from fanout.cli.exit_codes import ExitCode
+from fanout.cli.options import with_settings
+from fanout.cli.output import write
+from fanout.cli.recording import about, by_option, identity, judged, record
+from fanout.cli.settings import Format, Settings
+from fanout.cli.start import open_program
+from fanout.cli.telling import tell_report
+from fanout.cli.waiting import waiting
+from fanout.errors import InvalidInput
+from fanout.gates.model import Override
+from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import PolicyPass
+
+
+@click.command()
+@click.argument("policy")
+@click.option("--stage", default="", help="The stage to publish in.")
+@click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
+@click.option("--revision", default="", help="Only this revision; by default the candidate.")
+@click.option(
+    "--override",
+    "overrides",
+    multiple=True,
+    type=click.Choice([item.value for item in Override]),
+    help="A gate to lift, and no other.",
+)
+@click.option("--reason", required=True, help="Why; it is recorded.")
+@click.option("--expires", default="", metavar="TIME", help="Until when the decision stands.")
+@by_option
+@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+def command(
+    settings: Settings, policy: str, stage: str, by: str | None, **said: tuple[str, ...] | str
+) -> ExitCode:
+    """Publish in a stage by hand: what automation would do there, if it were switched on.
+
+    The decision is recorded and stands until it is carried out; what its gates still hold is
+    published by a later sweep. Overrides lift only what they name.
+    """
+    who = identity(by)
+    with open_program(settings) as program:
+        item = judged(program, policy)
+        spec = about(item, stage, tuple(said["variants"]))
+        candidate = str(said["revision"]) or _candidate(item, stage)
+        spec |= {
+            "action": "Publish",
+            "revision": candidate,
+            "reason": said["reason"],
+            "overrides": list(said["overrides"]),
+            "expires": said["expires"],
+        }
+        spec = {name: value for name, value in spec.items() if value}
+        name = record(program, item, "Decision", spec, who)
+        with waiting(settings, "promoting"):
+            mode = Mode(sweep=False, only=frozenset([policy]), namespace=settings.namespace)
+            report = program.sweep(mode)
+    if settings.output is Format.TABLE:
+        write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
+    tell_report(report, settings)
+    return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
+
+
+def _candidate(item: PolicyPass, stage: str) -> str:
+    decided = item.decision.stages.get(stage) if item.decision else None
+    if decided is None or not decided.candidate:
+        raise InvalidInput(
+            f"{item.title} has no candidate in stage {stage or '(none given)'}",
+            reason="NotFound",
+            remedy="name the stage with --stage; see `fanout get stages`",
+        )
+    return decided.candidate

@@ -1,0 +1,138 @@
+"""Builds the world that a verb works in: from settings and configuration to open ports."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fanout.api.configuration import FanoutConfiguration
+from fanout.cli.settings import Settings
+from fanout.cli.terminal import say
+from fanout.cluster.configuration import read_configuration
+from fanout.cluster.declared import Declared
+from fanout.cluster.files import FileCluster
+from fanout.cluster.records import GitRecords, LocalRepository
+from fanout.cluster.secrets import FileSecrets
+from fanout.git.mirror import create_bare
+from fanout.git.store import MirrorStore
+from fanout.plan.repository import Identity, Remote
+from fanout.reconcile.execute import run_pass
+from fanout.reconcile.passes import Mode, Reconciler
+from fanout.reconcile.report import Observed, Report
+from fanout.reconcile.world import Setup, World
+from fanout.sandbox.limits import Limits as SandboxLimits
+from fanout.sandbox.pool import ProcessSandbox
+from fanout.telemetry.counters import Counters
+from fanout.telemetry.redact import Redactor
+from fanout.variants.model import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a verb needs: the world, the files, and a reconciler over both."""
+
+    settings: Settings
+    configuration: FanoutConfiguration
+    world: World
+    cluster: FileCluster
+    reconciler: Reconciler
+    redactor: Redactor
+
+    def declared(self) -> Declared:
+        """What the files declare, restricted to the namespace that was asked for."""
+        return self.cluster.read()
+
+    def observe(self, mode: Mode) -> Observed:
+        """One pass up to its plan."""
+        return self.reconciler.observe(self.declared(), self.settings.now(), mode)
+
+    def sweep(self, mode: Mode) -> Report:
+        """One whole pass."""
+        now = self.settings.now()
+        return run_pass(self.world, self.reconciler, self.declared(), now, mode)
+
+
+@contextmanager
+def open_program(settings: Settings) -> Iterator[Program]:
+    """Open everything; what was started is ended with it. Raises InvalidInput for bad settings."""
+    files = settings.sources()
+    configuration = _configuration(settings)
+    counters, redactor = Counters(), Redactor()
+    author = configuration.author
+    setup = Setup(
+        install=configuration.install_id,
+        identity=Identity(author.name, author.email),
+        limits=_package_limits(configuration),
+    )
+    git = MirrorStore(
+        _mirrors(settings, configuration),
+        install=setup.install,
+        secrets=FileSecrets(redactor, settings.state_dir / "secrets").get,
+        counters=counters,
+        allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
+        concurrency=configuration.concurrency,
+    )
+    url = settings.records or _records(settings, configuration)
+    records = GitRecords(git, Remote(url), setup.install, setup.identity, counters, _local(url))
+    with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
+        world = World(git, records, sandbox, setup, counters)
+        cluster = FileCluster(files)
+        yield Program(settings, configuration, world, cluster, Reconciler(world), redactor)
+
+
+@contextmanager
+def open_sandbox(settings: Settings) -> Iterator[ProcessSandbox]:
+    """The sandbox alone, for verbs that look at no repository."""
+    configuration = _configuration(settings)
+    with ProcessSandbox(_sandbox_limits(configuration), Counters()) as sandbox:
+        yield sandbox
+
+
+def _configuration(settings: Settings) -> FanoutConfiguration:
+    return read_configuration(settings.config) if settings.config else FanoutConfiguration()
+
+
+def _sandbox_limits(configuration: FanoutConfiguration) -> SandboxLimits:
+    said = configuration.sandbox
+    return SandboxLimits(cpu=said.cpu_seconds, memory=said.memory_mib, wall=said.wall_seconds)
+
+
+def warn_about_records(program: Program, declared: Declared) -> None:
+    """A local records repository beside remote Repositories is on one machine's disk only."""
+    url = program.settings.records or _records(program.settings, program.configuration)
+    remote = [it for it in declared.repositories if _local(it.spec.url) is None]
+    if _local(url) is not None and remote:
+        say(
+            f"warning: records are kept in {url}, on this machine only, and"
+            f" {remote[0].identity} is remote; name a remote records repository with --records"
+        )
+
+
+def _mirrors(settings: Settings, configuration: FanoutConfiguration) -> Path:
+    said = configuration.mirrors
+    return settings.state_dir / "mirrors" if said == _default("mirrors") else Path(said)
+
+
+def _records(settings: Settings, configuration: FanoutConfiguration) -> str:
+    said = configuration.records
+    if said == _default("records"):
+        return str((settings.state_dir / "records.git").absolute())
+    return said
+
+
+def _default(name: str) -> str:
+    return str(FanoutConfiguration.model_fields[name].default)
+
+
+def _local(url: str) -> LocalRepository | None:
+    """A repository on this machine is made when it is first written to."""
+    scheme = urlsplit(url).scheme
+    if scheme not in ("", "file") or (not scheme and ":" in url.partition("/")[0]):
+        return None
+    return LocalRepository(Path(urlsplit(url).path if scheme else url), create_bare)
+
+
+def _package_limits(configuration: FanoutConfiguration) -> Limits:
+    limits = configuration.package_limits
+    return Limits(files=limits.files, size=limits.bytes_)

@@ -1,0 +1,66 @@
+"""`fanout sweep`: one pass that brings drafts up to date, judges the gates and publishes."""
+
+import json
+from pathlib import Path
+
+import click
+
+from fanout.cli.exit_codes import ExitCode
+from fanout.cli.options import with_settings
+from fanout.cli.settings import Format, Settings
+from fanout.cli.start import Program, open_program, warn_about_records
+from fanout.cli.telling import tell_faults, tell_report
+from fanout.cli.waiting import waiting
+from fanout.errors import Conflict, InvalidInput
+from fanout.reconcile.execute import execute
+from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import Report
+
+
+@click.command()
+@click.argument("policies", nargs=-1)
+@click.option("--drafts-only", is_flag=True, help="Bring drafts up to date and publish nothing.")
+@click.option(
+    "--plan",
+    "saved",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Do what a saved plan says, and only if the world is still as it saw it.",
+)
+@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+def command(
+    settings: Settings, policies: tuple[str, ...], drafts_only: bool, saved: Path | None
+) -> ExitCode:
+    """Bring drafts up to date, judge all gates, publish what may go.
+
+    It counts as a scheduled sweep. With POLICIES only these (or variants written by hand).
+    """
+    mode = Mode(
+        publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
+    )
+    with open_program(settings) as program:
+        faults = tell_faults(program.declared())
+        warn_about_records(program, program.declared())
+        with waiting(settings, "sweeping"):
+            report = program.sweep(mode) if saved is None else _as_planned(program, mode, saved)
+    tell_report(report, settings)
+    return ExitCode.SOME_FAILED if report.troubled or faults else ExitCode.OK
+
+
+def _as_planned(program: Program, mode: Mode, saved: Path) -> Report:
+    """Carry out a saved plan: plan again, and refuse unless it comes out the same."""
+    try:
+        wanted = json.loads(saved.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"{saved} cannot be read as a plan: {error}",
+            reason="InvalidPlan",
+            remedy="make one with `fanout plan --out FILE`",
+        ) from error
+    observed = program.observe(mode)
+    if observed.plan.plain() != wanted:
+        raise Conflict(
+            f"the world is not as {saved} saw it",
+            reason="PlanOutdated",
+            remedy="plan again, review, and sweep with the new plan",
+        )
+    return execute(program.world, observed)

@@ -1,0 +1,283 @@
+"""What was observed, as objects and views for people and machines; `fanout get` prints them."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from fanout.api.meta import API_VERSION
+from fanout.api.views import DraftView, HoldView, StageView, TargetView, View, ViewMeta
+from fanout.cluster.declared import Declared
+from fanout.gates.model import Hold, PolicyDecision, State, VariantDecision
+from fanout.plan.cases import Case
+from fanout.plan.status import written
+from fanout.reconcile.names import repository_key
+from fanout.reconcile.report import Observed, PolicyPass
+from fanout.selection.model import TargetFailure
+
+Plain = dict[str, Any]
+
+
+def stages(observed: Observed) -> list[Plain]:
+    """A StageView for every stage of every policy that could be judged."""
+    return [
+        _plain(
+            StageView(
+                metadata=_meta(item, f"{item.named.name}/{name}" if name else item.named.name),
+                policy=_policy(item),
+                stage=name,
+                candidate=stage.candidate,
+                verdict=stage.verdict.value,
+                gate=stage.gate.value,
+                verdicts={rev: verdict.value for rev, verdict in stage.verdicts.items()},
+                counts={state.value: number for state, number in stage.counts.items() if number},
+                queued=stage.queued,
+                holds=_holds(stage.holds),
+                next=_instant(stage.next),
+            )
+        )
+        for item in observed.policies
+        if item.decision is not None
+        for name, stage in item.decision.stages.items()
+    ]
+
+
+def targets(observed: Observed) -> list[Plain]:
+    """A TargetView for every target, those that failed and those that are gone among them."""
+    views: list[Plain] = []
+    for item in observed.policies:
+        for case, decision in _decided(item):
+            views.append(_plain(_target(item, case, decision)))
+        views += [_plain(_failed(item, failure)) for failure in item.failures]
+    return views
+
+
+def drafts(observed: Observed) -> list[Plain]:
+    """A DraftView for every open draft of a variant that is wanted."""
+    return [
+        _plain(_draft(item, case, decision))
+        for item in observed.policies
+        for case, decision in _decided(item)
+        if case.draft is not None
+    ]
+
+
+def variants(observed: Observed) -> list[Plain]:
+    """Every variant as the PackageVariant it is, with its status."""
+    return [
+        _variant(item, case, decision)
+        for item in observed.policies
+        for case, decision in _decided(item)
+    ]
+
+
+def policies(observed: Observed) -> list[Plain]:
+    """Every UpstreamPolicy with its status."""
+    return [_policy_object(item) for item in observed.policies if item.named.policy is not None]
+
+
+def repositories(observed: Observed, declared: Declared) -> list[Plain]:
+    """Every Repository with how it was found and how many variants go there."""
+    views = {
+        repository_key(item.named.repositories[case.spec.name]): case.view
+        for item in observed.policies
+        for case in item.cases
+    }
+    counts = Counter(
+        repository_key(item.named.repositories[case.spec.name])
+        for item in observed.policies
+        for case in item.cases
+    )
+    bodies: list[Plain] = []
+    for repository in declared.repositories:
+        body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        view = views.get(repository_key(repository))
+        body["status"] = {"variants": counts[repository_key(repository)]}
+        if view is not None:
+            failure = view.failure
+            condition = {"type": "Ready", "status": "False" if failure else "True"}
+            condition["reason"] = failure.reason if failure else "Listed"
+            condition["message"] = str(failure) if failure else "it answered"
+            body["status"]["conditions"] = [condition]
+        bodies.append(body)
+    return bodies
+
+
+def _policy_object(item: PolicyPass) -> Plain:
+    assert item.named.policy is not None, "asked of policies only"
+    body: Plain = item.named.policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    holds = item.decision.holds if item.decision else ()
+    decision = item.decision
+    body["status"] = {
+        "observedGeneration": item.named.policy.metadata.generation or 0,
+        "conditions": _conditions(item, holds),
+        "variants": len(item.cases),
+        "failedTargets": len(item.failures),
+        "stages": [
+            {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
+            for name, stage in (decision.stages.items() if decision else ())
+        ],
+    }
+    if decision and decision.next:
+        body["status"]["next"] = written(decision.next)
+    return body
+
+
+def _conditions(item: PolicyPass, holds: Sequence[Hold]) -> list[Plain]:
+    if item.problem is not None:
+        stalled = {"reason": item.problem.reason, "message": str(item.problem)}
+        return [
+            {"type": "Ready", "status": "False", **stalled},
+            {"type": "Stalled", "status": "True", **stalled},
+        ]
+    ready, reason, sentence = _readiness(item.decision, holds, len(item.failures))
+    return [{"type": "Ready", "status": ready, "reason": reason, "message": sentence}]
+
+
+def _readiness(
+    decision: PolicyDecision | None, holds: Sequence[Hold], failures: int
+) -> tuple[str, str, str]:
+    states = [variant.state for variant in decision.variants.values()] if decision else []
+    ready = sum(state is State.READY for state in states)
+    sentence = f"{ready} of {len(states)} variants are ready"
+    if failures:
+        return "False", "TargetsFailed", f"{failures} targets have no variant; {sentence}"
+    if states and ready == len(states):
+        return "True", "Ready", sentence
+    if holds:
+        return "False", holds[0].reason, f"{holds[0].sentence}; {sentence}"
+    return "False", "Progressing", sentence
+
+
+def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
+    spec, published = case.spec, case.published
+    body: Plain = {
+        "apiVersion": API_VERSION,
+        "kind": "PackageVariant",
+        "metadata": {"name": spec.name, "namespace": spec.namespace},
+        "spec": {
+            "upstream": {"repository": spec.upstream_repository, "package": spec.upstream_package},
+            "downstream": {"repository": spec.repository, "package": spec.path},
+        },
+        "status": {
+            "target": spec.target,
+            "state": decision.state.value,
+            "candidate": decision.candidate,
+            "conditions": [_variant_condition(decision)],
+            "checks": [
+                {"name": check.name, "verdict": check.verdict.value, "message": check.sentence}
+                for check in decision.checks
+            ],
+        },
+    }
+    if item.named.policy is not None:
+        body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
+    if published is not None:
+        body["status"]["published"] = {
+            "revision": published.revision,
+            "digest": published.digest,
+            "tree": published.tree,
+            "at": written(published.at),
+            "commit": published.merge,
+            "tag": published.tag,
+            "outOfBand": published.out_of_band,
+        }
+    if case.draft is not None:
+        body["status"]["draft"] = {
+            "branch": case.ref.removeprefix("refs/heads/"),
+            "revision": case.draft.trailers.revision,
+            "tree": case.draft.tree or "",
+        }
+    return body
+
+
+def _variant_condition(decision: VariantDecision) -> Plain:
+    hold = decision.holds[0] if decision.holds else None
+    return {
+        "type": "Ready",
+        "status": "True" if decision.state is State.READY else "False",
+        "reason": hold.reason if hold else decision.state.value,
+        "message": hold.sentence if hold else f"it is {decision.state.value}",
+    }
+
+
+def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetView:
+    spec = case.spec
+    return TargetView(
+        metadata=_meta(item, spec.target),
+        policy=_policy(item),
+        target=spec.target,
+        variant=spec.name,
+        stage=spec.stage,
+        repository=spec.repository,
+        path=spec.path,
+        state=decision.state.value,
+        holds=_holds(decision.holds),
+    )
+
+
+def _failed(item: PolicyPass, failure: TargetFailure) -> TargetView:
+    return TargetView(
+        metadata=_meta(item, failure.target),
+        policy=_policy(item),
+        target=failure.target,
+        state="Failed",
+        holds=(HoldView(reason=failure.reason, message=failure.problem),),
+    )
+
+
+def _draft(item: PolicyPass, case: Case, decision: VariantDecision) -> DraftView:
+    assert case.draft is not None, "asked of variants with a draft"
+    spec, draft = case.spec, case.draft
+    return DraftView(
+        metadata=_meta(item, spec.name),
+        policy=_policy(item),
+        variant=spec.name,
+        stage=spec.stage,
+        repository=spec.repository,
+        path=spec.path,
+        branch=case.ref.removeprefix("refs/heads/"),
+        commit=draft.commit,
+        tree=draft.tree or "",
+        revision=draft.trailers.revision,
+        digest=draft.trailers.digest,
+        edited=draft.edited,
+        current=case.standing,
+        state=decision.state.value,
+        holds=_holds(decision.holds),
+    )
+
+
+def _decided(item: PolicyPass) -> Iterable[tuple[Case, VariantDecision]]:
+    if item.decision is None:
+        return ()
+    return ((case, item.decision.variants[case.spec.name]) for case in item.cases)
+
+
+def _policy(item: PolicyPass) -> str:
+    return item.named.name if item.named.policy is not None else ""
+
+
+def _meta(item: PolicyPass, name: str) -> ViewMeta:
+    return ViewMeta(name=name, namespace=item.named.namespace)
+
+
+def _holds(holds: Iterable[Hold]) -> tuple[HoldView, ...]:
+    return tuple(
+        HoldView(
+            reason=hold.reason,
+            message=hold.sentence,
+            who=hold.who,
+            since=_instant(hold.since),
+            until=_instant(hold.until),
+        )
+        for hold in holds
+    )
+
+
+def _instant(moment: datetime | None) -> str | None:
+    return written(moment) if moment else None
+
+
+def _plain(view: View) -> Plain:
+    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
