@@ -139,8 +139,9 @@ def structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dic
         result["enum"] = [whole["const"]]
     if "exclusiveMinimum" in whole:
         result |= {"minimum": whole["exclusiveMinimum"], "exclusiveMinimum": True}
-    if isinstance(whole.get("default"), (str, int)):  # what is not said otherwise, for `explain`
-        result["default"] = whole["default"]
+    default = whole.get("default")
+    if isinstance(default, (str, int)) and default != "":  # "" is as if absent
+        result["default"] = default
     if "items" in whole:
         result["items"] = structural(whole["items"], definitions)
     for values in _values(whole):

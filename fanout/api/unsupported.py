@@ -151,9 +151,9 @@ TABLE: tuple[Row, ...] = (
 
 
 def is_refused(kind: str, path: Path, value: object = None) -> bool:
-    """Would this value be refused here? Without a value: would the field, whatever it says?"""
+    """Would this value be refused here? Without a value: the field, whatever it asks for?"""
     rows = (row for row in TABLE if row.kind == kind and fits(path, row.path))
-    return any(value in row.values if row.values else not row.harmless for row in rows)
+    return any(value in row.values if row.values else True for row in rows)
 
 
 FUNCTIONS = ("set-annotations", "set-labels", "set-namespace")

@@ -61,7 +61,7 @@ def damaged(draw):
 
 
 @given(damaged())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_answer_is_an_object_or_sentences(data):
     found, faults = validate(data)
     assert (found is None) == bool(faults)
@@ -73,7 +73,7 @@ def test_the_answer_is_an_object_or_sentences(data):
 
 
 @given(damaged())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_what_was_valid_stays_valid_when_it_is_written_again(data):
     found, _ = validate(data)
     if found is not None:

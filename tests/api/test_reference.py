@@ -1,0 +1,37 @@
+"""The pages of the kinds are those that the models give; this file, run, writes them."""
+
+from pathlib import Path
+
+import pytest
+
+from fanout.api.kinds import KINDS
+from fanout.api.reference import kind_page
+
+PAGES = Path(__file__).parents[2] / "docs" / "kinds"
+
+
+def page_of(kind):
+    return PAGES / f"{''.join('-' * c.isupper() + c.lower() for c in kind)[1:]}.md"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_committed_page_is_the_generated_one(kind):
+    assert page_of(kind).read_text() == kind_page(kind)
+
+
+def test_there_are_no_other_pages():
+    assert set(PAGES.glob("*.md")) == {page_of(kind) for kind in KINDS}
+
+
+def test_a_page_has_what_works_first_and_what_does_not_yet_after():
+    fields, later = kind_page("UpstreamPolicy").split("## Not supported yet")
+    assert "spec.stages[].after.soak` | duration |" in fields
+    assert "rollout" not in fields
+    assert "Majority" not in fields
+    assert "`spec.stages[*].rollout`" in later
+
+
+if __name__ == "__main__":
+    PAGES.mkdir(parents=True, exist_ok=True)
+    for name in KINDS:
+        page_of(name).write_text(kind_page(name))
