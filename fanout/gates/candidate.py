@@ -63,18 +63,22 @@ def coming(census: Census, ledger: Ledger, candidate: str, revision: str, ages: 
 
 
 def within_reach(census: Census, ledger: Ledger, ages: Ages) -> tuple[str, ...]:
-    """The revisions a stage may take, oldest first: what is left when the stage never goes back.
+    """The revisions a stage may take, oldest first: what is left when it never goes back.
 
-    Nothing older than what every variant with a publication has. Where the rule no longer allows
-    what is published, its age is not known; then what the stage is on record to have left is out,
-    as long as anything else is allowed.
+    Nothing older than what every variant with a publication has. Where ages cannot be compared,
+    nothing that the stage is on record to have left. When that leaves nothing, because the rule was
+    narrowed or a tag was deleted, everything allowed is left: a candidate to be seen and to be
+    promoted by hand, for `release` keeps automation from going back to it.
     """
-    ranks = [ages.rank(revision) for revision in census.published]
-    known = [rank for rank in ranks if rank is not None]
+    reach = tuple(name for name in ages.allowed if not _behind(name, census, ledger, ages))
+    return reach or ages.allowed
+
+
+def _behind(revision: str, census: Census, ledger: Ledger, ages: Ages) -> bool:
+    known = [other for other in census.published if ages.comparable(revision, other)]
     if known:
-        return ages.allowed[min(known) :]
-    fresh = tuple(name for name in ages.allowed if ledger.past(name).left is None)
-    return fresh if ranks and fresh else ages.allowed
+        return all(ages.older(revision, other) for other in known)
+    return bool(census.published) and ledger.past(revision).left is not None
 
 
 def _drafts(census: Census) -> list[tuple[Member, Draft]]:

@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from fanout.errors import Bug
 from fanout.gates.model import StageRule
+from fanout.package.revision import Version, parse_tag
 
 
 def topological(stages: Sequence[StageRule]) -> tuple[StageRule, ...]:
@@ -28,27 +29,44 @@ def topological(stages: Sequence[StageRule]) -> tuple[StageRule, ...]:
 
 
 class Ages:
-    """The revisions that the policy's rule allows, oldest first."""
+    """Which revision is older: by the policy's rule, else by the versions that they are named for.
+
+    A rule such as `latest` allows one revision at a time, so what is published is often one that is
+    not allowed any more. Commits have no order of their own.
+    """
 
     def __init__(self, allowed: Sequence[str]) -> None:
         self.allowed = tuple(allowed)
         self._rank: Mapping[str, int] = {name: rank for rank, name in enumerate(self.allowed)}
+        self._versions: dict[str, Version | None] = {}
 
-    def rank(self, revision: str) -> int | None:
-        """Its place among those allowed; None when the rule does not allow it (any more)."""
-        return self._rank.get(revision)
+    def comparable(self, one: str, other: str) -> bool:
+        """Is it known which of the two is older?"""
+        return (one in self._rank and other in self._rank) or (
+            self._version(one) is not None and self._version(other) is not None
+        )
+
+    def older(self, one: str, other: str) -> bool:
+        """Is the one known to be older than the other?"""
+        if one in self._rank and other in self._rank:
+            return self._rank[one] < self._rank[other]
+        first, second = self._version(one), self._version(other)
+        return first is not None and second is not None and first < second
 
     def newest(self, revisions: Iterable[str]) -> str:
         """The newest of these that is allowed; "" when none is."""
         known = [name for name in revisions if name in self._rank]
         return max(known, key=self._rank.__getitem__, default="")
 
-    def older(self, one: str, other: str) -> bool:
-        """Is the one known to be older than the other?"""
-        first, second = self._rank.get(one), self._rank.get(other)
-        return first is not None and second is not None and first < second
-
     def newer_than(self, revision: str) -> tuple[str, ...]:
-        """All that are newer; for one that is not allowed, none is known to be."""
-        rank = self._rank.get(revision)
-        return () if rank is None else self.allowed[rank + 1 :]
+        """All that are allowed and newer than one that is allowed."""
+        return self.allowed[self._rank[revision] + 1 :]
+
+    def allows(self, revision: str) -> bool:
+        """Does the policy's rule allow it (still)?"""
+        return revision in self._rank
+
+    def _version(self, name: str) -> Version | None:
+        if name not in self._versions:
+            self._versions[name] = parse_tag(name, "")
+        return self._versions[name]

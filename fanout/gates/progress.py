@@ -52,13 +52,12 @@ def starving(judgement: Judgement, rule: StageRule) -> Hold | None:
         and judgement.stage_gate(rule, candidate).verdict is Verdict.PASSED
     ):
         return None
-    has = ages.newest(census.published)
     seen = {name for stage in rule.after.stages for name in judgement.ledgers[stage].history}
     cut = [
         name
         for name in sorted(seen)
-        if ages.rank(name) is not None
-        and (not has or ages.older(has, name))
+        if ages.allows(name)
+        and all(ages.older(has, name) for has in census.published)
         and _cut_short(judgement, rule, name)
     ]
     if len(cut) < _TOO_MANY:

@@ -138,7 +138,7 @@ class StageGate:
         if published is None:
             return False
         ages = self._judgement.ages
-        if ages.rank(published.revision) is not None:
+        if ages.comparable(self.candidate, published.revision):
             return ages.older(self.candidate, published.revision)
         left = self._judgement.ledgers[self._rule.name].past(self.candidate).left
         return left is not None
@@ -155,7 +155,7 @@ class StageGate:
 
     def next(self) -> datetime | None:
         """The next instant at which a check or a gate that was asked changes by itself."""
-        gates = (gate.next for gate in (self.gate, *self._gates.values()))
+        gates = (gate.next for gate in self._gates.values())
         return soonest([*self.instants, *gates], self._judgement.now)
 
     def _answer(

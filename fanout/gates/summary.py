@@ -118,7 +118,7 @@ def _waiting_orders(judgement: Judgement, census: Census, candidate: str) -> lis
             continue  # the stage has moved since: the decision was carried out, or overtaken
         why = (
             f"the candidate is {candidate}"
-            if judgement.ages.rank(revision) is not None
+            if judgement.ages.allows(revision)
             else f"the policy's rule does not allow {revision}"
         )
         sentence = f"decision {order.decision.name} to publish {revision} waits: {why}"

@@ -1,0 +1,115 @@
+"""Approvals: distinct people, of the rule's, on exactly this tree, for as long as they last."""
+
+from dataclasses import replace
+from datetime import timedelta
+from operator import itemgetter
+
+import pytest
+from gates.worlds import PASSED, PENDING, SIGNED, approved, at, draft, stage
+
+from fanout.gates.approvals import ApprovalIndex
+
+NOW = at(10)
+ANN = approved("ann", name="by-ann")
+BOB = approved("bob", name="by-bob")
+
+ROWS = [
+    ("nobody has approved", [], PENDING, "0 of 2"),
+    ("one of two is not enough", [ANN], PENDING, "approved by ann, 1 of 2"),
+    ("two people are", [ANN, BOB], PASSED, "ann, bob"),
+    ("one person twice is one person", [ANN, approved("ann")], PENDING, "1 of 2"),
+    ("who is not of the rule's does not count", [ANN, approved("eve")], PENDING, "1 of 2"),
+    (
+        "another tree asks again",
+        [ANN, approved("bob", trees=frozenset({"tree-v1-new"}))],
+        PENDING,
+        "1 of 2",
+    ),
+    (
+        "one approval may list many trees",
+        [ANN, approved("bob", trees=frozenset({"tree-x", "tree-v1"}))],
+        PASSED,
+        "",
+    ),
+    ("another revision does not count", [ANN, approved("bob", revision="v0")], PENDING, "1 of 2"),
+    ("another stage does not count", [ANN, approved("bob", of="dev")], PENDING, "1 of 2"),
+    ("another check does not count", [ANN, approved("bob", check="budget")], PENDING, "1 of 2"),
+    ("an approval for this variant counts", [ANN, approved("bob", variants=("a",))], PASSED, ""),
+    (
+        "an approval for another variant does not",
+        [ANN, approved("bob", variants=("b",))],
+        PENDING,
+        "",
+    ),
+    (
+        "who approved may take it back",
+        [ANN, BOB, approved("bob", revokes="by-bob")],
+        PENDING,
+        "1 of 2",
+    ),
+    (
+        "so may anybody who could have approved",
+        [ANN, BOB, approved("cid", revokes="by-bob")],
+        PENDING,
+        "approved by ann",
+    ),
+    ("nobody else may", [ANN, BOB, approved("eve", revokes="by-bob")], PASSED, ""),
+    ("taking back is no approval", [ANN, approved("cid", revokes="by-eve")], PENDING, "1 of 2"),
+    (
+        "who took it back may approve again",
+        [ANN, BOB, approved("bob", revokes="by-bob"), approved("bob")],
+        PASSED,
+        "",
+    ),
+    (
+        "what is recorded later cannot be taken back before",
+        [ANN, approved("bob", revokes="by-bob"), BOB],
+        PASSED,
+        "",
+    ),
+    (
+        "taking back counts at once, also from a clock that runs ahead",
+        [ANN, BOB, approved("bob", revokes="by-bob", at=at(900))],
+        PENDING,
+        "",
+    ),
+    (
+        "one from the future does not count yet",
+        [ANN, approved("bob", at=at(30))],
+        PENDING,
+        "",
+    ),
+]
+
+
+def answer(approvals, rule=SIGNED, now=NOW):
+    index = ApprovalIndex(approvals, [stage("prod", requires=(rule,))], now)
+    return index.answer(rule, "prod", "a", draft("v1"))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "approvals", "verdict", "told"), ROWS, ids=map(itemgetter(0), ROWS)
+)
+def test_approval(sentence, approvals, verdict, told):
+    view = answer(approvals)
+    assert view.verdict is verdict
+    assert told in view.sentence
+
+
+def test_an_approval_lasts_until_it_expires_and_not_an_instant_longer():
+    rule = replace(SIGNED, expires=timedelta(minutes=9))
+    before, then = (answer([ANN, BOB], rule, now) for now in (at(9.99), at(10)))
+    assert (before.verdict, before.until) == (PASSED, at(10))
+    assert (then.verdict, then.until) == (PENDING, None)
+
+
+def test_a_future_approval_says_when_it_counts():
+    view = answer([ANN, approved("bob", at=at(30))])
+    assert (view.reason, view.until) == ("FromTheFuture", at(25))
+
+
+def test_who_may_approve_is_named():
+    assert answer([]).who == "a member of sre"
+    nobody = answer([], replace(SIGNED, subjects=frozenset()))
+    assert nobody.who == "an administrator: PromotionPolicy.approvers (sre)"
+    assert "only 0 may give one" in nobody.sentence

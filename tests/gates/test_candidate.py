@@ -1,0 +1,228 @@
+"""Which revision a stage takes next: the four lines of the design, in their order."""
+
+from dataclasses import replace
+from operator import itemgetter
+
+import pytest
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    SIGNED,
+    after,
+    approved,
+    at,
+    decided,
+    draft,
+    facts,
+    grant,
+    passed,
+    published,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.errors import Bug
+from fanout.gates.evaluate import candidates, evaluate
+from fanout.gates.model import Action, Hold, Override
+
+DEV = stage("dev")
+PROD = stage("prod", after("dev"), requires=(SIGNED,))
+SOAKED = stage("prod", after("dev", soak=60))
+
+
+def has(revision, when=0):
+    return published(revision, when) if revision else None
+
+
+def world(dev="", prod="", *records, drafted="", stages=(DEV, PROD), **fields):
+    """Dev and prod with one variant each: what they have, and the revision prod has a draft of."""
+    open_draft = draft(drafted) if drafted else None
+    variants = [variant("d", "dev", has(dev)), variant("p", "prod", has(prod), draft=open_draft)]
+    return facts(stages, variants, *records, **{"revisions": "v1 v2 v3", **fields})
+
+
+OK1, OK2 = said("dev", PASSED, "v1"), said("dev", PASSED, "v2")
+V1 = {("dev", "v1"): passed(1, 5)}
+LIFT = decided(Action.PUBLISH, Override.AFTER, stage="prod", revision="v3")
+
+ROWS = [
+    ("nothing is published: the newest", world(), "v3", "v3"),
+    ("a stage without after takes the newest", world("v1"), "v3", "v3"),
+    ("the newest that passes after, though newer ones exist", world("v2", "", OK2), "v3", "v2"),
+    (
+        "an earlier revision that passed, though dev has moved on",
+        world("v2", history=V1),
+        "v3",
+        "v1",
+    ),
+    ("steady: what is published and passes stays", world("v3", "v1", history=V1), "v3", "v1"),
+    ("the present one while it can still pass", world("v2", drafted="v2"), "v3", "v2"),
+    ("the present one, that dev is still to take", world("v2", drafted="v3"), "v3", "v3"),
+    (
+        "the present one no more when it failed",
+        world("v2", "", said("dev", FAILED, "v2"), drafted="v2"),
+        "v3",
+        "v3",
+    ),
+    (
+        "the present one no more when dev went past it before it passed",
+        world("v2", drafted="v1"),
+        "v3",
+        "v3",
+    ),
+    (
+        "the newest that passes, rather than a present one that nobody approved",
+        world("v2", "", OK2, drafted="v1", history=V1),
+        "v3",
+        "v2",
+    ),
+    (
+        "the present one while its draft has approvals",
+        world("v2", "", OK2, approved("ann"), drafted="v1", history=V1),
+        "v3",
+        "v1",
+    ),
+    (
+        "not when these are for another tree",
+        world("v2", "", OK2, approved("ann", trees=frozenset({"x"})), drafted="v1", history=V1),
+        "v3",
+        "v2",
+    ),
+    (
+        "not when these come from nobody who may",
+        world("v2", "", OK2, approved("eve"), drafted="v1", history=V1),
+        "v3",
+        "v2",
+    ),
+    (
+        "not when it can pass no more: approvals do not help it",
+        world("v2", "", said("dev", FAILED, "v2"), approved("ann", revision="v2"), drafted="v2"),
+        "v3",
+        "v3",
+    ),
+    (
+        "never back: what prod has is newer than what passes",
+        world("v2", "v2", history=V1),
+        "v3",
+        "v2",
+    ),
+    (
+        "the present one while its soak runs",
+        world("v2", "", drafted="v2", stages=(DEV, SOAKED), history={("dev", "v2"): passed(1)}),
+        "v3",
+        "v2",
+    ),
+    (
+        "not when its soak was cut short",
+        world("v2", "", drafted="v1", stages=(DEV, SOAKED), history=V1),
+        "v3",
+        "v3",
+    ),
+    (
+        "`after` lifted for the whole stage makes a revision pass",
+        world("v2", "", OK2, LIFT),
+        "v3",
+        "v3",
+    ),
+    (
+        "lifted for one variant it does not steer the stage",
+        world("v2", "", OK2, replace(LIFT, variants=("p",))),
+        "v3",
+        "v2",
+    ),
+    ("no revision is allowed", world("v1", "v1", revisions=""), "", ""),
+    (
+        "a rule that allows one revision at a time: what is published is older, by its name",
+        world("v8", "v8", revisions="v10", history={("prod", "v10"): passed(1, 2)}),
+        "v10",
+        "v10",
+    ),
+    (
+        "the rule was narrowed below what is published: a candidate to see, not to take",
+        world("v9", "v9", revisions="v1 v2"),
+        "v2",
+        "v2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sentence", "w", "dev", "prod"), ROWS, ids=map(itemgetter(0), ROWS))
+def test_candidate(sentence, w, dev, prod):
+    assert candidates(w) == {"dev": dev, "prod": prod}
+    decision = evaluate(w)
+    assert {name: item.candidate for name, item in decision.stages.items()} == candidates(w)
+
+
+def test_newer_ones_queue_visibly():
+    decision = evaluate(world("v2", history=V1))
+    assert decision.stages["prod"].queued == ("v2", "v3")
+    assert decision.stages["dev"].queued == ()
+
+
+def test_what_the_stage_left_is_not_taken_again_when_what_it_has_is_gone_from_the_rule():
+    left = {("dev", "v1"): passed(1, 5), ("prod", "v1"): passed(1, 5)}
+    w = world("abc", "abc", revisions="v2 v1", history=left)
+    assert candidates(w) == {"dev": "v2", "prod": "v2"}
+    w = world("abc", "abc", revisions="v1", history=left)
+    assert candidates(w) == {"dev": "v1", "prod": "v1"}
+
+
+def test_a_target_that_joins_with_nothing_does_not_take_the_others_back():
+    w = world("v2", "v2", history=V1)
+    joined = replace(w, variants=(*w.variants, variant("new", "prod")))
+    assert candidates(joined)["prod"] == "v2"
+
+
+def test_a_suspended_variant_with_an_approved_draft_does_not_keep_the_others_back():
+    w = world("v2", "v1", OK2, approved("ann"), history=V1)
+    asleep = variant("s", "prod", None, draft=draft("v1"), suspended=True)
+    assert candidates(replace(w, variants=(*w.variants, asleep)))["prod"] == "v2"
+
+
+def test_a_stage_at_rest_keeps_the_draft_that_was_approved():
+    w = world("v2", "", OK2, approved("ann"), drafted="v1", history=V1)
+    rest = (DEV, replace(PROD, suspended=True))
+    assert candidates(replace(w, stages=rest))["prod"] == "v1"
+
+
+def test_grants_are_what_is_present_where_no_draft_is():
+    p = variant("p", "prod", grant=grant("v2"))
+    w = facts((DEV, PROD), [variant("d", "dev", published("v2")), p], revisions="v1 v2 v3")
+    assert candidates(w)["prod"] == "v2"
+
+
+def test_what_is_only_known_after_rendering_does_not_move_candidates():
+    w = world("v2", drafted="v2")
+    hold = Hold("RenderFailed", "line 3")
+    rendered = replace(
+        w,
+        variants=tuple(
+            replace(v, failed=hold, held=hold, draft=v.draft and replace(v.draft, current=False))
+            for v in w.variants
+        ),
+    )
+    assert candidates(rendered) == candidates(w)
+    decision = evaluate(rendered)
+    assert {name: item.candidate for name, item in decision.stages.items()} == candidates(w)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        (stage("a", after("b")), stage("b", after("a"))),
+        (stage("a", after("nowhere")),),
+        (stage("a"), stage("a")),
+    ],
+    ids=["a cycle", "an unknown stage", "a name used twice"],
+)
+def test_stages_that_validation_refuses_are_a_bug(stages):
+    with pytest.raises(Bug):
+        candidates(facts(stages, []))
+
+
+def test_stages_may_be_written_in_any_order():
+    w = world("v2", "", OK2, stages=(PROD, DEV))
+    assert list(candidates(w).items()) == [("prod", "v2"), ("dev", "v3")]
+    assert evaluate(w).stages["dev"].verdicts["v2"] is PASSED
+    assert at(10) == w.now

@@ -1,0 +1,235 @@
+"""Evidence to verdict: every rule of "Checks" in the design is a row."""
+
+from operator import itemgetter
+
+import pytest
+from gates.worlds import FAILED, PASSED, PENDING, T0, at, published, said
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.gates.checks import EvidenceIndex
+
+NOW = at(10)
+
+ROWS = [
+    ("without evidence the check is pending", [], PENDING, "VerificationPending", ""),
+    ("an answer about the stage counts for its variants", [said("dev", PASSED)], PASSED, "", "ci"),
+    ("a failure fails", [said("dev", FAILED)], FAILED, "VerificationFailed", "ci"),
+    (
+        "a reporter's later answer replaces its earlier one",
+        [said("dev", FAILED), said("dev", PASSED)],
+        PASSED,
+        "",
+        "",
+    ),
+    (
+        "also when it takes a pass back",
+        [said("dev", PASSED), said("dev", FAILED)],
+        FAILED,
+        "VerificationFailed",
+        "",
+    ),
+    (
+        "order is that of the records, not of their instants",
+        [said("dev", FAILED, when=5), said("dev", PASSED, when=2)],
+        PASSED,
+        "",
+        "",
+    ),
+    (
+        "an instant is never before that of the record before it",
+        [said("prod", PASSED, when=5), said("dev", PASSED, when=-1)],
+        PASSED,
+        "",
+        "00:05:00",
+    ),
+    (
+        "reporters that contradict each other are a failure with its own reason",
+        [said("dev", PASSED), said("dev", FAILED, by="ann")],
+        FAILED,
+        "Contradiction",
+        "ann",
+    ),
+    (
+        "one that is pending keeps the check pending",
+        [said("dev", PASSED), said("dev", PENDING, by="ann")],
+        PENDING,
+        "VerificationPending",
+        "ann",
+    ),
+    (
+        "a failure is a failure whoever else is still at work",
+        [said("dev", FAILED), said("dev", PENDING, by="ann")],
+        FAILED,
+        "VerificationFailed",
+        "",
+    ),
+    (
+        "evidence for another revision does not count and is named",
+        [said("dev", PASSED, "v0")],
+        PENDING,
+        "VerificationPending",
+        "is about v0",
+    ),
+    (
+        "evidence for a commit of the publication counts",
+        [said("dev", PASSED, "", commit="commit-v1")],
+        PASSED,
+        "",
+        "",
+    ),
+    (
+        "evidence for another commit does not",
+        [said("dev", PASSED, "", commit="abc")],
+        PENDING,
+        "VerificationPending",
+        "is about abc",
+    ),
+    (
+        "evidence that names both must be right in both",
+        [said("dev", PASSED, "v0", commit="commit-v1")],
+        PENDING,
+        "VerificationPending",
+        "",
+    ),
+    (
+        "evidence that names neither is about nothing",
+        [said("dev", PASSED, "")],
+        PENDING,
+        "VerificationPending",
+        "neither revision nor commit",
+    ),
+    (
+        "evidence from before the publication does not count",
+        [said("dev", PASSED, when=-1)],
+        PENDING,
+        "VerificationPending",
+        "before v1 was published",
+    ),
+    ("evidence of the very second counts", [said("dev", PASSED, when=0)], PASSED, "", ""),
+    (
+        "evidence for this variant counts",
+        [said("dev", PASSED, variants=("x", "a"))],
+        PASSED,
+        "",
+        "",
+    ),
+    (
+        "evidence for another variant does not",
+        [said("dev", PASSED, variants=("x",))],
+        PENDING,
+        "VerificationPending",
+        "",
+    ),
+    ("evidence for another check does not", [said("dev", PASSED, check="lint")], PENDING, "", ""),
+    ("evidence for another stage does not", [said("prod", PASSED)], PENDING, "", ""),
+    (
+        "what is said of a variant and of its stage is one record order",
+        [said("dev", FAILED, variants=("a",)), said("dev", PASSED)],
+        PASSED,
+        "",
+        "",
+    ),
+    (
+        "five minutes ahead are forgiven",
+        [said("dev", PASSED, when=15)],
+        PASSED,
+        "",
+        "",
+    ),
+    (
+        "more than five minutes ahead holds",
+        [said("dev", PASSED, when=16)],
+        PENDING,
+        "FromTheFuture",
+        "00:11:00",
+    ),
+    (
+        "it holds also beside an answer that passed",
+        [said("dev", PASSED), said("dev", PASSED, when=16, by="ann")],
+        PENDING,
+        "FromTheFuture",
+        "ann",
+    ),
+    (
+        "it does not hide a failure",
+        [said("dev", FAILED), said("dev", PASSED, when=16)],
+        FAILED,
+        "VerificationFailed",
+        "",
+    ),
+    (
+        "a wrong clock does not hold what others say later",
+        [said("prod", PASSED, when=900), said("dev", PASSED)],
+        PASSED,
+        "",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "evidence", "verdict", "reason", "told"), ROWS, ids=map(itemgetter(0), ROWS)
+)
+def test_check(sentence, evidence, verdict, reason, told):
+    view = EvidenceIndex(evidence, NOW).answer("dev", "e2e", "a", published("v1"))
+    assert view.verdict is verdict
+    assert view.reason == reason or not reason
+    assert told in view.sentence
+
+
+def test_a_check_says_who_can_answer_it():
+    view = EvidenceIndex([], NOW).answer("dev", "e2e", "a", published("v1"))
+    assert view.who == "whoever reports check e2e of stage dev"
+    assert view.at == T0
+
+
+def test_a_check_held_by_the_future_says_when_it_counts():
+    view = EvidenceIndex([said("dev", PASSED, when=30)], NOW).answer(
+        "dev", "e2e", "a", published("v1")
+    )
+    assert view.until == at(25)
+
+
+def test_an_answer_is_not_shared_between_variants_published_at_different_times():
+    index = EvidenceIndex([said("dev", PASSED, when=3)], NOW)
+    assert index.answer("dev", "e2e", "a", published("v1", 2)).verdict is PASSED
+    assert index.answer("dev", "e2e", "b", published("v1", 4)).verdict is PENDING
+
+
+def test_commits_tell_variants_apart():
+    index = EvidenceIndex([said("dev", PASSED, "", commit="commit-v1")], NOW)
+    assert index.answer("dev", "e2e", "a", published("v1")).verdict is PASSED
+    assert index.answer("dev", "e2e", "b", published("v1", 0, "x")).verdict is PENDING
+
+
+EVIDENCE = st.lists(
+    st.builds(
+        said,
+        st.just("dev"),
+        st.sampled_from([PASSED, FAILED, PENDING]),
+        st.sampled_from(["v0", "v1"]),
+        when=st.integers(-3, 25),
+        by=st.sampled_from(["ci", "ann"]),
+        variants=st.sampled_from([(), ("a",), ("b",)]),
+    ),
+    max_size=6,
+)
+
+
+@given(EVIDENCE, st.sampled_from(["ci", "ann", "bob"]))
+def test_one_more_failure_never_makes_a_check_pass(evidence, by):
+    more = [*evidence, said("dev", FAILED, when=9, by=by)]
+    view = EvidenceIndex(more, NOW).answer("dev", "e2e", "a", published("v1"))
+    assert view.verdict is FAILED
+
+
+@given(EVIDENCE)
+def test_evidence_about_others_changes_nothing(evidence):
+    mine = [e for e in evidence if e.variants != ("b",)]
+    for revision in ("v0", "v1"):
+        full, own = (
+            EvidenceIndex(items, NOW).answer("dev", "e2e", "a", published(revision, -9)).verdict
+            for items in (evidence, mine)
+        )
+        assert full is own

@@ -1,0 +1,83 @@
+"""Explanations say what passed, what is missing, since when, who can act, and when next."""
+
+import pytest
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    SIGNED,
+    after,
+    approved,
+    at,
+    draft,
+    facts,
+    published,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.errors import InvalidInput
+from fanout.gates.evaluate import evaluate
+from fanout.gates.explain import explain_policy, explain_stage, explain_variant
+
+STAGES = (stage("dev"), stage("prod", after("dev", soak=60), requires=(SIGNED,)))
+VARIANTS = (variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1")))
+
+
+def told(*records, now=10.0):
+    world = facts(STAGES, VARIANTS, *records, now=now)
+    return world, evaluate(world)
+
+
+def every(line):
+    yield line
+    for child in line.children:
+        yield from every(child)
+
+
+def test_a_variant_tells_its_checks_and_the_gate_of_its_stage():
+    line = explain_variant(*told(said("dev", PASSED), approved("ann")), "p")
+    assert (line.subject, line.state, line.until) == ("variant p", "Drafted", at(70))
+    lines = {item.subject: item for item in every(line)}
+    assert lines["check signed-off"].who == "a member of sre"
+    assert "1 of 2" in lines["check signed-off"].sentence
+    assert lines["after"].state == "pending"
+    assert lines["stage dev"].sentence == "v1 has passed and soaks for 1h"
+    assert (lines["stage dev"].since, lines["stage dev"].until) == (at(10), at(70))
+    assert lines["SoakRunning"].until == at(70)
+
+
+def test_a_stage_tells_its_gate_and_the_variants_that_are_not_ready():
+    line = explain_stage(*told(said("dev", FAILED)), "prod")
+    assert line.who == "whoever reports check e2e of stage dev"
+    subjects = [item.subject for item in line.children]
+    assert subjects[0] == "after"
+    assert subjects[-1] == "variant p"
+    assert line.children[0].state == "failed"
+    ready = explain_stage(*told(said("dev", PASSED)), "dev")
+    assert (ready.state, ready.since, ready.children) == ("passed", at(10), ())
+
+
+def test_a_policy_tells_its_own_holds_and_its_stages():
+    line = explain_policy(*told(said("dev", FAILED)))
+    assert [item.subject for item in line.children] == ["Stuck", "stage dev", "stage prod"]
+    assert line.sentence.startswith("0 of 2 variants ready; nothing moves any more")
+    assert line.state == "Stuck"
+
+
+def test_a_published_variant_tells_since_when_it_is_ready():
+    line = explain_variant(*told(said("dev", PASSED, when=4)), "d")
+    assert (line.state, line.since, line.who) == ("Ready", at(4), "")
+    assert [item.state for item in line.children] == ["passed"]
+
+
+@pytest.mark.parametrize("explain", [explain_stage, explain_variant])
+def test_what_is_not_there_is_refused_by_name(explain):
+    with pytest.raises(InvalidInput, match=r"has no .* moon"):
+        explain(*told(), "moon")
+
+
+def test_nothing_is_told_twice():
+    line = explain_variant(*told(), "d")
+    sentences = [item.sentence for item in every(line)][1:]
+    assert len(sentences) == len(set(sentences))

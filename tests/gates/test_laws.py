@@ -1,0 +1,207 @@
+"""Laws of the evaluator over random worlds."""
+
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    PENDING,
+    SIGNED,
+    after,
+    approved,
+    at,
+    decided,
+    draft,
+    facts,
+    grant,
+    passed,
+    published,
+    said,
+    stage,
+    variant,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanout.gates.evaluate import candidates, evaluate
+from fanout.gates.model import Action, Hold, Override, PolicyFacts, Require, State, Verdict
+
+REVISIONS = ["v1", "v2", "v3"]
+STAGES = ["dev", "eu", "prod"]
+RANK = {FAILED: 0, PENDING: 1, PASSED: 2}
+
+
+@st.composite
+def variants(draw, name):
+    has, open_draft, release = (
+        draw(st.sampled_from(["", *REVISIONS])) for _ in ("has", "draft", "grant")
+    )
+    return variant(
+        name,
+        draw(st.sampled_from([*STAGES, "nowhere"])),
+        published(has, draw(st.integers(0, 5))) if has else None,
+        draft=draft(open_draft, current=draw(st.booleans())) if open_draft else None,
+        grant=grant(release) if release else None,
+        suspended=draw(st.integers(0, 9)) == 0,
+        held=Hold("PathTaken", "x") if draw(st.integers(0, 9)) == 0 else None,
+        failed=Hold("RenderFailed", "x") if draw(st.integers(0, 9)) == 0 else None,
+    )
+
+
+EVIDENCE = st.builds(
+    said,
+    st.sampled_from(STAGES),
+    st.sampled_from(list(Verdict)),
+    st.sampled_from(REVISIONS),
+    when=st.integers(0, 17),
+    by=st.sampled_from(["ci", "ann"]),
+    variants=st.sampled_from([(), ("a",), ("b", "c")]),
+)
+APPROVALS = st.builds(
+    approved,
+    st.sampled_from(["ann", "bob", "eve"]),
+    revision=st.sampled_from(REVISIONS),
+)
+DECISIONS = st.builds(
+    lambda overrides, **fields: decided(*overrides, **fields),
+    st.tuples(st.sampled_from(list(Action)), st.sampled_from(list(Override))),
+    stage=st.sampled_from(["", *STAGES]),
+    variants=st.sampled_from([(), (), ("a",)]),
+    revision=st.sampled_from(["", *REVISIONS]),
+    when=st.integers(0, 17),
+    expires=st.sampled_from([None, at(5), at(30)]),
+)
+HISTORY = st.dictionaries(
+    st.tuples(st.sampled_from(STAGES), st.sampled_from(REVISIONS)),
+    st.sampled_from([passed(1), passed(1, 4)]),
+    max_size=4,
+)
+
+
+@st.composite
+def worlds(draw) -> PolicyFacts:
+    require = draw(st.sampled_from(Require))
+    soak = draw(st.sampled_from([0, 5, 60]))
+    rules = (
+        stage("dev"),
+        stage("eu", after("dev", soak=soak)),
+        stage(
+            "prod",
+            after("dev", "eu", require=require, soak=soak),
+            requires=(replace(SIGNED, expires=timedelta(minutes=draw(st.sampled_from([5, 60])))),),
+            automatic=draw(st.booleans()),
+        ),
+    )
+    return facts(
+        rules,
+        [draw(variants(name)) for name in "abcdef"[: draw(st.integers(0, 6))]],
+        *draw(st.lists(EVIDENCE, max_size=6)),
+        *draw(st.lists(APPROVALS, max_size=3)),
+        *draw(st.lists(DECISIONS, max_size=3)),
+        revisions=" ".join(REVISIONS[: draw(st.integers(0, 3))]),
+        history=draw(HISTORY),
+        sweep=draw(st.booleans()),
+    )
+
+
+LAW = settings(max_examples=150, deadline=None)
+
+
+@LAW
+@given(worlds())
+def test_remembering_and_asking_again_at_the_same_instant_changes_nothing(world):
+    first = evaluate(world)
+    assert evaluate(world) == first
+    again = evaluate(replace(world, history=first.history))
+    assert again.history == first.history
+    assert again.variants == first.variants
+    assert again.stages == first.stages
+    assert again.next == first.next
+
+
+@LAW
+@given(worlds(), st.integers(0, 999))
+def test_the_order_of_variants_is_irrelevant(world, seed):
+    shuffled = list(world.variants)
+    Random(seed).shuffle(shuffled)
+    decision, other = evaluate(world), evaluate(replace(world, variants=tuple(shuffled)))
+    assert other == decision
+    assert list(other.variants) == list(decision.variants)
+
+
+@LAW
+@given(worlds())
+def test_the_answer_s_candidates_are_those_that_were_rendered(world):
+    decision = evaluate(world)
+    assert {name: item.candidate for name, item in decision.stages.items()} == candidates(world)
+
+
+@LAW
+@given(worlds(), st.sampled_from(STAGES), st.sampled_from(REVISIONS))
+def test_one_more_failure_never_makes_a_verdict_better_nor_opens_a_gate(world, name, revision):
+    bad = said(name, FAILED, revision, when=9, by="zoe")
+    worse = replace(world, records=replace(world.records, evidence=(*world.records.evidence, bad)))
+    before, then = evaluate(world), evaluate(worse)
+    for key, item in before.stages.items():
+        for about, verdict in item.verdicts.items():
+            assert RANK[then.stages[key].verdicts.get(about, PENDING)] <= RANK[verdict]
+        if then.stages[key].candidate == item.candidate:
+            assert RANK[then.stages[key].gate] <= RANK[item.gate]
+    for key, variant_before in before.variants.items():
+        after_it = then.variants[key]
+        if after_it.candidate == variant_before.candidate:
+            assert after_it.publish <= variant_before.publish
+            assert after_it.release <= variant_before.release
+
+
+@LAW
+@given(worlds())
+def test_what_is_released_or_published_is_allowed_to(world):
+    decision = evaluate(world)
+    for item in world.variants:
+        answer = decision.variants[item.name]
+        if answer.release or answer.publish:
+            assert item.draft is not None
+            assert item.draft.current
+            assert item.draft.revision == answer.candidate
+            assert not item.suspended
+            assert item.held is None
+            assert item.failed is None
+            assert answer.state in (State.RELEASED, State.PROPOSED)
+        if answer.publish:
+            assert all(check.verdict is PASSED for check in answer.checks)
+            assert not answer.holds
+        if answer.state is not State.READY:
+            assert answer.publish or answer.holds, "nothing waits without a reason"
+
+
+@LAW
+@given(worlds())
+def test_the_next_instant_is_later_than_now_and_every_hold_is_told(world):
+    decision = evaluate(world)
+    instants = [decision.next, *(item.next for item in decision.stages.values())]
+    assert all(instant is None or instant > world.now for instant in instants)
+    holds = [hold for item in decision.variants.values() for hold in item.holds]
+    assert all(
+        (hold.reason and hold.sentence and hold.who)
+        or hold.reason == "PathTaken"
+        or hold.reason == "RenderFailed"
+        for hold in holds
+    )
+
+
+@LAW
+@given(worlds())
+def test_nothing_changes_before_the_next_instant(world):
+    decision = evaluate(world)
+    settled = replace(world, history=decision.history)
+    horizon = decision.next or at(9999)
+    just_before = evaluate(replace(settled, now=horizon - timedelta(seconds=1)))
+    for name, item in decision.variants.items():
+        then = just_before.variants[name]
+        assert (then.state, then.release, then.publish) == (item.state, item.release, item.publish)
+    assert {n: s.candidate for n, s in just_before.stages.items()} == {
+        n: s.candidate for n, s in decision.stages.items()
+    }

@@ -1,0 +1,257 @@
+"""Stage verdicts: what counts, what is remembered, what withdraws it."""
+
+from dataclasses import replace
+from operator import itemgetter
+
+import pytest
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    PENDING,
+    after,
+    approved,
+    at,
+    decided,
+    draft,
+    facts,
+    grant,
+    later,
+    passed,
+    published,
+    reasons_of,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.gates.evaluate import evaluate
+from fanout.gates.model import Action, ApprovalRule, Hold, State
+
+DEV = stage("dev")
+PROD = stage("prod", after("dev", soak=60))
+V1 = published("v1")
+OK, BAD = said("dev", PASSED), said("dev", FAILED)
+OK_A = said("dev", PASSED, variants=("a",))
+BROKEN = Hold("RenderFailed", "line 3")
+BEFORE = {("dev", "v1"): passed(1)}
+
+
+def dev(*variants, records=(), **fields):
+    return facts((DEV,), variants, *records, **fields)
+
+
+A, B = variant("a", "dev", V1), variant("b", "dev", V1)
+
+ROWS = [
+    ("passed when every variant is ready", dev(A, B, records=[OK]), PASSED),
+    ("pending while one is not verified", dev(A, B, records=[OK_A]), PENDING),
+    ("pending while one is not published", dev(A, variant("b", "dev"), records=[OK]), PENDING),
+    (
+        "failed as soon as one has failed",
+        dev(A, variant("b", "dev"), records=[said("dev", FAILED, variants=("a",))]),
+        FAILED,
+    ),
+    (
+        "a rendering that failed is a failure",
+        dev(A, variant("b", "dev", failed=BROKEN), records=[OK]),
+        FAILED,
+    ),
+    (
+        "a held variant is unfinished",
+        dev(A, variant("b", "dev", held=Hold("PathTaken", "x")), records=[OK]),
+        PENDING,
+    ),
+    (
+        "suspended before its release it does not count",
+        dev(A, variant("b", "dev", suspended=True), records=[OK]),
+        PASSED,
+    ),
+    (
+        "suspended after its release it counts as what it was: unfinished",
+        dev(A, variant("b", "dev", grant=grant("v1"), suspended=True), records=[OK]),
+        PENDING,
+    ),
+    (
+        "or failed",
+        dev(A, replace(B, suspended=True), records=[OK, said("dev", FAILED, variants=("b",))]),
+        FAILED,
+    ),
+    (
+        "released and held by something else it counts",
+        dev(A, variant("b", "dev", grant=grant("v1"), held=Hold("x", "x")), records=[OK]),
+        PENDING,
+    ),
+    ("nothing is left to count", dev(variant("a", "dev", suspended=True), records=[OK]), PENDING),
+    ("no target is in it", dev(records=[OK]), PENDING),
+    (
+        "a verdict reached before stays when nothing is left to count",
+        dev(variant("a", "dev", suspended=True), history=BEFORE),
+        PASSED,
+    ),
+    ("or when no target is left", dev(history=BEFORE), PASSED),
+    (
+        "a target that joins later does not withdraw it",
+        dev(A, variant("new", "dev"), history=BEFORE, records=[OK_A]),
+        PASSED,
+    ),
+    (
+        "not even by a rendering that fails",
+        dev(A, variant("new", "dev", failed=BROKEN), history=BEFORE, records=[OK_A]),
+        PASSED,
+    ),
+    ("missing evidence changes nothing any more", dev(A, history=BEFORE), PASSED),
+    (
+        "nor does evidence that is pending again",
+        dev(A, history=BEFORE, records=[OK, said("dev", PENDING)]),
+        PASSED,
+    ),
+    ("evidence that fails withdraws it", dev(A, history=BEFORE, records=[OK, BAD]), FAILED),
+    (
+        "new inputs are verified anew and the verdict stays",
+        dev(variant("a", "dev", published("v1", 5, "new")), history=BEFORE, records=[OK]),
+        PASSED,
+    ),
+    (
+        "until that verification fails",
+        dev(
+            variant("a", "dev", published("v1", 5, "new")),
+            history=BEFORE,
+            records=[OK, said("dev", FAILED, when=6)],
+        ),
+        FAILED,
+    ),
+]
+
+
+@pytest.mark.parametrize(("sentence", "world", "verdict"), ROWS, ids=map(itemgetter(0), ROWS))
+def test_verdict(sentence, world, verdict):
+    decision = evaluate(world)
+    assert decision.stages["dev"].verdict is verdict
+    remembered = decision.history.get(("dev", "v1"))
+    assert (remembered is not None and remembered.passed is not None) == (verdict is PASSED)
+
+
+def test_empty_stages_say_so():
+    assert reasons_of(evaluate(dev()), "dev") == ["NoTargets"]
+    asleep = evaluate(dev(variant("a", "dev", suspended=True)))
+    assert reasons_of(asleep, "dev")[0] == "NothingCounts"
+    assert asleep.stages["dev"].counts == {State.SUSPENDED: 1}
+
+
+def test_clocks_start_when_a_verdict_is_first_seen_and_nothing_is_back_dated():
+    world = dev(A, records=[said("dev", PASSED, when=-60), said("dev", PASSED, when=1)])
+    assert evaluate(world).history == {("dev", "v1"): passed(10)}
+
+
+def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
+    waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
+    first = evaluate(waiting)
+    assert (first.next, reasons_of(first, "p")) == (at(70), ["SoakRunning"])
+    early = evaluate(later(waiting, 69.9))
+    assert not early.variants["p"].release
+    assert early.next == at(70)
+    there = evaluate(later(waiting, 70))
+    assert there.variants["p"].publish
+    assert there.next is None
+
+
+def test_a_withdrawal_starts_the_soak_anew():
+    world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
+    world = later(world, 30, said("dev", FAILED, when=29))
+    assert evaluate(world).history == {}
+    world = later(world, 40, said("dev", PASSED, when=39))
+    assert evaluate(world).next == at(100)
+    assert not evaluate(later(world, 71)).variants["p"].release
+    assert evaluate(later(world, 100)).variants["p"].publish
+
+
+def test_a_soak_ends_when_the_stage_moves_on_and_what_was_earned_stays():
+    drafted = variant("p", "prod", draft=draft("v1"))
+    world = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
+    moved = variant("a", "dev", published("v2", 80))
+    enough = evaluate(later(world, 90, variants=(moved, drafted)))
+    assert enough.history["dev", "v1"] == passed(10, 80)
+    assert enough.variants["p"].publish
+    moved = variant("a", "dev", published("v2", 40))
+    cut = evaluate(later(world, 90, variants=(moved, drafted)))
+    assert cut.history["dev", "v1"] == passed(10, 40)
+    assert cut.stages["prod"].candidate == "v2"
+
+
+def test_the_stage_moves_on_with_its_first_variant():
+    both = dev(A, B, records=[OK], revisions="v1 v2")
+    world = later(both, 20, variants=(variant("a", "dev", published("v2", 15)), B))
+    assert evaluate(world).history["dev", "v1"] == passed(10, 15)
+
+
+def test_answers_stand_when_the_revision_has_left():
+    world = dev(A, records=[OK], revisions="v1 v2")
+    moved = (variant("a", "dev", published("v2", 15)),)
+    world = later(world, 20, said("dev", FAILED, "v1", when=16), variants=moved)
+    decision = evaluate(world)
+    assert decision.stages["dev"].verdicts == {"v1": PASSED, "v2": PENDING}
+
+
+def test_a_queued_revision_whose_soak_ends_wakes_the_policy():
+    dev_variant = variant("d", "dev", published("v2", 5))
+    prod_variant = variant("p", "prod", V1)
+    world = facts(
+        (DEV, PROD),
+        (dev_variant, prod_variant),
+        said("prod", PASSED, "v1"),
+        said("dev", PASSED, "v2", when=6),
+        revisions="v1 v2",
+        history={("dev", "v1"): passed(-90, 5), ("prod", "v1"): passed(2)},
+    )
+    decision = evaluate(world)
+    assert decision.stages["prod"].candidate == "v1"
+    assert decision.stages["prod"].queued == ("v2",)
+    assert decision.next == at(70)
+
+
+def test_the_soak_of_what_a_stage_has_already_is_no_timer():
+    world = facts((DEV, PROD), (A, variant("p", "prod", V1)), OK, said("prod", PASSED))
+    assert evaluate(world).next is None
+
+
+def test_expiries_are_instants_at_which_something_changes():
+    rule = ApprovalRule("signed-off", 2, frozenset({"ann", "bob"}), expires=at(30) - at(0))
+    prod = stage("prod", after("dev"), requires=(rule,))
+    world = facts((DEV, prod), (A, variant("p", "prod", draft=draft("v1"))), OK, approved("ann"))
+    assert evaluate(world).next == at(31)
+    rest = decided(Action.SUSPEND, stage="prod", expires=at(20))
+    asleep = replace(world, records=replace(world.records, decisions=(rest,)))
+    assert evaluate(asleep).stages["prod"].next == at(20)
+    early = said("dev", PASSED, when=40)
+    ahead = replace(world, records=replace(world.records, evidence=(early,), approvals=()))
+    assert evaluate(ahead).next == at(35)
+
+
+def test_stages_gather_the_holds_of_their_variants():
+    variants = [variant(f"v{number}", "dev", V1) for number in range(5)]
+    holds = evaluate(dev(*variants)).stages["dev"].holds
+    assert len(holds) == 1
+    assert holds[0].sentence.startswith("5 variants, v0 first: nobody has reported check e2e")
+    assert holds[0].who == "whoever reports check e2e of stage dev"
+
+
+def test_a_stage_that_waits_names_who_can_help_the_one_before():
+    world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))))
+    hold = evaluate(world).stages["prod"].holds[0]
+    assert (hold.reason, hold.who) == ("AfterPending", "whoever reports check e2e of stage dev")
+
+
+def test_a_stage_that_was_taken_out_of_the_policy_is_forgotten():
+    world = dev(A, records=[OK], history={("gone", "v1"): passed(1)})
+    assert set(evaluate(world).history) == {("dev", "v1")}
+
+
+def test_independent_stages_go_in_parallel_and_a_chain_goes_in_one_pass_each():
+    stages = (
+        stage("eu", verification=()),
+        stage("us", verification=()),
+        stage("prod", after("eu", "us"), verification=()),
+    )
+    drafted = [variant(name, name, draft=draft("v1")) for name in ("eu", "us", "prod")]
+    decision = evaluate(facts(stages, drafted))
+    assert [name for name, item in decision.variants.items() if item.publish] == ["eu", "us"]
