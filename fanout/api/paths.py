@@ -11,7 +11,7 @@ from pydantic import AfterValidator, StringConstraints
 
 from fanout.api.faults import BadValue
 
-_REF_BREAKERS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|@\{")
+_REF_BREAKERS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|@\{|\.\.")
 _LONGEST = 255
 
 
@@ -21,10 +21,10 @@ def _segment_problem(segment: str) -> str:
         return f"has the segment {segment!r}"
     if segment[0] in "-.":
         return f"has the segment {segment!r}, which begins with {segment[0]!r}"
-    if segment.endswith((".", ".lock")) or segment == "@":
+    if segment.lower().endswith((".", ".lock")) or segment == "@":
         return f"has the segment {segment!r}, which git refuses in the name of a branch"
     if found := _REF_BREAKERS.search(segment):
-        return f"has the character {found[0]!r}, which git refuses in the name of a branch"
+        return f"has {found[0]!r} in it, which git refuses in the name of a branch"
     return ""
 
 
