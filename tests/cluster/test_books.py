@@ -27,11 +27,12 @@ JO = "Jo <jo@example.com>"
 AT = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
 )
-values = st.dictionaries(st.text().filter(lambda name: name != "key"), plain)
+names = st.text(max_size=6)
+values = st.dictionaries(names.filter(lambda name: name != "key"), plain, max_size=3)
 
 
 def evidence(**spec):
@@ -114,7 +115,7 @@ def test_a_broken_record_is_told(sentence, data, said):
         read_record(data, KEY)
 
 
-@given(st.dictionaries(st.text(), values, max_size=20))
+@given(st.dictionaries(names, values, max_size=6))
 def test_status_is_read_as_it_was_written(lines):
     shards = {}
     for key, value in lines.items():

@@ -1,13 +1,12 @@
 """What a directory declares, and everything that is wrong with it, in one run."""
 
 import json
-import os
 import textwrap
 from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.files import FileCluster, read_directory
+from fanout.cluster.files import read_directory
 
 REPOSITORY = """
 apiVersion: fanout.dev/v1alpha1
@@ -349,50 +348,6 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
     assert declared.where(item, ("spec", "stages", 0, "verification")) == where
     assert declared.where(item, "spec.stages[0].after.soak").line == 16
     assert declared.where(item).line == 6
-
-
-# ---- a process that stays ----------------------------------------------------------------------
-
-
-def test_what_did_not_change_is_the_same_value(tmp_path):
-    write(tmp_path, {"a.yaml": repository("edge"), "b.yaml": config_map("one")})
-    cluster = FileCluster([tmp_path])
-    declared = cluster.read()
-    assert cluster.read() is declared
-    assert cluster.objects() is declared.objects
-
-
-def test_only_the_changed_file_is_parsed_again(tmp_path):
-    write(tmp_path, {"a.yaml": repository("edge"), "b.yaml": config_map("one")})
-    cluster = FileCluster([tmp_path])
-    before = cluster.read()
-    write(tmp_path, {"b.yaml": config_map("two")})
-    after = cluster.read()
-    assert after.repositories[0] is before.repositories[0]
-    assert list(after.objects.of_kind("", "ConfigMap")) == [("platform", "two")]
-
-
-def test_a_change_within_one_tick_of_the_clock_and_of_equal_size_is_seen(tmp_path):
-    write(tmp_path, {"a.yaml": config_map("one")})
-    cluster = FileCluster([tmp_path])
-    cluster.read()
-    status = (tmp_path / "a.yaml").stat()
-    write(tmp_path, {"a.yaml": config_map("two")})
-    os.utime(tmp_path / "a.yaml", ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert list(cluster.objects().of_kind("", "ConfigMap")) == [("platform", "two")]
-
-
-def test_files_that_come_go_and_break_are_seen(tmp_path):
-    write(tmp_path, {"a.yaml": config_map("one")})
-    cluster = FileCluster([tmp_path])
-    assert len(cluster.objects()) == 1
-    write(tmp_path, {"b.yaml": config_map("two")})
-    assert len(cluster.objects()) == 2
-    (tmp_path / "a.yaml").unlink()
-    assert len(cluster.objects()) == 1
-    write(tmp_path, {"b.yaml": "{"})
-    assert len(cluster.objects()) == 0
-    assert len(cluster.read().faults) == 1
 
 
 def test_a_directory_that_is_not_there_is_told(tmp_path):
