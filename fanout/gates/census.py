@@ -92,7 +92,8 @@ class Census:
             default=None,
         )
 
-    def _add(self, member: Member) -> None:
+    def add(self, member: Member) -> None:
+        """Count one more variant."""
         self.members.append(member)
         facts = member.facts
         if member.suspended is None:
@@ -128,7 +129,7 @@ class Registrar:
             suspended = by_spec(f"stage {rule.name}", "the policy's author")
         census = Census(rule, suspended)
         for facts in variants:
-            census._add(self._member(rule, facts, suspended))  # noqa: SLF001 - the only writer
+            census.add(self._member(rule, facts, suspended))
         return census
 
     def _member(self, rule: StageRule, facts: VariantFacts, stage: Hold | None) -> Member:

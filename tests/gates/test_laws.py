@@ -45,8 +45,8 @@ def variants(draw, name):
         draft=draft(open_draft, current=draw(st.booleans())) if open_draft else None,
         grant=grant(release) if release else None,
         suspended=draw(st.integers(0, 9)) == 0,
-        held=Hold("PathTaken", "x") if draw(st.integers(0, 9)) == 0 else None,
-        failed=Hold("RenderFailed", "x") if draw(st.integers(0, 9)) == 0 else None,
+        held=Hold("PathTaken", "x", "somebody") if draw(st.integers(0, 9)) == 0 else None,
+        failed=Hold("RenderFailed", "x", "somebody") if draw(st.integers(0, 9)) == 0 else None,
     )
 
 
@@ -106,7 +106,7 @@ def worlds(draw) -> PolicyFacts:
     )
 
 
-LAW = settings(max_examples=150, deadline=None)
+LAW = settings(max_examples=40, deadline=None)
 
 
 @LAW
@@ -184,12 +184,7 @@ def test_the_next_instant_is_later_than_now_and_every_hold_is_told(world):
     instants = [decision.next, *(item.next for item in decision.stages.values())]
     assert all(instant is None or instant > world.now for instant in instants)
     holds = [hold for item in decision.variants.values() for hold in item.holds]
-    assert all(
-        (hold.reason and hold.sentence and hold.who)
-        or hold.reason == "PathTaken"
-        or hold.reason == "RenderFailed"
-        for hold in holds
-    )
+    assert all(hold.reason and hold.sentence and hold.who for hold in holds)
 
 
 @LAW

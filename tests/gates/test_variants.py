@@ -5,44 +5,31 @@ from operator import itemgetter
 
 import pytest
 from gates.worlds import (
+    BY_HAND,
+    DEV,
     FAILED,
+    OK,
     PASSED,
     PENDING,
-    SIGNED,
-    after,
+    PROD,
+    READY_DEV,
+    SIGNED_PROD,
     approved,
-    at,
-    decided,
     draft,
     facts,
     grant,
     passed,
+    prod,
     published,
     reasons_of,
     said,
-    stage,
     variant,
 )
 
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import Action, Hold, Override, State
+from fanout.gates.model import Hold, State
 
-DEV = stage("dev")
-PROD = stage("prod", after("dev"))
-SIGNED_PROD = stage("prod", after("dev"), requires=(SIGNED,))
-BY_HAND = stage("prod", after("dev"), automatic=False)
-READY_DEV = variant("d", "dev", published("v1"))
-OK = said("dev", PASSED)
-PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
-V1 = {"revision": "v1", "stage": "prod"}
 HELD = Hold("PathTaken", "somebody else's")
-
-
-def prod(*records, rule=PROD, has=None, open_draft="v1", now=10.0, world=None, **fields):
-    """Prod's variant p behind dev, which is published at v1 and has what the records say."""
-    p = variant("p", "prod", has, draft=draft(open_draft) if open_draft else None, **fields)
-    return facts((DEV, rule), (READY_DEV, p), *records, now=now, **(world or {}))
-
 
 #   sentence, world, state, release, publish, reasons
 ROWS = [
@@ -123,193 +110,6 @@ ROWS = [
         0,
         ["AfterPending"],
     ),
-    (
-        "a person promotes where automation is off",
-        prod(OK, decided(PUBLISH, **V1), rule=BY_HAND),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "also between sweeps",
-        prod(OK, decided(PUBLISH, **V1), world={"sweep": False}),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "the same gates bind a person",
-        prod(decided(PUBLISH, **V1), rule=BY_HAND),
-        "Drafted",
-        0,
-        0,
-        ["AfterPending"],
-    ),
-    (
-        "and the same requires",
-        prod(OK, decided(PUBLISH, **V1), rule=SIGNED_PROD),
-        "Released",
-        1,
-        0,
-        ["ApprovalMissing"],
-    ),
-    (
-        "`after` lifted",
-        prod(decided(PUBLISH, Override.AFTER, **V1), rule=BY_HAND),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "`requires` lifted",
-        prod(OK, decided(PUBLISH, Override.REQUIRES, **V1), rule=SIGNED_PROD),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "for another revision it covers nothing",
-        prod(OK, decided(PUBLISH, stage="prod", revision="v0"), rule=BY_HAND),
-        "Drafted",
-        0,
-        0,
-        ["AutomationOff"],
-    ),
-    (
-        "for another variant neither",
-        prod(OK, decided(PUBLISH, variants=("x",), **V1), rule=BY_HAND),
-        "Drafted",
-        0,
-        0,
-        ["AutomationOff"],
-    ),
-    (
-        "for this variant it does",
-        prod(OK, decided(PUBLISH, variants=("p",), **V1), rule=BY_HAND),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "for the whole policy it does",
-        prod(OK, decided(PUBLISH, revision="v1"), rule=BY_HAND),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "after it has expired it covers nothing",
-        prod(OK, decided(PUBLISH, expires=at(10), **V1), rule=BY_HAND),
-        "Drafted",
-        0,
-        0,
-        ["AutomationOff"],
-    ),
-    (
-        "a decision from the future does not count yet",
-        prod(OK, decided(PUBLISH, when=30, **V1), rule=BY_HAND),
-        "Drafted",
-        0,
-        0,
-        ["AutomationOff"],
-    ),
-    (
-        "one decision, one change: new inputs of a promoted revision ask again",
-        prod(OK, decided(PUBLISH, **V1), rule=BY_HAND, has=published("v1", 5, "old")),
-        "Drafted",
-        0,
-        0,
-        ["AutomationOff"],
-    ),
-    (
-        "suspended by spec",
-        prod(OK, suspended=True),
-        "Suspended",
-        0,
-        0,
-        ["Suspended"],
-    ),
-    (
-        "by a decision",
-        prod(OK, decided(SUSPEND, variants=("p",))),
-        "Suspended",
-        0,
-        0,
-        None,
-    ),
-    ("with its stage", prod(OK, decided(SUSPEND, stage="prod")), "Suspended", 0, 0, None),
-    (
-        "its stage's spec",
-        prod(OK, rule=replace(PROD, suspended=True)),
-        "Suspended",
-        0,
-        0,
-        None,
-    ),
-    ("with its policy", prod(OK, decided(SUSPEND)), "Suspended", 0, 0, None),
-    ("with its policy's spec", prod(OK, world={"suspended": True}), "Suspended", 0, 0, None),
-    (
-        "the last word wins",
-        prod(OK, decided(SUSPEND, stage="prod"), decided(RESUME, stage="prod")),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "each for exactly what it names",
-        prod(OK, decided(SUSPEND, stage="prod"), decided(RESUME)),
-        "Suspended",
-        0,
-        0,
-        None,
-    ),
-    (
-        "a decision does not lift what a spec says",
-        prod(OK, decided(RESUME, variants=("p",)), suspended=True),
-        "Suspended",
-        0,
-        0,
-        None,
-    ),
-    (
-        "a suspension that expired is over",
-        prod(OK, decided(SUSPEND, expires=at(9))),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "a clock that runs ahead suspends at once",
-        prod(OK, decided(SUSPEND, when=30)),
-        "Suspended",
-        0,
-        0,
-        None,
-    ),
-    (
-        "and does not resume",
-        prod(OK, decided(SUSPEND), decided(RESUME, when=30)),
-        "Suspended",
-        0,
-        0,
-        None,
-    ),
-    (
-        "a person's promotion does not beat a suspension",
-        prod(OK, decided(SUSPEND), decided(PUBLISH, **V1)),
-        "Suspended",
-        0,
-        0,
-        None,
-    ),
     ("held", prod(OK, held=HELD), "Held", 0, 0, ["PathTaken"]),
     (
         "its rendering failed",
@@ -360,14 +160,6 @@ ROWS = [
         [],
     ),
     (
-        "published, verified and suspended: it stays what it was",
-        prod(OK, said("prod", PASSED), decided(SUSPEND), has=published("v1"), open_draft=""),
-        "Ready",
-        0,
-        0,
-        ["Suspended"],
-    ),
-    (
         "published with other inputs: it goes again through the gate",
         prod(OK, said("prod", PASSED), has=published("v1", 0, "old")),
         "Proposed",
@@ -390,42 +182,6 @@ ROWS = [
         0,
         0,
         ["WouldGoBack"],
-    ),
-    (
-        "a person may",
-        prod(OK, decided(PUBLISH, **V1), has=published("v2"), world={"revisions": "v1"}),
-        "Proposed",
-        1,
-        1,
-        [],
-    ),
-    (
-        "verification lifted: it counts as ready",
-        prod(
-            OK,
-            said("prod", FAILED),
-            decided(PUBLISH, Override.VERIFICATION, when=2, **V1),
-            has=published("v1"),
-            open_draft="",
-        ),
-        "Ready",
-        0,
-        0,
-        [],
-    ),
-    (
-        "but what fails after the decision was not known to it",
-        prod(
-            OK,
-            decided(PUBLISH, Override.VERIFICATION, when=2, **V1),
-            said("prod", FAILED, when=3),
-            has=published("v1"),
-            open_draft="",
-        ),
-        "Failed",
-        0,
-        0,
-        ["VerificationFailed"],
     ),
     (
         "the rule allows no revision",
@@ -466,28 +222,6 @@ def test_a_draft_that_is_written_for_other_inputs_is_not_published():
     assert (p.state, p.publish) == (State.DRAFTED, False)
 
 
-def test_a_spent_decision_lifts_nothing_for_new_inputs():
-    rule = stage("prod", after("dev"))
-    lift = decided(PUBLISH, Override.AFTER, **V1)
-    world = prod(lift, rule=rule, has=published("v1", 5, "old"))
-    p = evaluate(world).variants["p"]
-    assert (p.state, [hold.reason for hold in p.holds]) == (State.DRAFTED, ["AfterPending"])
-
-
-def test_a_decision_without_a_revision_says_that_it_covers_nothing():
-    decision = evaluate(prod(OK, decided(PUBLISH, stage="prod", name="d1"), rule=BY_HAND))
-    assert decision.variants["p"].release is False
-    hold = decision.holds[0]
-    assert (hold.reason, "d1 of ann names no revision" in hold.sentence) == ("DecisionWaits", True)
-
-
-def test_a_decision_for_what_is_not_the_candidate_says_that_it_waits():
-    decision = evaluate(
-        prod(OK, decided(PUBLISH, stage="prod", revision="v2"), world={"revisions": "v1 v2"})
-    )
-    assert "DecisionWaits" in reasons_of(decision, "prod")
-
-
 def test_a_variant_in_no_stage_is_held_and_blocks_nobody():
     world = prod(OK)
     lost = variant("lost", "moon", draft=draft("v1"))
@@ -498,21 +232,6 @@ def test_a_variant_in_no_stage_is_held_and_blocks_nobody():
         assert reasons_of(decision, name) == ["NotInStage"]
     assert decision.variants["p"].publish
     assert [hold.reason for hold in decision.holds] == ["NotInStage"]
-
-
-def hand_written(*records, automatic=False, **fields):
-    rule = stage("", verification=(), automatic=automatic)
-    return facts((rule,), [variant("solo", "", draft=draft("v1"), **fields)], *records)
-
-
-def test_a_variant_written_by_hand_is_its_own_stage():
-    off = evaluate(hand_written()).variants["solo"]
-    assert (off.state, off.publish) == (State.DRAFTED, False)
-    assert evaluate(hand_written(automatic=True)).variants["solo"].publish
-    by_hand = decided(PUBLISH, variants=("solo",), revision="v1")
-    assert evaluate(hand_written(by_hand)).variants["solo"].publish
-    asleep = evaluate(hand_written(by_hand, decided(SUSPEND, variants=("solo",))))
-    assert asleep.variants["solo"].state is State.SUSPENDED
 
 
 def test_history_is_enough_when_dev_has_moved_on():

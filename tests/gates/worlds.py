@@ -140,3 +140,16 @@ def reasons_of(decision: PolicyDecision, name: str) -> list[str]:
     """The reasons of a variant's or a stage's holds."""
     item = decision.variants.get(name) or decision.stages[name]
     return [str(hold.reason) for hold in item.holds]
+
+
+DEV, PROD = stage("dev"), stage("prod", after("dev"))
+SIGNED_PROD = stage("prod", after("dev"), requires=(SIGNED,))
+BY_HAND = stage("prod", after("dev"), automatic=False)
+READY_DEV = variant("d", "dev", published("v1"))
+OK = said("dev", PASSED)
+
+
+def prod(*records, rule=PROD, has=None, open_draft="v1", now=10.0, world=None, **fields):
+    """Prod's variant p behind dev, which is published at v1 and has what the records say."""
+    p = variant("p", "prod", has, draft=draft(open_draft) if open_draft else None, **fields)
+    return facts((DEV, rule), (READY_DEV, p), *records, now=now, **(world or {}))

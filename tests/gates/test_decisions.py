@@ -1,0 +1,316 @@
+"""What people decide: publications by hand through the same gates, overrides, suspensions."""
+
+from dataclasses import replace
+from operator import itemgetter
+
+import pytest
+from gates.worlds import (
+    BY_HAND,
+    FAILED,
+    OK,
+    PASSED,
+    PROD,
+    SIGNED_PROD,
+    after,
+    at,
+    decided,
+    draft,
+    facts,
+    prod,
+    published,
+    reasons_of,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.gates.evaluate import evaluate
+from fanout.gates.model import Action, Override, State
+
+PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
+V1 = {"revision": "v1", "stage": "prod"}
+
+#   sentence, world, state, release, publish, reasons
+ROWS = [
+    (
+        "a person promotes where automation is off",
+        prod(OK, decided(PUBLISH, **V1), rule=BY_HAND),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "also between sweeps",
+        prod(OK, decided(PUBLISH, **V1), world={"sweep": False}),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "the same gates bind a person",
+        prod(decided(PUBLISH, **V1), rule=BY_HAND),
+        "Drafted",
+        0,
+        0,
+        ["AfterPending"],
+    ),
+    (
+        "and the same requires",
+        prod(OK, decided(PUBLISH, **V1), rule=SIGNED_PROD),
+        "Released",
+        1,
+        0,
+        ["ApprovalMissing"],
+    ),
+    (
+        "`after` lifted",
+        prod(decided(PUBLISH, Override.AFTER, **V1), rule=BY_HAND),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "`requires` lifted",
+        prod(OK, decided(PUBLISH, Override.REQUIRES, **V1), rule=SIGNED_PROD),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "for another revision it covers nothing",
+        prod(OK, decided(PUBLISH, stage="prod", revision="v0"), rule=BY_HAND),
+        "Drafted",
+        0,
+        0,
+        ["AutomationOff"],
+    ),
+    (
+        "for another variant neither",
+        prod(OK, decided(PUBLISH, variants=("x",), **V1), rule=BY_HAND),
+        "Drafted",
+        0,
+        0,
+        ["AutomationOff"],
+    ),
+    (
+        "for this variant it does",
+        prod(OK, decided(PUBLISH, variants=("p",), **V1), rule=BY_HAND),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "for the whole policy it does",
+        prod(OK, decided(PUBLISH, revision="v1"), rule=BY_HAND),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "after it has expired it covers nothing",
+        prod(OK, decided(PUBLISH, expires=at(10), **V1), rule=BY_HAND),
+        "Drafted",
+        0,
+        0,
+        ["AutomationOff"],
+    ),
+    (
+        "a decision from the future does not count yet",
+        prod(OK, decided(PUBLISH, when=30, **V1), rule=BY_HAND),
+        "Drafted",
+        0,
+        0,
+        ["AutomationOff"],
+    ),
+    (
+        "one decision, one change: new inputs of a promoted revision ask again",
+        prod(OK, decided(PUBLISH, **V1), rule=BY_HAND, has=published("v1", 5, "old")),
+        "Drafted",
+        0,
+        0,
+        ["AutomationOff"],
+    ),
+    (
+        "suspended by spec",
+        prod(OK, suspended=True),
+        "Suspended",
+        0,
+        0,
+        ["Suspended"],
+    ),
+    (
+        "by a decision",
+        prod(OK, decided(SUSPEND, variants=("p",))),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
+    ("with its stage", prod(OK, decided(SUSPEND, stage="prod")), "Suspended", 0, 0, None),
+    (
+        "its stage's spec",
+        prod(OK, rule=replace(PROD, suspended=True)),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
+    ("with its policy", prod(OK, decided(SUSPEND)), "Suspended", 0, 0, None),
+    ("with its policy's spec", prod(OK, world={"suspended": True}), "Suspended", 0, 0, None),
+    (
+        "the last word wins",
+        prod(OK, decided(SUSPEND, stage="prod"), decided(RESUME, stage="prod")),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "each for exactly what it names",
+        prod(OK, decided(SUSPEND, stage="prod"), decided(RESUME)),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
+    (
+        "a decision does not lift what a spec says",
+        prod(OK, decided(RESUME, variants=("p",)), suspended=True),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
+    (
+        "a suspension that expired is over",
+        prod(OK, decided(SUSPEND, expires=at(9))),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "a clock that runs ahead suspends at once",
+        prod(OK, decided(SUSPEND, when=30)),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
+    (
+        "and does not resume",
+        prod(OK, decided(SUSPEND), decided(RESUME, when=30)),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
+    (
+        "a person's promotion does not beat a suspension",
+        prod(OK, decided(SUSPEND), decided(PUBLISH, **V1)),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
+    (
+        "published, verified and suspended: it stays what it was",
+        prod(OK, said("prod", PASSED), decided(SUSPEND), has=published("v1"), open_draft=""),
+        "Ready",
+        0,
+        0,
+        ["Suspended"],
+    ),
+    (
+        "a person may",
+        prod(OK, decided(PUBLISH, **V1), has=published("v2"), world={"revisions": "v1"}),
+        "Proposed",
+        1,
+        1,
+        [],
+    ),
+    (
+        "verification lifted: it counts as ready",
+        prod(
+            OK,
+            said("prod", FAILED),
+            decided(PUBLISH, Override.VERIFICATION, when=2, **V1),
+            has=published("v1"),
+            open_draft="",
+        ),
+        "Ready",
+        0,
+        0,
+        [],
+    ),
+    (
+        "but what fails after the decision was not known to it",
+        prod(
+            OK,
+            decided(PUBLISH, Override.VERIFICATION, when=2, **V1),
+            said("prod", FAILED, when=3),
+            has=published("v1"),
+            open_draft="",
+        ),
+        "Failed",
+        0,
+        0,
+        ["VerificationFailed"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "world", "state", "release", "publish", "reasons"),
+    ROWS,
+    ids=map(itemgetter(0), ROWS),
+)
+def test_variant(sentence, world, state, release, publish, reasons):
+    decision = evaluate(world)
+    p = decision.variants["p"]
+    assert (p.state.value, p.release, p.publish) == (state, bool(release), bool(publish))
+    if reasons is not None:
+        assert reasons_of(decision, "p") == reasons
+
+
+def test_a_spent_decision_lifts_nothing_for_new_inputs():
+    rule = stage("prod", after("dev"))
+    lift = decided(PUBLISH, Override.AFTER, **V1)
+    world = prod(lift, rule=rule, has=published("v1", 5, "old"))
+    p = evaluate(world).variants["p"]
+    assert (p.state, [hold.reason for hold in p.holds]) == (State.DRAFTED, ["AfterPending"])
+
+
+def test_a_decision_without_a_revision_says_that_it_covers_nothing():
+    decision = evaluate(prod(OK, decided(PUBLISH, stage="prod", name="d1"), rule=BY_HAND))
+    assert decision.variants["p"].release is False
+    hold = decision.holds[0]
+    assert (hold.reason, "d1 of ann names no revision" in hold.sentence) == ("DecisionWaits", True)
+
+
+def test_a_decision_for_what_is_not_the_candidate_says_that_it_waits():
+    decision = evaluate(
+        prod(OK, decided(PUBLISH, stage="prod", revision="v2"), world={"revisions": "v1 v2"})
+    )
+    assert "DecisionWaits" in reasons_of(decision, "prod")
+
+
+def hand_written(*records, automatic=False, **fields):
+    rule = stage("", verification=(), automatic=automatic)
+    return facts((rule,), [variant("solo", "", draft=draft("v1"), **fields)], *records)
+
+
+def test_a_variant_written_by_hand_is_its_own_stage():
+    off = evaluate(hand_written()).variants["solo"]
+    assert (off.state, off.publish) == (State.DRAFTED, False)
+    assert evaluate(hand_written(automatic=True)).variants["solo"].publish
+    by_hand = decided(PUBLISH, variants=("solo",), revision="v1")
+    assert evaluate(hand_written(by_hand)).variants["solo"].publish
+    asleep = evaluate(hand_written(by_hand, decided(SUSPEND, variants=("solo",))))
+    assert asleep.variants["solo"].state is State.SUSPENDED
