@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
+from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 
 BOM: Final = b"\xef\xbb\xbf"
-REASON: Final = "InvalidManifest"
 MAX_FILE: Final = 16 << 20  # bytes of one manifest
 MAX_OBJECTS: Final = 256 << 20  # bytes of a file of cluster objects
 MAX_DEPTH: Final = 100  # the deepest schemas of CRDs have about 50 levels
@@ -20,7 +20,9 @@ class InvalidManifest(InvalidInput):
         unique = {(p.where, p.problem): p for p in problems}
         problems = [unique[key] for key in sorted(unique)]
         first = problems[0]
-        super().__init__(first.problem, reason=REASON, remedy=first.remedy, where=first.where)
+        super().__init__(
+            first.problem, reason=Reason.INVALID_MANIFEST, remedy=first.remedy, where=first.where
+        )
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
@@ -34,7 +36,9 @@ class InvalidManifest(InvalidInput):
 
 def fault(file: str, line: int, problem: str, remedy: str) -> InvalidInput:
     """One problem of a file."""
-    return InvalidInput(problem, reason=REASON, remedy=remedy, where=Where(file=file, line=line))
+    return InvalidInput(
+        problem, reason=Reason.INVALID_MANIFEST, remedy=remedy, where=Where(file=file, line=line)
+    )
 
 
 def decode(data: bytes, file: str, limit: int) -> tuple[str, bool]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING, Edit, Path, get
 from fanout.package.manifests import Document, Manifest
@@ -52,7 +53,7 @@ def kptfile_of(manifest: Manifest) -> Document:
 
     def refused(problem: str, line: int, remedy: str) -> InvalidInput:
         where = Where(file=manifest.file, line=line)
-        return InvalidInput(problem, reason="InvalidKptfile", remedy=remedy, where=where)
+        return InvalidInput(problem, reason=Reason.INVALID_PACKAGE, remedy=remedy, where=where)
 
     shape = f"it must be one object of apiVersion {API_VERSION} and kind {NAME}"
     if not manifest.documents:
@@ -161,7 +162,7 @@ def _list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
     if not isinstance(value, list):
         raise InvalidInput(
             f"the Kptfile's {'.'.join(path)} is no list",
-            reason="InvalidKptfile",
+            reason=Reason.INVALID_PACKAGE,
             remedy="make it a list, or remove it",
             where=Where(field=".".join(path), file=kptfile.file, line=kptfile.line_of(path)),
         )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from fanout.api.reasons import Reason
 from fanout.errors import Bug, InvalidInput, Where
 from fanout.package import textpatch
 from fanout.package.dump import dump
@@ -24,7 +25,7 @@ from fanout.package.edits import (
     same,
     show,
 )
-from fanout.package.invalid import BOM, MAX_FILE, REASON, InvalidManifest, decode
+from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
 from fanout.package.jsontext import is_json, json_line, read_json, write_json
 from fanout.package.nodes import Root, read
 from fanout.package.roundtrip import CannotEdit, round_trip
@@ -182,7 +183,7 @@ class Manifest:
                 line = self._by_index[edit.document].line_of(edit.path[: blocked.depth])
                 raise InvalidInput(
                     blocked.sentence,
-                    reason=REASON,
+                    reason=Reason.INVALID_MANIFEST,
                     remedy="correct the file, or do not set this field",
                     where=Where(field=show(edit.path), file=self.file, line=line),
                 ) from None
@@ -241,6 +242,10 @@ def _document(root: Root, file: str, text: str) -> Document:
 
 
 def _kind(value: Any, present: Any) -> str:
+    if value.__class__ is str:
+        if value == present and present.__class__ is str:
+            return textpatch.KEEP
+        return textpatch.kind_of(value) if "\n" in value else textpatch.SINGLE
     if value is REMOVE:
         return textpatch.KEEP if present is MISSING else textpatch.REMOVED
     return textpatch.KEEP if same(value, present) else textpatch.kind_of(value)

@@ -7,6 +7,7 @@ from functools import total_ordering
 from itertools import pairwise
 from typing import Final
 
+from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 
 Release = tuple[int, int, int]
@@ -257,5 +258,5 @@ def _version(given: Sequence[int], prerelease: tuple[str, ...] = ()) -> Version:
 
 def _refused(text: str, problem: str, remedy: str = _REMEDY) -> InvalidInput:
     return InvalidInput(
-        f"`{text}` is no range of versions: {problem}", reason="InvalidRange", remedy=remedy
+        f"`{text}` is no range of versions: {problem}", reason=Reason.INVALID_OBJECT, remedy=remedy
     )

@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import inf, isfinite
 from typing import Final
 
+from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 
 Scalar = str | int | float | bool | None
@@ -29,7 +30,7 @@ _LONGEST_NUMBER: Final = 400  # digits; longer ones are text, and cost nothing t
 
 # What is written without quotes: begins like a word, holds no indicator, no `: ` and no ` #`.
 _PLAIN: Final = re.compile(
-    r"[A-Za-z_/](?:[A-Za-z0-9_./@=+()-]|:(?=[A-Za-z0-9_./-])| (?=[A-Za-z0-9_/(]))*\Z"
+    r"[A-Za-z_/][A-Za-z0-9_./@=+()-]*+(?:[: ][A-Za-z0-9_/(][A-Za-z0-9_./@=+()-]*+)*+\Z"
 )
 _HEX: Final = re.compile(r"(?=[0-9]*[acdf])[0-9a-f]{7,64}\Z")  # commit ids; `1e7` is none
 _RESERVED: Final = frozenset(word.lower() for word in _WORDS) | {"nan", "inf"}
@@ -84,7 +85,7 @@ def number_text(value: float) -> str:
     if not -inf < value < inf:
         raise InvalidInput(
             f"{value} cannot be written: Kubernetes has no such number",
-            reason="InvalidManifest",
+            reason=Reason.INVALID_MANIFEST,
             remedy="write a finite number, or text",
         )
     text = repr(value)
@@ -101,7 +102,7 @@ def _escape(match: re.Match[str]) -> str:
     if "\ud800" <= char <= "\udfff":
         raise InvalidInput(
             f"the text has half of a surrogate pair (U+{ord(char):04X}), which is no character",
-            reason="InvalidManifest",
+            reason=Reason.INVALID_MANIFEST,
             remedy="remove it",
         )
     return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
@@ -156,7 +157,7 @@ def key_scalar(key: object) -> str:
     if len(text) > LONGEST_KEY:
         raise InvalidInput(
             f"the key {key[:40]}… has more than {LONGEST_KEY} characters",
-            reason="InvalidManifest",
+            reason=Reason.INVALID_MANIFEST,
             remedy="use a shorter key",
         )
     return text
@@ -181,6 +182,6 @@ def unwritable(value: object) -> InvalidInput:
     """The error for what is no JSON data."""
     return InvalidInput(
         f"a {type(value).__name__} cannot be written as YAML",
-        reason="InvalidManifest",
+        reason=Reason.INVALID_MANIFEST,
         remedy="give text, numbers, booleans, null, lists and mappings with text as keys",
     )

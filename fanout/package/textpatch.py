@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from fanout.package.dump import Style, block, literal
 from fanout.package.edits import Path, with_value
 from fanout.package.nodes import Node
-from fanout.package.scalars import flow, is_literal, scalar
+from fanout.package.scalars import flow, is_literal, key_scalar, scalar
 
 Write = Callable[[Sequence[Any]], str]  # from the values of all edits to the text of one span
 Build = Callable[[Sequence[Any]], Any]  # from the values of all edits to one value
@@ -196,6 +196,8 @@ class _Planner:
                 start, node.end, above,
                 lambda values: gap + self.lines(literal(build(values), column)),
             )  # fmt: skip
+        if not gap and not header:
+            return Span(start, node.end, above, lambda values: scalar(build(values)))
         tail = f" {header}" if header else ""
         return Span(start, node.end, above, lambda values: gap + scalar(build(values)) + tail)
 
@@ -229,13 +231,16 @@ class _Planner:
         if node.kind == "mapping":
             if not all(isinstance(part, str) for part in entries):
                 raise CannotPatch("a mapping has no positions")
+            if all(_is_single(group) for group in groups.values()) and not node.flow:
+                numbers = {str(part): group[0][0].number for part, group in groups.items()}
+                return [self.insert_lines(node, numbers, above)]
             return [self.insert(node, entries, above)]
         if list(entries) != list(range(len(node.children), len(node.children) + len(entries))):
             raise CannotPatch("not the next elements")
         return [self.append(node, list(entries.values()), above)]
 
     def insert(self, node: Node, entries: Mapping[str | int, Build], above: int) -> Span:
-        first, last = node.children[next(iter(node.children))][0], self.line_end(node.end)
+        first, last = next(iter(node.children.values()))[0], self.line_end(node.end)
         if node.flow:
             at, comma = self.before_bracket(node)
 
@@ -252,6 +257,20 @@ class _Planner:
             return self.lines(["", *block(added, column, style)])
 
         return Span(last, last, above, lines)
+
+    def insert_lines(self, node: Node, entries: Mapping[str, int], above: int) -> Span:
+        """The same for values of one line each, the commonest edit of all."""
+        first, last = next(iter(node.children.values()))[0], self.line_end(node.end)
+        assert first is not None
+        start = self.newline + " " * first.column
+        heads = [(f"{start}{key_scalar(key)}: ", number) for key, number in entries.items()]
+        if len(heads) == 1:
+            [(head, only)] = heads
+            return Span(last, last, above, lambda values: head + scalar(values[only]))
+        return Span(
+            last, last, above,
+            lambda values: "".join([head + scalar(values[number]) for head, number in heads]),
+        )  # fmt: skip
 
     def append(self, node: Node, builds: Sequence[Build], above: int) -> Span:
         if node.flow:
@@ -310,6 +329,11 @@ class _Planner:
 
     def comment_after(self, node: Node) -> bool:
         return bool(self.text[node.end : self.line_end(node.end)].strip())
+
+
+def _is_single(group: list[tuple[Wanted, Path]]) -> bool:
+    [(want, rest), *more] = group
+    return not rest and not more and want.kind == SINGLE
 
 
 def _nothing(_: Sequence[Any]) -> str:

@@ -100,13 +100,14 @@ JSON_FILE = (
 )
 
 AWKWARD = [
-    "", " ", "yes", "on", "Off", "y", "N", "~", "null", "12:30:45", "0o7", "0x1f", "1e3", ".5", "-",
-    "- a", "a: b", "a #b", "#b", "2020-01-01", "=", "<<", "!tag", "&a", "*a", "%x", "@x", "`x", "1_0",
-    "0b1", ".nan", "+.inf", "'", '"', "\\", "a\nb", "a\nb\n", "a\n\nb\n", "\n", "a\n\n", " a\nb", "a \nb",
-    "\ta", "a\tb", "a\n\tb", "\x85", "a\u2028b", "\ufeff", "\N{GRINNING FACE}", "\x07", "\x7f", "[a]",
-    "{a: b}", "a, b", "a:", ":a", "?", "? a", "---", "...", "--- a", "---\na\n", "a\n---\nb\n", "|", ">",
-    "True", "123", "1.2.3", "10.0.0.1", "https://example.com/a?b=c#d", "registry:5000/a@sha256:12",
-    "1e10", "12e03", "deadbee", "1234567", "a" * 200, "a\r\nb", "key: |\n  text\n  more\n", "{\n\"a\": 1\n}\n",
+    "", " ", "yes", "on", "Off", "y", "N", "~", "null", "12:30:45", "0o7", "0x1f", "1e3", ".5",
+    "-", "- a", "a: b", "a #b", "#b", "2020-01-01", "=", "<<", "!tag", "&a", "*a", "%x", "@x",
+    "`x", "1_0", "0b1", ".nan", "+.inf", "'", '"', "\\", "a\nb", "a\nb\n", "a\n\nb\n", "\n",
+    "a\n\n", " a\nb", "a \nb", "\ta", "a\tb", "a\n\tb", "\x85", "a\u2028b", "\ufeff",
+    "\N{GRINNING FACE}", "\x07", "\x7f", "[a]", "{a: b}", "a, b", "a:", ":a", "?", "? a", "---",
+    "...", "--- a", "---\na\n", "a\n---\nb\n", "|", ">", "True", "123", "1.2.3", "10.0.0.1",
+    "https://example.com/a?b=c#d", "registry:5000/a@sha256:12", "1e10", "12e03", "deadbee",
+    "1234567", "a" * 200, "a\r\nb", "key: |\n  text\n  more\n", "{\n\"a\": 1\n}\n",
 ]  # fmt: skip
 
 texts = st.sampled_from(AWKWARD) | st.text(max_size=12).filter(
@@ -216,9 +217,17 @@ def test_a_plan_is_right_for_all_values_of_its_kinds(first, second, where):
         assert same(data_of(result), expected_of(manifest, edits))
 
 
-simple = [("metadata", "name"), ("metadata", "labels", "app"), ("spec", "replicas"), ("metadata", "labels", "new"),
-          ("metadata", "annotations", "note"), ("metadata", "annotations", "new"), ("spec", "containers", 0, "image"),
-          ("spec", "new", "er"), ("spec", "containers", 1, "image")]  # fmt: skip
+simple = [
+    ("metadata", "name"),
+    ("metadata", "labels", "app"),
+    ("metadata", "labels", "new"),
+    ("metadata", "annotations", "note"),
+    ("metadata", "annotations", "new"),
+    ("spec", "replicas"),
+    ("spec", "new", "er"),
+    ("spec", "containers", 0, "image"),
+    ("spec", "containers", 1, "image"),
+]
 
 
 @settings(max_examples=60, deadline=None)
