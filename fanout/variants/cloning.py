@@ -7,7 +7,9 @@ more than ours keep their order.
 
 from collections.abc import Iterable, Iterator
 
-from fanout.package.edits import Edit
+from fanout.errors import InvalidInput
+from fanout.package.dump import dump
+from fanout.package.edits import Edit, same
 from fanout.package.manifests import Document, Manifest
 from fanout.selection.model import Function, VariantSpec
 from fanout.variants.functions.function import Change, mapping
@@ -47,29 +49,37 @@ def cloned_kptfile(
     return Manifest.parse(kptfile.edited(overlay.edits()), KPTFILE)
 
 
-def with_functions(kptfile: Manifest, mutators: Iterable[Function]) -> Manifest:
-    """The cloned Kptfile with a policy's functions before its own; values still to be filled in.
+def kptfile_form(kptfile: Manifest, spec: VariantSpec) -> Manifest:
+    """The cloned Kptfile with a place for each function, label and annotation of the variant.
 
-    Raises InvalidInput when the Kptfile cannot be edited so.
+    It depends on `form_key` alone, so variants that differ only in values share it, and what is
+    left to do for each is to replace scalars. Raises InvalidInput when the Kptfile has not the
+    shape that it should have.
     """
     document = kptfile.documents[0]
     overlay = Overlay(KPTFILE, document)
-    entries = [_entry(function) for function in mutators]
-    overlay.set(_MUTATORS, [*entries, *_rows(document, _MUTATORS)])
-    return Manifest.parse(kptfile.edited(overlay.edits()), KPTFILE)
+    for field, keys in (("labels", spec.labels), ("annotations", spec.annotations)):
+        for key in sorted(keys):
+            overlay.place(("metadata", field, key))
+    placed = Manifest.parse(kptfile.edited(overlay.edits()), KPTFILE)
+    return _with_functions(placed, [_entry(function) for function in spec.mutators])
 
 
-def shape_of(mutators: Iterable[Function]) -> object:
-    """What two lists of functions have in common when one Kptfile serves both."""
-    return tuple((function.image, tuple(function.config)) for function in mutators)
+def form_key(spec: VariantSpec) -> object:
+    """What variants have in common that share one Kptfile form."""
+    return (
+        tuple(sorted(spec.labels)),
+        tuple(sorted(spec.annotations)),
+        tuple((function.image, tuple(sorted(function.config))) for function in spec.mutators),
+    )
 
 
 def kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: Inputs) -> list[Edit]:
-    """What one variant changes in the cloned Kptfile that has its functions."""
+    """What one variant changes in its Kptfile form."""
     document = kptfile.documents[0]
     changes: list[Change] = [(("metadata", "name"), spec.package)]
-    changes += [(("metadata", "labels", key), value) for key, value in spec.labels.items()]
-    changes += [(("metadata", "annotations", key), text) for key, text in spec.annotations.items()]
+    for field, values in (("labels", spec.labels), ("annotations", spec.annotations)):
+        changes += [(("metadata", field, key), values[key]) for key in sorted(values)]
     for at, function in enumerate(spec.mutators):
         name = function.name or short_name(function.image)
         changes.append(((*_MUTATORS, at, "name"), f"PackageVariant.{spec.name}.{name}.{at}"))
@@ -104,10 +114,39 @@ def _origin(package: UpstreamPackage) -> Iterator[Change]:
     )
 
 
+def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Manifest:
+    """The Kptfile with these entries before its own mutators.
+
+    They are put in as lines, so that the text of the others stays; where the list is not written
+    in lines, it is written anew.
+    """
+    if not entries:
+        return kptfile
+    document = kptfile.documents[0]
+    own = _rows(document, _MUTATORS)
+    overlay = Overlay(KPTFILE, document)
+    overlay.set(_MUTATORS, [*entries, *own])
+    if own:
+        lines = kptfile.data.decode().split("\n")
+        at = document.line_of((*_MUTATORS, 0)) - 1
+        margin = lines[at][: -len(lines[at].lstrip())]
+        while lines[at - 1].startswith(f"{margin}#"):
+            at -= 1  # the comment belongs to the entry below it
+        lines[at:at] = [f"{margin}{line}" for line in dump(entries).splitlines()]
+        try:
+            written = Manifest.parse("\n".join(lines).encode(), KPTFILE)
+        except InvalidInput:
+            pass
+        else:
+            if same([document.value for document in written.documents], [overlay.value]):
+                return written
+    return Manifest.parse(kptfile.edited(overlay.edits()), KPTFILE)
+
+
 def _entry(function: Function) -> dict[str, object]:
     entry: dict[str, object] = {"image": function.image, "name": ""}
     if function.config:
-        entry["configMap"] = dict.fromkeys(function.config, "")
+        entry["configMap"] = dict.fromkeys(sorted(function.config), "")
     return entry
 
 

@@ -57,7 +57,7 @@ def context_changes(spec: VariantSpec) -> Iterator[Change]:
             )
     yield ("data", "name"), spec.package
     yield ("data", "package-path"), spec.path
-    for key, value in spec.context.items():
+    for key, value in sorted(spec.context.items()):
         yield ("data", key), value
-    for key in spec.remove_keys:
+    for key in sorted(spec.remove_keys):
         yield ("data", key), REMOVE

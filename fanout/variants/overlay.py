@@ -42,8 +42,15 @@ class Overlay:
         settled = get(self.value, top)
         self._changed[top] = REMOVE if settled is MISSING else settled
 
+    def place(self, path: Path) -> None:
+        """Put an empty text where there is nothing yet, to be replaced later."""
+        if get(self.value, path) is MISSING:
+            self.set(path, "")
+
     def _topmost(self, path: Path) -> Path:
         """The shortest beginning of the path that is new or already being changed."""
+        if not self._changed and isinstance(get(self._document.value, path[:-1]), dict):
+            return path
         place: Any = self._document.value
         for length, key in enumerate(path[:-1], 1):
             place = get(place, (key,))

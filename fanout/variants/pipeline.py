@@ -7,6 +7,7 @@ be run is an error that names it, never skipped (design §4).
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
@@ -57,16 +58,21 @@ def configured(function: InProcess, config: Object, where: Where) -> Hashable:
         raise _at(problem, where) from None
 
 
-def policy_step(function: Function, index: int, spec: VariantSpec) -> Step:
+def policy_step(function: Function, at: int, spec: VariantSpec) -> Step:
     """A function of the policy as a step. Raises InvalidInput."""
-    where = replace(
-        spec.where,
-        object=spec.where.object or f"PackageVariant/{spec.name}",
-        field=f"pipeline.mutators[{index}]",
-    )
-    found = _available(function.image, where)
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(function.config)}
-    return Step(found, configured(found, config, where))
+    try:
+        return _ready(function.image, tuple(function.config.items()))
+    except InvalidInput as problem:
+        owner = spec.where.object or f"PackageVariant/{spec.name}"
+        where = replace(spec.where, object=owner, field=f"pipeline.mutators[{at}]")
+        raise _at(problem, where) from None
+
+
+@lru_cache(maxsize=1024)
+def _ready(image: str, config: tuple[tuple[str, str], ...]) -> Step:
+    function = _available(image, Where())
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(config)}
+    return Step(function, function.configure(item))
 
 
 def read_pipelines(manifests: Mapping[str, Manifest]) -> tuple[Declared, ...]:

@@ -10,6 +10,7 @@ from fanout.variants.functions.function import Facts
 from fanout.variants.model import UpstreamPackage
 from fanout.variants.pipeline import Declared, Step
 from fanout.variants.points import Point
+from fanout.variants.treeform import TreeForm
 
 Place = tuple[str, int]  # file and index of a document
 
@@ -22,6 +23,7 @@ class Settled:
     edits: Mapping[Place, tuple[Edit, ...]]  # in files that have such a document
     entries: Mapping[str, Entry]
     blobs: Mapping[str, bytes]
+    tree: TreeForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +45,5 @@ class PreparedPackage:
     waits: bool  # some object names others that it waits for
     fingerprint: str  # the part of the digest that all variants share
     # What was made before, by pipeline: memories, no part of the value.
-    kptfiles: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
+    forms: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
     settled: dict[object, Settled] = field(default_factory=dict, compare=False, repr=False)

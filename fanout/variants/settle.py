@@ -8,9 +8,10 @@ from fanout.selection.objects import group_of
 from fanout.variants.functions.function import Facts, Identity, mapping
 from fanout.variants.functions.scope import is_namespaced
 from fanout.variants.overlay import Overlay
-from fanout.variants.pipeline import Step
+from fanout.variants.pipeline import KPTFILE, Step
 from fanout.variants.prepared import Place, PreparedPackage, Settled
 from fanout.variants.selection import ALL
+from fanout.variants.treeform import TreeForm
 
 KEPT = 64  # pipelines; where every target has its own, keeping more would only cost memory
 
@@ -66,7 +67,10 @@ def _settle(prepared: PreparedPackage, steps: tuple[Step, ...]) -> Settled:
     for file, changed in by_file.items():
         put(file, prepared.manifests[file].edited(changed), entries[file].mode, entries, blobs)
     remaining = {place: done for place, done in edits.items() if place[0] in prepared.varying}
-    return Settled(tuple(known), remaining, entries, blobs)
+    varying = {KPTFILE, *prepared.varying}
+    nothing = Entry("100644", "0" * 40)  # takes the place of a file that the variant gets
+    tree = TreeForm({**dict.fromkeys(varying, nothing), **entries}, varying)
+    return Settled(tuple(known), remaining, entries, blobs, tree)
 
 
 def _facts(prepared: PreparedPackage, overlays: Mapping[Place, Overlay]) -> Facts:

@@ -1,0 +1,108 @@
+"""Which upstream packages are refused, and with which words."""
+
+from dataclasses import replace
+
+import pytest
+from variants.builders import KPTFILE, package, point, rows
+
+from fanout.errors import InvalidInput
+from fanout.package.tree import Entry
+from fanout.variants.model import Limits
+from fanout.variants.prepare import prepare
+
+
+def pipeline(entry, field="mutators"):
+    return f"{KPTFILE}pipeline:\n  {field}:\n  - {entry}\n"
+
+
+BAD_POINT = "'maybe' marks no injection point"
+REFUSED = [
+    ("a point that is neither required nor optional", {"a.yaml": point(mark="maybe")},
+     f"a.yaml:6: ConfigMap/settings: metadata.annotations[kpt.dev/config-injection]: {BAD_POINT}"),
+    ("a mark that is no text", {"a.yaml": point(mark="yes")}, "True marks no injection point"),
+    ("two points of one kind and name", {"a.yaml": point(), "b/b.yaml": point()},
+     "b/b.yaml:6: ConfigMap/settings: there is an injection point ConfigMap.settings in a.yaml"),
+    ("two in one file", {"a.yaml": f"{point()}---\n{point()}"}, "a.yaml:13: ConfigMap/settings"),
+    ("a file that cannot be parsed", {"a.yaml": "a: b\n\tc: d\n"}, "a.yaml:2"),
+    ("one with a key twice", {"sub/a.yml": "a: b\na: c\n"}, "sub/a.yml:2"),
+    ("JSON that is none", {"a.json": "{"}, "a.json:1"),
+    ("a Kptfile of another kind", {"Kptfile": "apiVersion: v1\nkind: ConfigMap\n"},
+     "Kptfile: is no Kptfile"),
+    ("an empty Kptfile", {"Kptfile": ""}, "Kptfile: is no Kptfile"),
+    ("two Kptfiles in one file", {"Kptfile": f"{KPTFILE}---\n{KPTFILE}"}, "is no Kptfile"),
+    ("a Kptfile whose status is a list", {"Kptfile": f"{KPTFILE}status: []\n", "a.yaml": point()},
+     "Kptfile:5: Kptfile/blueprint"),
+    ("a function that is not there", {"Kptfile": pipeline("image: set-image")},
+     "Kptfile:7: Kptfile: pipeline.mutators[0]: the function set-image is not available"),
+    ("one of somebody else", {"Kptfile": pipeline("image: example.com/set-labels")},
+     "the function example.com/set-labels is not available"),
+    ("an executable", {"Kptfile": pipeline("exec: ./do")}, "the function ./do is not available"),
+    ("a validator", {"Kptfile": pipeline("image: kubeconform", "validators")},
+     "pipeline.validators[0]: the function kubeconform is not available"),
+    ("a subpackage's function", {"sub/Kptfile": pipeline("image: starlark")},
+     "sub/Kptfile:7: Kptfile: pipeline.mutators[0]"),
+    ("a condition that a function's selector does not have",
+     {"Kptfile": pipeline("{image: set-labels, selectors: [{regexp: x}]}")},
+     "selectors: regexp is not understood"),
+    ("a selector that is no list", {"Kptfile": pipeline("{image: set-labels, exclude: {kind: x}}")},
+     "exclude is no list of conditions"),
+    ("a configuration that is not there",
+     {"Kptfile": pipeline("{image: set-labels, configPath: c.yaml}")},
+     "c.yaml, the configuration of set-labels, is no file with one object"),
+    ("another ConfigMap where the package context should be", {"package-context.yaml": point()},
+     "package-context.yaml:1: ConfigMap/settings: is no package context"),
+    ("a List of objects", {"a.yaml": "apiVersion: v1\nkind: List\nitems: []\n"},
+     "a.yaml:2: a List of objects is not supported yet"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "sentence"), rows(REFUSED))
+def test_a_package_is_refused_that_has(files, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        prepare(package(files), Limits())
+    assert sentence in str(caught.value)
+
+
+def changed(path, entry):
+    upstream = package({path: "x"})
+    return replace(upstream, files={**upstream.files, path: (entry, b"x")})
+
+
+@pytest.mark.parametrize(
+    ("mode", "sentence"),
+    [("120000", "link: is a symbolic link"), ("160000", "link: is a submodule")],
+)
+def test_links_are_refused(mode, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        prepare(changed("link", Entry(mode, "0" * 40)), Limits())
+
+
+def test_a_directory_without_kptfile_is_no_package():
+    upstream = replace(package({}), files={})
+    with pytest.raises(InvalidInput, match="there is no Kptfile in monitoring at v1"):
+        prepare(upstream, Limits())
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [(Limits(files=2), "3 files, more than 2"), (Limits(size=100), "bytes, more than 100")],
+)
+def test_a_package_is_bounded(limits, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        prepare(package({"a.md": "a" * 50, "b.md": "b"}), limits)
+
+
+ACCEPTED = [
+    ("files that hold no objects", {"values.yaml": "a: 1\n", "empty.yaml": "", "x.bin": "\0"}),
+    ("two objects of one identity, as kpt does", {"a.yaml": "apiVersion: v1\nkind: Pod\n" * 1,
+                                                  "b.yaml": "apiVersion: v1\nkind: Pod\n"}),
+    ("executables", {"run.sh": "#!/bin/sh\n"}),
+    ("a file of lists", {"a.yaml": "- 1\n- 2\n"}),
+    ("points of one name and different kinds",
+     {"a.yaml": point(), "b.yaml": point("Site", "example.com/v1")}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("files", rows(ACCEPTED))
+def test_a_package_may_have(files):
+    assert prepare(package(files), Limits()).entries.keys() == {"Kptfile", *files}
