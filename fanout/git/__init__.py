@@ -1,1 +1,7 @@
-"""Private bare mirrors of repositories: listing, fetch, read, write, push."""
+"""Repositories behind private bare mirrors: list, fetch, read, write, push."""
+
+import os
+
+# GitPython looks for git when it is imported and would end a program that only reads files; a
+# missing git is told by the command that needs it.
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")

@@ -1,0 +1,39 @@
+"""The environment of every git process: the caller's own Git settings must change nothing."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+KEPT = frozenset({"GIT_TRACE2_EVENT"})
+
+
+def scrubbed(allowed: Collection[str], home: Path) -> dict[str, str]:
+    """Variables that are set for every git process (design §9).
+
+    `home` is an empty directory of ours, so that no ``.netrc`` answers for a secret.
+    """
+    return {
+        "GIT_ALLOW_PROTOCOL": ":".join(allowed),
+        "GIT_ASKPASS": "",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_PROTOCOL_FROM_USER": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "HOME": str(home),
+        "LANGUAGE": "C",
+        "LC_ALL": "C",
+        "TZ": "UTC",
+    }
+
+
+def strays(ambient: Mapping[str, str], given: Mapping[str, str]) -> tuple[str, ...]:
+    """Variables of Git in the surroundings that no process of ours may see."""
+    return tuple(
+        sorted(
+            name
+            for name in ambient
+            if name.startswith("GIT_") and name not in given and name not in KEPT
+        )
+    )

@@ -1,0 +1,72 @@
+"""Sends what was written: all of it or nothing, and only onto what was seen (design §5).
+
+Wildcards and bare leases, because git takes quadratic time for refs that are named one by one; no
+`+`, because a forced refspec is pushed whatever the lease says.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from fanout.git.command import GitProgram
+from fanout.git.credentials import Access
+from fanout.git.refs import KEEP, OUT, seen_name, write_refs
+
+_PUSH = ("push", "--porcelain", "--atomic", "--force-with-lease")
+
+
+def push_refs(
+    git: GitProgram,
+    mirror: Path,
+    access: Access,
+    seen: Mapping[str, str],
+    new: Mapping[str, str],
+) -> dict[str, str]:
+    """Push new branch and tag ids; answers what is to be seen of the remote afterwards.
+
+    Raises Conflict when a ref is not as in `seen`, Denied when the remote refuses.
+    """
+    out = {OUT + ref.removeprefix("refs/"): oid for ref, oid in new.items()}
+    write_refs(mirror, _as_seen(seen) | out)
+    specs = [f"{OUT}{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
+    _push(git, mirror, access, specs)
+    git.counters.add("refs_pushed", len(new))
+    return {**seen, **new}
+
+
+def prune_refs(
+    git: GitProgram,
+    mirror: Path,
+    access: Access,
+    seen: Mapping[str, str],
+    gone: Collection[str],
+    under: str,
+) -> dict[str, str]:
+    """Remove drafts: push all that stay below `under` and let git prune the others.
+
+    A draft that came in between is in nobody's listing, so its lease is stale and nothing happens.
+    """
+    leaving = {ref: seen[ref] for ref in gone}
+    staying = {ref: oid for ref, oid in seen.items() if ref not in leaving}
+    kept = {
+        KEEP + ref.removeprefix(under): oid for ref, oid in staying.items() if ref.startswith(under)
+    }
+    write_refs(mirror, _as_seen(staying) | kept, loose=_as_seen(leaving))
+    _push(git, mirror, access, [f"{KEEP}*:{under}*"], "--prune")
+    git.counters.add("refs_pushed", len(gone))
+    return staying
+
+
+def forget_pushes(mirror: Path, seen: Mapping[str, str]) -> None:
+    """Leave nothing behind that a later push could take up."""
+    write_refs(mirror, _as_seen(seen))
+
+
+def _push(
+    git: GitProgram, mirror: Path, access: Access, specs: Sequence[str], *options: str
+) -> None:
+    git.counters.add("pushes")
+    git.run(mirror, [*_PUSH, *options, "origin", *specs], access)
+
+
+def _as_seen(refs: Mapping[str, str]) -> dict[str, str]:
+    return {seen_name(ref): oid for ref, oid in refs.items()}

@@ -1,0 +1,112 @@
+"""The mirror's own refs, read and written as files: thousands of them cost one file.
+
+All are below `refs/fanout/`: `seen/` is the remote as last listed, what leases are judged by;
+`out/` and `keep/` are what a push takes up, and are empty at all other times.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from fanout.errors import InvalidInput, Where
+from fanout.git.failures import DamagedMirrorError
+
+SEEN = "refs/fanout/seen/"
+OUT = "refs/fanout/out/"
+KEEP = "refs/fanout/keep/"
+SCRATCH = "refs/fanout/scratch"
+
+_HEADER = "# pack-refs with: sorted \n"
+_OID = re.compile(r"[0-9a-f]{40}")
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
+
+
+def check_ref(ref: str) -> str:
+    """A full branch or tag name that git takes (git-check-ref-format(1)), else InvalidInput."""
+    parts = ref.split("/")
+    bad = (
+        not ref.startswith(("refs/heads/", "refs/tags/"))
+        or bool(_FORBIDDEN.search(ref))
+        or any(not part or part.startswith((".", "-")) or part.endswith(".lock") for part in parts)
+        or ref.endswith(".")
+        or not ref.isprintable()
+    )
+    if bad:
+        raise InvalidInput(
+            f"{ref!r} is no name that git takes for a branch or tag",
+            reason="InvalidRefName",
+            remedy="choose package paths and names without spaces, '..' and the signs ~^:?*[\\",
+            where=Where(object=ref),
+        )
+    return ref
+
+
+def matches(pattern: str, ref: str) -> bool:
+    """Is the ref one that the pattern names? A pattern is a full name or ends with ``/*``."""
+    return ref.startswith(pattern[:-1]) if pattern.endswith("/*") else ref == pattern
+
+
+def seen_name(ref: str) -> str:
+    """`refs/heads/main` → `refs/fanout/seen/heads/main`."""
+    return SEEN + ref.removeprefix("refs/")
+
+
+def read_refs(mirror: Path, under: str) -> dict[str, str]:
+    """Refs below `under`, by the rest of their name; a loose file beats the packed line."""
+    found: dict[str, str] = {}
+    packed = mirror / "packed-refs"
+    if packed.exists():
+        for line in _text(packed).splitlines():
+            if line.startswith(("#", "^")):
+                continue
+            oid, _, name = line.partition(" ")
+            if not _OID.fullmatch(oid) or not name:
+                raise _damaged(packed)
+            if name.startswith(under):
+                found[name.removeprefix(under)] = oid
+    for folder, _, files in os.walk(os.fsencode(mirror / under)):
+        for file in files:
+            path = Path(os.fsdecode(os.path.join(folder, file)))  # noqa: PTH118 bytes
+            if path.name.endswith(".lock"):
+                continue
+            oid = _text(path).strip()
+            if not _OID.fullmatch(oid):
+                raise _damaged(path)
+            found[path.relative_to(mirror / under).as_posix()] = oid
+    return found
+
+
+def seen_refs(mirror: Path) -> dict[str, str]:
+    """The remote's refs as they were last seen, by full name."""
+    return {f"refs/{rest}": oid for rest, oid in read_refs(mirror, SEEN).items()}
+
+
+def write_refs(
+    mirror: Path, refs: Mapping[str, str], loose: Mapping[str, str] | None = None
+) -> None:
+    """Make these the mirror's refs and no others; the caller holds the mirror's lock.
+
+    `loose` become files of their own: git rewrites all packed refs for each one it deletes.
+    """
+    lines = [f"{refs[name]} {name}\n" for name in sorted(refs, key=os.fsencode)]
+    content = os.fsencode("".join([_HEADER, *lines]))
+    target = mirror / "packed-refs"
+    lock = mirror / "packed-refs.lock"
+    if not target.exists() or target.read_bytes() != content:
+        lock.write_bytes(content)
+        lock.replace(target)
+    shutil.rmtree(mirror / "refs" / "fanout", ignore_errors=True)
+    for name, oid in (loose or {}).items():
+        path = mirror / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{oid}\n", encoding="ascii")
+
+
+def _text(path: Path) -> str:
+    return os.fsdecode(path.read_bytes())
+
+
+def _damaged(path: Path) -> DamagedMirrorError:
+    return DamagedMirrorError(f"{path.name} of the mirror is damaged", reason="MirrorDamaged")

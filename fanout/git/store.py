@@ -1,0 +1,166 @@
+"""The Git port on real Git: private mirrors, one listing, one fetch, at most two pushes each."""
+
+import errno
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
+from fanout.git.address import address
+from fanout.git.change import apply_change, check_change
+from fanout.git.command import GitProgram
+from fanout.git.credentials import Access
+from fanout.git.failures import DamagedMirrorError
+from fanout.git.listing import look
+from fanout.git.mirror import Mirror, Mirrors
+from fanout.git.reader import MirrorReader, open_mirror
+from fanout.git.repack import repack_if_due
+from fanout.plan.repository import Listing, Look, Remote, RepositoryChange, Written
+from fanout.ports import Secret
+from fanout.telemetry.counters import Counters
+
+DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
+TIMEOUT = 600.0  # seconds for one git process
+
+_Work = TypeVar("_Work")
+_Result = TypeVar("_Result")
+
+
+class MirrorStore:
+    """`fanout.ports.GitStore`. Thread-safe; several processes may use one directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        install: str,
+        secrets: Callable[[str], Secret | None],
+        counters: Counters,
+        allowed: Collection[str] = DEFAULT_PROTOCOLS,
+        concurrency: int = 4,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """`directory` is for the mirrors; `secrets` answers a secret by its name when it is used.
+
+        `allowed` are protocols, `concurrency` is the number of repositories worked on at once.
+        """
+        directory = directory.absolute()
+        self._mirrors = Mirrors(directory)
+        self._git = GitProgram(directory, tuple(allowed), counters, timeout)
+        self._drafts_under = f"refs/heads/drafts/{install}/"
+        self._secrets = secrets
+        self._allowed = frozenset(allowed)
+        self._concurrency = concurrency
+
+    def look(self, looks: Sequence[Look]) -> Mapping[str, Listing | FanoutError]:
+        """One listing per repository and at most one fetch, by URL; a failure is its own answer.
+
+        Several looks at one repository are made as one.
+        """
+        by_url: dict[str, list[Look]] = {}
+        for one in looks:
+            by_url.setdefault(one.remote.url, []).append(one)
+        return self._each(by_url, self._look)
+
+    @contextmanager
+    def reader(self, remote: Remote) -> Iterator[MirrorReader]:
+        """Read what the last look brought. Raises Unavailable when nothing is there."""
+        with open_mirror(self._mirrors.path(address(remote.url, self._allowed))) as reader:
+            yield reader
+
+    def change(self, changes: Sequence[RepositoryChange]) -> Mapping[str, Written | FanoutError]:
+        """Write and push, by URL; a failure is its own answer.
+
+        Conflict: a ref is not as `expected`; nothing was done. Denied: the remote refused.
+        """
+        by_url: dict[str, list[RepositoryChange]] = {}
+        for one in changes:
+            by_url.setdefault(one.remote.url, []).append(one)
+        return self._each(by_url, self._change)
+
+    # ---- one repository ------------------------------------------------------------------------
+
+    def _look(self, looks: Sequence[Look]) -> Listing:
+        access = self._access([one.remote for one in looks])
+        keep = tuple(dict.fromkeys(pattern for one in looks for pattern in one.keep))
+        return self._with_mirror(access, lambda it: look(self._git, it.path, access, keep))
+
+    def _change(self, changes: Sequence[RepositoryChange]) -> Written:
+        if len(changes) > 1:
+            raise Bug("two changes of one repository in one pass", reason="RepositoryChangedTwice")
+        change = changes[0]
+        check_change(change, self._drafts_under)
+        access = self._access([change.remote])
+
+        def work(mirror: Mirror) -> Written:
+            if mirror.fresh:  # it was there when the plan was made
+                tags = (ref for ref in change.expected if ref.startswith("refs/tags/"))
+                look(self._git, mirror.path, access, ("refs/heads/*", *tags))
+            repack_if_due(self._git, mirror.path)
+            return apply_change(self._git, mirror.path, access, change)
+
+        return self._with_mirror(access, work)
+
+    def _access(self, remotes: Sequence[Remote]) -> Access:
+        place = address(remotes[0].url, self._allowed)
+        names = {remote.secret for remote in remotes}
+        if len(names) > 1:
+            raise InvalidInput(
+                f"the repository is named with different secrets: {', '.join(sorted(names))}",
+                reason="SecretsDiffer",
+                remedy="let all Repositories with this URL name one secret",
+                where=place.where,
+            )
+        name = names.pop()
+        if not name:
+            return Access(place)
+        secret = self._secrets(name)
+        if secret is None:
+            raise Denied(
+                f"secret {name!r} was not found",
+                reason="SecretUnusable",
+                remedy="make the secret, or correct spec.secretRef of the Repository",
+                where=place.where,
+            )
+        return Access(place, secret)
+
+    def _with_mirror(self, access: Access, work: Callable[[Mirror], _Result]) -> _Result:
+        """Work on the mirror; one that turns out damaged is made again, once."""
+        with self._mirrors.opened(access.address) as mirror:
+            try:
+                return work(mirror)
+            except DamagedMirrorError:
+                self._mirrors.drop(mirror)
+        with self._mirrors.opened(access.address) as mirror:
+            return work(mirror)
+
+    # ---- all repositories ----------------------------------------------------------------------
+
+    def _each(
+        self, work: Mapping[str, _Work], do: Callable[[_Work], _Result]
+    ) -> dict[str, _Result | FanoutError]:
+        """The answer for each URL, in the order of the URLs given."""
+
+        def answer(one: _Work) -> _Result | FanoutError:
+            try:
+                return do(one)
+            except FanoutError as error:
+                return error
+            except OSError as error:
+                return _disk_error(error)
+
+        if len(work) < 2:
+            return {url: answer(one) for url, one in work.items()}
+        with ThreadPoolExecutor(min(self._concurrency, len(work))) as pool:
+            return dict(zip(work, pool.map(answer, work.values()), strict=True))
+
+
+def _disk_error(error: OSError) -> FanoutError:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return Unavailable(
+        "the disk of the mirrors is full" if full else f"a mirror cannot be written: {error}",
+        reason="DiskFull" if full else "MirrorUnusable",
+        remedy="check the room and the permissions of the directory of the mirrors",
+    )
