@@ -80,14 +80,17 @@ class Census:
         )
 
     def moved_on(self, revision: str, since: datetime) -> datetime | None:
-        """When the first variant took another revision, later than the instant given."""
+        """When the first variant took another revision, at the instant given or later.
+
+        At the very instant: a pass that sees a verdict passed can publish the next revision.
+        """
         return min(
             (
                 member.facts.published.at
                 for member in self.members
                 if member.facts.published is not None
                 and member.facts.published.revision != revision
-                and member.facts.published.at > since
+                and member.facts.published.at >= since
             ),
             default=None,
         )

@@ -178,6 +178,16 @@ def test_a_soak_ends_when_the_stage_moves_on_and_what_was_earned_stays():
     assert cut.stages["prod"].candidate == "v2"
 
 
+def test_a_stage_that_moves_on_in_the_pass_that_saw_it_passed_soaks_no_more():
+    drafted = variant("p", "prod", draft=draft("v1"))
+    first = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
+    assert evaluate(first).history["dev", "v1"] == passed(10)
+    moved = variant("a", "dev", published("v2", 10))
+    decision = evaluate(later(first, 90, variants=(moved, drafted)))
+    assert decision.history["dev", "v1"] == passed(10, 10)
+    assert not decision.variants["p"].publish
+
+
 def test_the_stage_moves_on_with_its_first_variant():
     both = dev(A, B, records=[OK], revisions="v1 v2")
     world = later(both, 20, variants=(variant("a", "dev", published("v2", 15)), B))
