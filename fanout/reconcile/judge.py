@@ -24,7 +24,7 @@ from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.upstream import revisions
 from fanout.selection.model import TargetFailure
-from fanout.selection.naming import variant_name
+from fanout.selection.naming import variant_digest
 
 History = Mapping[tuple[str, str], StageHistory]
 
@@ -40,6 +40,7 @@ class Told:
     refused: Mapping[str, str]  # variant → why its path is not its own
     promotions: Sequence[PromotionPolicy]
     sweep: bool
+    all_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Judge:
         proven = prove(said, cases, self.git)
         question = Question(
             name=named.name,
-            rules=_rules(named, told.promotions),
+            rules=_rules(told),
             revisions=tuple(allowed),
             records=said,
             history=_history(named, status),
@@ -175,10 +176,14 @@ def _status(told: Told) -> Status:
         ) from error
 
 
-def _rules(named: Named, promotions: Sequence[PromotionPolicy]) -> tuple[StageRule, ...]:
+def _rules(told: Told) -> tuple[StageRule, ...]:
+    named = told.named
     if named.policy is not None:
-        return stage_rules(named.policy, promotions)
-    return (hand_written_rule(named.name, promotions),)
+        rules = stage_rules(named.policy, told.promotions)
+    else:
+        rules = (hand_written_rule(named.name, told.promotions),)
+    # Fail closed: what could not be read may have been there to restrict somebody.
+    return tuple(replace(rule, automatic=rule.automatic and told.all_read) for rule in rules)
 
 
 # Hand-written variants of a namespace share one book; each keeps its history under its own name.
@@ -214,9 +219,8 @@ def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFail
     if named.policy is None:
         return ()
     known = {case.spec.name for case in cases}
-    known |= {
-        variant_name("UpstreamPolicy", named.namespace, named.name, failure.target)
-        for failure in named.failures
+    failed = {
+        variant_digest(named.namespace, named.name, failure.target) for failure in named.failures
     }
     places = {name: f"{line.repository}, {line.path}" for name, line in status.variants.items()}
     owner = f"{named.namespace}/{named.name}"
@@ -234,4 +238,5 @@ def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFail
             " somebody removes it",
         )
         for name in sorted(places.keys() - known)
+        if name.rpartition("-")[2] not in failed
     )

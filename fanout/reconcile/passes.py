@@ -84,6 +84,7 @@ class Reconciler:
                 refused=refused,
                 promotions=promotions[item.namespace, item.name],
                 sweep=mode.sweep,
+                all_read=all_promotions_read(declared, item.namespace),
             )
             policy_pass, plan = judge.judge(told)
             passes.append(policy_pass)
@@ -149,6 +150,13 @@ def promotions_of(
         promotion
         for promotion in promotions
         if promotion.metadata.namespace == named.namespace and named.name in promotion.spec.variants
+    )
+
+
+def all_promotions_read(declared: Declared, namespace: str) -> bool:
+    """Is every PromotionPolicy of the namespace among the usable objects, as far as one can tell?"""
+    return not declared.unread and not any(
+        key.kind == "PromotionPolicy" and key.namespace == namespace for key in declared.left_out
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fanout.api.repository import Repository
 from fanout.api.upstream import RevisionRule, Upstream
 from fanout.errors import Bug, FanoutError, InvalidInput, Where
-from fanout.package.revision import Revision, allowed, latest, parse_range, tagged
+from fanout.package.revision import Revision, allowed, parse_range, releases, tagged
 from fanout.plan.repository import Listing
 from fanout.ports import GitStore
 from fanout.reconcile.look import remote_of, upstream_path
@@ -63,7 +63,7 @@ def _fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tup
     tags = {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
     if rule.tag:
         return tagged(tags, path, rule.tag)
-    return allowed(tags, path, parse_range(rule.semver)) if rule.semver else latest(tags, path)
+    return allowed(tags, path, parse_range(rule.semver)) if rule.semver else releases(tags, path)
 
 
 def _nothing_fits(named: Named, path: str, rule: RevisionRule) -> InvalidInput:

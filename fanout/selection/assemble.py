@@ -153,7 +153,7 @@ def assemble(
             written.package, written.package_expr, "downstream.package", target.package
         )
         return VariantSpec(
-            name=variant_name("UpstreamPolicy", meta.namespace, meta.name, target.key),
+            name=variant_name(meta.namespace, meta.name, target.key, target.readable),
             namespace=meta.namespace,
             policy=meta.name,
             stage=filled.text(template.stage, template.stage_expr, "stage", ""),

@@ -8,18 +8,23 @@ LIMIT = 63  # of a Kubernetes object's name where it is also used as a label's v
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
-def variant_name(kind: str, namespace: str, policy: str, target: str) -> str:
+def variant_name(namespace: str, policy: str, target: str, readable: str) -> str:
     """`<policy>-<target, cut>-<10 hex>`; injective but for SHA-256. (Design §3.)
 
-    `kind` is the kind of object that asks for the variant, `target` the target's key.
+    `target` is the target's key, which alone makes the name unique; `readable` is for people.
     """
-    identity = "\0".join((kind, namespace, policy, target))
-    digest = hashlib.sha256(identity.encode()).hexdigest()[:10]
+    digest = variant_digest(namespace, policy, target)
     room = LIMIT - len(digest) - 2
-    readable = _NOT_IN_A_NAME.sub("-", target.partition("/")[2].lower()).strip("-")
+    readable = _NOT_IN_A_NAME.sub("-", readable.lower()).strip("-")
     head = policy[: max(room // 2, room - len(readable) - 1)].rstrip("-.")
     cut = readable[: room - len(head)].strip("-")
     return "-".join(part for part in (head, cut, digest) if part)
+
+
+def variant_digest(namespace: str, policy: str, target: str) -> str:
+    """The last part of a variant's name: its identity, whatever the target is called."""
+    identity = "\0".join(("UpstreamPolicy", namespace, policy, target))
+    return hashlib.sha256(identity.encode()).hexdigest()[:10]
 
 
 def draft_ref(install: str, path: str, owner: str) -> str:

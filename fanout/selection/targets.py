@@ -22,6 +22,13 @@ class Target:
     repository: str = ""  # downstream repository where the template names none (`repoDefault`)
     package: str = ""  # downstream package where the template names none (`packageDefault`)
 
+    @property
+    def readable(self) -> str:
+        """What people call it: the object's name, or repository and package."""
+        kind, _, rest = self.key.partition("/")
+        chosen_by_name = kind == "Repository" and "repo" in self.object
+        return rest if chosen_by_name else rest.rpartition("/")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class Inventory:

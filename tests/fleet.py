@@ -1,0 +1,297 @@
+"""A small company for whole-program tests: an upstream repository, downstream ones, policies.
+
+Everything is real: bare Git repositories on disk, files with objects, the command line in process.
+Time is told by the test, so that soak and expiry can be played.
+"""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fanout.cli.main import invoke
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday morning
+
+PACKAGE = {
+    "Kptfile": """\
+apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: monitoring
+info:
+  description: one Prometheus
+""",
+    "package-context.yaml": """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: kptfile.kpt.dev
+  annotations:
+    config.kubernetes.io/local-config: "true"
+data:
+  name: example
+""",
+    "deployment.yaml": """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: prometheus # ours
+spec:
+  replicas: 1
+""",
+    "settings.yaml": """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+  annotations:
+    kpt.dev/config-injection: optional
+data:
+  retention: 15d
+""",
+}
+
+POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - objectSelector: {apiVersion: infra.example.com/v1, kind: Cluster}
+    template:
+      stageExpr: target.metadata.labels.tier
+      downstream:
+        repositoryExpr: target.spec.repository
+        packageExpr: "'sites/' + target.metadata.name"
+      injectors: [{kind: ConfigMap, nameExpr: target.metadata.name}]
+  stages:
+  - {name: dev, verification: [{name: e2e, report: {}}]}
+  - {name: prod, after: {stages: [dev], soak: 1h}}
+"""
+
+PROMOTION = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PromotionPolicy
+metadata: {name: everything}
+spec:
+  policies: ["*"]
+  autoPromotion: {stages: ["*"]}
+  approvers: [{group: sre, subjects: [ann@example.com, bob@example.com]}]
+"""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        return list(self.json["items"])
+
+
+@dataclass
+class Repo:
+    """A bare repository, looked at and pushed to with plain git."""
+
+    path: Path
+
+    def git(self, *args: str, input: str | None = None, check: bool = True) -> str:  # noqa: A002
+        done = subprocess.run(
+            ["git", *args], cwd=self.path, input=input, text=True, capture_output=True, check=False
+        )
+        assert done.returncode == 0 or not check, done.stderr
+        return done.stdout.strip()
+
+    def refs(self, prefix: str = "refs/") -> dict[str, str]:
+        lines = self.git("for-each-ref", "--format=%(refname) %(objectname)", prefix).splitlines()
+        return dict(line.split(" ") for line in lines)
+
+    def drafts(self) -> list[str]:
+        prefix = "refs/heads/drafts/default/"
+        return [ref.removeprefix(prefix) for ref in self.refs(prefix)]
+
+    def tags(self) -> list[str]:
+        return [ref.removeprefix("refs/tags/") for ref in self.refs("refs/tags/")]
+
+    def file(self, revision: str, path: str) -> str:
+        return self.git("show", f"{revision}:{path}") + "\n"
+
+    def files(self, revision: str = "main") -> list[str]:
+        return self.git("ls-tree", "-r", "--name-only", revision).splitlines()
+
+    def commit(self, branch: str, files: dict[str, str | None], message: str = "by hand") -> str:
+        """A person's commit on a branch, made without a work tree."""
+        old = self.refs(f"refs/heads/{branch}").get(f"refs/heads/{branch}")
+        index = {"GIT_INDEX_FILE": str(self.path / f"index-{os.getpid()}")}
+        env = {**os.environ, **index}
+
+        def run(*args: str, data: str | None = None) -> str:
+            return subprocess.run(
+                ["git", *args],
+                cwd=self.path,
+                env=env,
+                input=data,
+                text=True,
+                check=True,
+                capture_output=True,
+            ).stdout.strip()
+
+        run("read-tree", *([old] if old else ["--empty"]))
+        for path, text in files.items():
+            if text is None:
+                run("update-index", "--force-remove", path)
+                continue
+            blob = run("hash-object", "-w", "--stdin", data=text)
+            run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+        parents = ["-p", old] if old else []
+        commit = run("commit-tree", run("write-tree"), *parents, "-m", message)
+        run("update-ref", f"refs/heads/{branch}", commit)
+        Path(index["GIT_INDEX_FILE"]).unlink()
+        return commit
+
+    def fsck(self) -> None:
+        self.git("fsck", "--full", "--strict")
+
+
+@dataclass
+class Fleet:
+    """The company; `root` is an empty directory."""
+
+    root: Path
+    now: datetime = START
+    repos: dict[str, Repo] = field(default_factory=dict)
+
+    @classmethod
+    def build(cls, root: Path, sites: dict[str, tuple[str, str]] | None = None) -> "Fleet":
+        """`sites`: cluster → (stage, downstream repository)."""
+        fleet = cls(root)
+        fleet.repository("blueprints")
+        fleet.release("v1")
+        sites = sites or {"ams": ("dev", "edge"), "ber": ("prod", "edge"), "cph": ("prod", "core")}
+        for name in sorted({repository for _, repository in sites.values()}):
+            fleet.repository(name)
+        for name, (tier, repository) in sites.items():
+            fleet.site(name, tier, repository)
+        fleet.write("policy.yaml", POLICY)
+        fleet.write("promotion.yaml", PROMOTION)
+        return fleet
+
+    # ---- the world -----------------------------------------------------------------------------
+
+    def repository(self, name: str, *, declare: bool = True, first: bool = True) -> Repo:
+        path = self.root / "git" / f"{name}.git"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(path)], check=True)
+        repo = self.repos[name] = Repo(path)
+        if first:
+            repo.commit("main", {"README.md": f"# {name}\n"}, "first commit")
+        if declare:
+            self.write(
+                f"repository-{name}.yaml",
+                "apiVersion: fanout.dev/v1alpha1\nkind: Repository\n"
+                f"metadata: {{name: {name}}}\nspec: {{url: {path}}}\n",
+            )
+        return repo
+
+    def release(self, name: str, files: dict[str, str | None] | None = None) -> str:
+        """Tag a new revision of the upstream package."""
+        upstream = self.repos["blueprints"]
+        package: dict[str, str | None] = dict(PACKAGE) if name == "v1" else {}
+        package |= files if files is not None else {}
+        if name != "v1" and files is None:
+            replicas = name.removeprefix("v")
+            text = PACKAGE["deployment.yaml"].replace("replicas: 1", f"replicas: {replicas}")
+            package["deployment.yaml"] = text
+        inside = {f"monitoring/{path}": text for path, text in package.items()}
+        commit = upstream.commit("main", inside, f"monitoring {name}")
+        upstream.git("update-ref", f"refs/tags/monitoring/{name}", commit)
+        return commit
+
+    def site(self, name: str, tier: str, repository: str, retention: str = "7d") -> None:
+        """A cluster object and its ConfigMap."""
+        self.write(
+            f"site-{name}.yaml",
+            "apiVersion: infra.example.com/v1\nkind: Cluster\n"
+            f"metadata: {{name: {name}, labels: {{tier: {tier}}}}}\n"
+            f"spec: {{repository: {repository}}}\n"
+            "---\napiVersion: v1\nkind: ConfigMap\n"
+            f"metadata: {{name: {name}}}\ndata: {{retention: {retention}}}\n",
+        )
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / "policies" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def remove(self, name: str) -> None:
+        (self.root / "policies" / name).unlink()
+
+    def later(self, **time: float) -> "Fleet":
+        self.now += timedelta(**time)
+        return self
+
+    # ---- the program ---------------------------------------------------------------------------
+
+    def run(self, *args: str, files: bool = True) -> Result:
+        """One command line, in process, at the fleet's time."""
+        shared = ["--state-dir", str(self.root / "state"), "--now", self.now.isoformat()]
+        line = [*args, *(["-f", str(self.root / "policies"), *shared] if files else [])]
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = invoke(line)
+        return Result(code, out.getvalue(), err.getvalue())
+
+    def sweep(self, *args: str) -> Result:
+        return self.run("sweep", *args)
+
+    def plan(self, *args: str) -> Result:
+        return self.run("plan", *args)
+
+    def settle(self, limit: int = 12) -> int:
+        """Sweep until there is nothing to do; answers how many sweeps that took."""
+        for count in range(limit):
+            if not self.plan("-o", "json").json["actions"]:
+                return count
+            assert self.sweep().code == 0
+        raise AssertionError("the sweeps do not come to an end")
+
+    def report(self, stage: str, revision: str, status: str = "passed", *args: str) -> Result:
+        return self.run(
+            "report", "monitoring", "--stage", stage, "--check", "e2e", "--status", status,
+            "--revision", revision, "--by", "Ci <ci@example.com>", *args,
+        )  # fmt: skip
+
+    def variants(self) -> dict[str, dict[str, Any]]:
+        """The status of every variant, by its path."""
+        items = self.run("get", "variants", "-o", "json").items
+        return {item["spec"]["downstream"]["package"]: item["status"] for item in items}
+
+    def states(self) -> dict[str, str]:
+        return {path: status["state"] for path, status in self.variants().items()}
+
+    def published(self) -> dict[str, str]:
+        return {
+            path: status.get("published", {}).get("revision", "")
+            for path, status in self.variants().items()
+        }
+
+    def condition(self, path: str) -> tuple[str, str]:
+        """Reason and sentence of a variant's Ready condition."""
+        condition = self.variants()[path]["conditions"][0]
+        return condition["reason"], condition["message"]
