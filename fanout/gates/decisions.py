@@ -85,6 +85,8 @@ class Standing:
 
     def orders(self, stage: str, variant: str, revision: str) -> list[Order]:
         """The Publish decisions that name the variant, its stage or everything."""
+        if not self._orders.wide and not self._orders.own:
+            return []
         return [*self._wide(stage, revision), *self._orders.own.get((variant, revision), ())]
 
     def ordered_revisions(self, stage: str) -> dict[str, Order]:

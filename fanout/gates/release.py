@@ -82,11 +82,8 @@ class StageGate:
 
     def _drafted(self, member: Member, draft: Draft) -> VariantDecision:
         facts, rule = member.facts, self._rule
-        orders = [
-            order
-            for order in self._judgement.standing.orders(rule.name, facts.name, self.candidate)
-            if not order.spent(facts.published)
-        ]
+        orders = self._judgement.standing.orders(rule.name, facts.name, self.candidate)
+        orders = [order for order in orders if not order.spent(facts.published)]
         lifts = overrides(orders) if orders else _NOTHING
         gate = self._gate(lifts)
         barred = None if orders else self._barred(member)

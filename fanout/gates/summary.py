@@ -26,8 +26,10 @@ class _Group:
 
     def add(self, hold: Hold) -> None:
         self.number += 1
-        self.since = min(filter(None, (self.since, hold.since)), default=None)
-        self.until = min(filter(None, (self.until, hold.until)), default=None)
+        if hold.since is not None and (self.since is None or hold.since < self.since):
+            self.since = hold.since
+        if hold.until is not None and (self.until is None or hold.until < self.until):
+            self.until = hold.until
 
     def told(self) -> Hold:
         if self.number == 1:
