@@ -126,7 +126,7 @@ def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Mani
     own = _rows(document, _MUTATORS)
     overlay = Overlay(KPTFILE, document)
     overlay.set(_MUTATORS, [*entries, *own])
-    if own:
+    if own and b"\r" not in kptfile.data:
         lines = kptfile.data.decode().split("\n")
         at = document.line_of((*_MUTATORS, 0)) - 1
         margin = lines[at][: -len(lines[at].lstrip())]

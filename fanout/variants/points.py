@@ -71,15 +71,21 @@ def _points_of(file: str, documents: Iterable[Document]) -> Iterable[Point]:
         path = ("metadata", "annotations", MARK)
         kind, name = str(item.get("kind", "")), str(meta.get("name", ""))
         line = document.line_of(path)
+        where = Where(f"{kind}/{name}", f"metadata.annotations[{MARK}]", file, line)
         required = _WANTED.get(notes[MARK]) if isinstance(notes[MARK], str) else None
-        if required is None or not kind or not name:
+        if required is None:
             raise InvalidInput(
-                f"{notes[MARK]!r} marks no injection point"
-                if required is None
-                else "an injection point without kind and name",
+                f"{notes[MARK]!r} marks no injection point",
                 reason=Reason.INVALID_PACKAGE,
-                remedy="write required or optional" if required is None else "name the object",
-                where=Where(f"{kind}/{name}", f"metadata.annotations[{MARK}]", file, line),
+                remedy="write required or optional",
+                where=where,
+            )
+        if not kind or not name or kind == "Kptfile":
+            raise InvalidInput(
+                "nothing can be injected here",
+                reason=Reason.INVALID_PACKAGE,
+                remedy="mark an object with kind and name that is no Kptfile",
+                where=where,
             )
         api_version = str(item.get("apiVersion", ""))
         yield Point(

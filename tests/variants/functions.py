@@ -1,0 +1,26 @@
+"""Objects, configurations and what the functions change, for their tests."""
+
+from fanout.variants.functions.function import Facts
+from fanout.variants.functions.registry import FUNCTIONS
+
+
+def function_config(**data):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
+
+
+def thing(api_version, kind, **rest):
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **rest}
+
+
+NOTHING_KNOWN = Facts()
+
+
+def changes(name, config, item, facts=NOTHING_KNOWN):
+    """What the function changes, as {path with dots: value}."""
+    function = FUNCTIONS[name]
+    found = function.changes(function.configure(config), item, facts)
+    return {".".join(map(str, path)): value for path, value in found}
+
+
+def meta(**fields):
+    return {"metadata": {"name": "x", **fields}}
