@@ -135,13 +135,15 @@ def allowed(tags: Mapping[str, str], package: str, rule: Range) -> list[tuple[st
     return _names_and_commits(package, [v for v in _versions(tags, package) if rule.allows(v[0])])
 
 
-def latest(tags: Mapping[str, str], package: str) -> list[tuple[str, str]]:
-    """The highest tag that is no prerelease, as a list of one, or of none when there is no such.
+def releases(tags: Mapping[str, str], package: str) -> list[tuple[str, str]]:
+    """What `latest` allows: all versions that are no prereleases, oldest first.
 
-    Raises InvalidInput when it is spelled in two ways.
+    The gates choose the newest that a stage may take, so a later stage can still take the one that
+    was the latest while the stage before had it. (Design §6, "Which revision".)
+    Raises InvalidInput when one version is spelled in two ways.
     """
-    releases = [found for found in _versions(tags, package) if not found[0].prerelease]
-    return _names_and_commits(package, [v for v in releases if v[0] == releases[-1][0]])
+    found = [version for version in _versions(tags, package) if not version[0].prerelease]
+    return _names_and_commits(package, found)
 
 
 def tagged(tags: Mapping[str, str], package: str, tag: str) -> list[tuple[str, str]]:

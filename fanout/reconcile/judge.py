@@ -1,7 +1,7 @@
 """One policy of a pass: its revisions, cases, candidates, renderings, decisions and plan."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy

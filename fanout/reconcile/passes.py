@@ -154,7 +154,7 @@ def promotions_of(
 
 
 def all_promotions_read(declared: Declared, namespace: str) -> bool:
-    """Is every PromotionPolicy of the namespace among the usable objects, as far as one can tell?"""
+    """Is every PromotionPolicy of the namespace usable, as far as one can tell?"""
     return not declared.unread and not any(
         key.kind == "PromotionPolicy" and key.namespace == namespace for key in declared.left_out
     )
