@@ -125,11 +125,11 @@ def write_json(data: Any, before: str) -> str:
     """The data as text in the manner of the text that was there before."""
     match = _INDENT.search(before)
     tail = before[len(before.rstrip()) :]
-    comma, colon = (", " if ", " in before else ","), (": " if ": " in before else ":")
+    wide = ": " in before or ", " in before
     text = json.dumps(
         data,
         indent=match[1] if match else None,
-        separators=(",", ": ") if match else (comma, colon),
+        separators=(",", ": ") if match else (", ", ": ") if wide else (",", ":"),
         ensure_ascii=before.isascii(),
     )
     return text.replace("\n", "\r\n") + tail if "\r\n" in before else text + tail

@@ -98,16 +98,18 @@ class _Planner:
         removed: dict[int, tuple[_Found, list[_Found]]] = {}
         for want in wanted:
             found = self.find(want.path)
-            if want.kind == REMOVED:
-                if found.rest or len(found.trail) < 2:
+            node = found.trail[-1]
+            if found.rest:
+                if want.kind == REMOVED and node.kind != "alias":
                     raise CannotPatch("what is removed comes from elsewhere")
+                missing.setdefault(id(node), (found, []))[1].append((want, found.rest))
+            elif want.kind != REMOVED:
+                spans.append(self.replace(found, _pick(want.number), want.kind))
+            elif len(found.trail) < 2:
+                raise CannotPatch("the whole document is removed")
+            else:
                 up = _Found(found.trail[:-1], found.keys[:-1], ())
                 removed.setdefault(id(up.trail[-1]), (up, []))[1].append(found)
-            elif found.rest:
-                entry = missing.setdefault(id(found.trail[-1]), (found, []))
-                entry[1].append((want, found.rest))
-            else:
-                spans.append(self.replace(found, _pick(want.number), want.kind))
         for place, inside in missing.values():
             spans += self.create(place, inside)
         for node_id, (up, gone) in removed.items():
@@ -123,9 +125,9 @@ class _Planner:
         trail, keys = [self.root], list[Node | None]()
         for depth, part in enumerate(path):
             node = trail[-1]
-            if node.kind == "alias" or node.anchored:
+            if node.anchored:
                 raise CannotPatch("others share this node")
-            if part not in node.children:
+            if part not in node.children or node.kind == "alias":
                 return _Found(tuple(trail), tuple(keys), path[depth:])
             key, child = node.children[part]
             trail.append(child)
@@ -217,8 +219,8 @@ class _Planner:
 
     def create(self, place: _Found, inside: list[tuple[Wanted, Path]]) -> list[Span]:
         node = place.trail[-1]
-        if node.kind == "alias":
-            raise CannotPatch("others share this node")
+        if node.kind == "alias":  # it gives way to a changed copy of what it stands for
+            return [self.replace(place, _assemble(inside, node.data), NESTED)]
         if not node.children:
             if node.kind == "scalar" and node.data is not None:
                 raise CannotPatch("the parent is a scalar")
@@ -348,14 +350,14 @@ def _pick(number: int) -> Build:
     return lambda values: values[number]
 
 
-def _assemble(inside: list[tuple[Wanted, Path]]) -> Build:
-    """The value that several edits make together where there was nothing."""
+def _assemble(inside: list[tuple[Wanted, Path]], start: Any = None) -> Build:
+    """The value that several edits make together of one that is shared, or of nothing."""
     if len(inside) == 1 and not inside[0][1]:
         return _pick(inside[0][0].number)
     parts = [(want.number, rest) for want, rest in inside]
 
     def build(values: Sequence[Any]) -> Any:
-        value = None
+        value = start
         for number, rest in parts:
             value = with_value(value, rest, values[number])
         return value
