@@ -12,8 +12,10 @@ from fanout.cli.terminal import say
 from fanout.cluster.configuration import read_configuration
 from fanout.cluster.declared import Declared
 from fanout.cluster.files import FileCluster
-from fanout.cluster.records import GitRecords, LocalRepository
+from fanout.cluster.records import GitRecords
+from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.secrets import FileSecrets
+from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
 from fanout.git.store import MirrorStore
 from fanout.plan.repository import Identity, Remote
@@ -38,6 +40,7 @@ class Program:
     cluster: FileCluster
     reconciler: Reconciler
     redactor: Redactor
+    sweeps: SweepLog
 
     def declared(self) -> Declared:
         """What the files declare, restricted to the namespace that was asked for."""
@@ -74,11 +77,14 @@ def open_program(settings: Settings) -> Iterator[Program]:
         concurrency=configuration.concurrency,
     )
     url = settings.records or _records(settings, configuration)
-    records = GitRecords(git, Remote(url), setup.install, setup.identity, counters, _local(url))
+    repository = RecordsRepository(git, Remote(url), counters, _local(url))
+    records = GitRecords(repository, setup.install, setup.identity)
+    sweeps = SweepLog(repository, setup.install, setup.identity)
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
         world = World(git, records, sandbox, setup, counters)
         cluster = FileCluster(files)
-        yield Program(settings, configuration, world, cluster, Reconciler(world), redactor)
+        reconciler = Reconciler(world)
+        yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)
 
 
 @contextmanager

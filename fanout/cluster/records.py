@@ -5,10 +5,9 @@ machines may share one repository. Records are only ever added. Nothing is writt
 changed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from fanout.cluster.arrivals import message
@@ -24,43 +23,23 @@ from fanout.cluster.books import (
     write_shard,
 )
 from fanout.cluster.reading import Branch, Shard, read_branch, read_shards
-from fanout.errors import Conflict, FanoutError, InvalidInput, Where
+from fanout.cluster.records_repository import RecordsRepository
+from fanout.errors import Conflict, InvalidInput, Where
 from fanout.package.tree import blob_id
 from fanout.plan.book import Book, BookKey, StatusChange
-from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
-from fanout.ports import GitStore
-from fanout.telemetry.counters import Counters
+from fanout.plan.repository import FileCommit, Identity
 
 ATTEMPTS = 10  # somebody wins each race, so this many losses in a row are no accident
-
-
-@dataclass(frozen=True, slots=True)
-class LocalRepository:
-    """A records repository on this machine, made with the first thing that is written to it."""
-
-    path: Path
-    create: Callable[[Path], None]
 
 
 class GitRecords:
     """`fanout.ports.RecordStore` on a Git repository. One pass at a time may use it."""
 
-    def __init__(
-        self,
-        store: GitStore,
-        remote: Remote,
-        install: str,
-        identity: Identity,
-        counters: Counters,
-        local: LocalRepository | None = None,
-    ) -> None:
-        """`identity` commits the status; `local` says that the repository may be made here."""
-        self._store = store
-        self._remote = remote
+    def __init__(self, repository: RecordsRepository, install: str, identity: Identity) -> None:
+        """`identity` commits the status."""
+        self._repository = repository
         self._install = install
         self._identity = identity
-        self._counters = counters
-        self._local = local
         self._branches: dict[BookKey, Branch] = {}
 
     # ---- reading -------------------------------------------------------------------------------
@@ -73,7 +52,7 @@ class GitRecords:
         heads = self._heads(keys)
         moved = [key for key, head in heads.items() if head != self._seen(key).book.head]
         if any(heads[key] for key in moved):
-            with self._store.reader(self._remote) as reader:
+            with self._repository.reader() as reader:
                 for key in filter(heads.__getitem__, moved):
                     before = self._seen(key)
                     self._branches[key] = read_branch(reader, heads[key], key, before)
@@ -87,21 +66,17 @@ class GitRecords:
         book = self._seen(key).book
         if not book.unreadable:
             return book
-        place = f"{self._remote.url}, branch {self._branch(key).removeprefix('refs/heads/')}"
-        return replace(book, unreadable=tuple(f"{place}: {line}" for line in book.unreadable))
+        url, name = self._repository.remote.url, self._branch(key).removeprefix("refs/heads/")
+        return replace(
+            book, unreadable=tuple(f"{url}, branch {name}: {line}" for line in book.unreadable)
+        )
 
     def _branch(self, key: BookKey) -> str:
         return branch(self._install, key)
 
     def _heads(self, keys: Sequence[BookKey]) -> dict[BookKey, str]:
-        refs = {key: self._branch(key) for key in sorted(set(keys))}
-        if not refs or (self._local is not None and not self._local.path.exists()):
-            return dict.fromkeys(refs, "")
-        look = Look(self._remote, tuple(refs.values()))
-        listing = self._store.look([look])[self._remote.url]
-        if isinstance(listing, FanoutError):
-            raise listing
-        return {key: listing.refs.get(ref, "") for key, ref in refs.items()}
+        heads = self._repository.heads(map(self._branch, keys))
+        return {key: heads[self._branch(key)] for key in keys}
 
     # ---- writing -------------------------------------------------------------------------------
 
@@ -178,7 +153,7 @@ class GitRecords:
         if not head:
             return {}
         unreadable: list[str] = []
-        with self._store.reader(self._remote) as reader:
+        with self._repository.reader() as reader:
             shards = read_shards(reader, head, self._seen(key).shards, unreadable)
         if unreadable:
             raise InvalidInput(
@@ -191,7 +166,7 @@ class GitRecords:
     def _record_paths(self, head: str) -> frozenset[str]:
         if not head:
             return frozenset()
-        with self._store.reader(self._remote) as reader:
+        with self._repository.reader() as reader:
             tree = reader.paths(head, [RECORDS])[RECORDS].tree
             return frozenset(f"{RECORDS}/{name}" for name in (reader.entries(tree) if tree else ()))
 
@@ -203,15 +178,8 @@ class GitRecords:
         return FileCommit(self._branch(key), parent, put, drop, text, int(at.timestamp()))
 
     def _change(self, commits: Sequence[FileCommit], by: Identity) -> Mapping[str, str]:
-        if self._local is not None and not self._local.path.exists():
-            self._local.create(self._local.path)
         expected = {commit.ref: commit.parent for commit in commits}
-        change = RepositoryChange(self._remote, by, expected, files=tuple(commits))
-        written = self._store.change([change])[self._remote.url]
-        if isinstance(written, FanoutError):
-            raise written
-        self._counters.add("record_writes", len(commits))
-        return written.refs
+        return self._repository.change(commits, expected, by)
 
 
 def _refuse_invalid(record: Mapping[str, Any], key: BookKey) -> None:

@@ -6,11 +6,15 @@ from itertools import count
 
 import pytest
 
-from fanout.cluster.records import GitRecords, LocalRepository
+from fanout.cluster.records import GitRecords
+from fanout.cluster.records_repository import LocalRepository, RecordsRepository
+from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
 from fanout.git.store import MirrorStore
 from fanout.plan.repository import Identity, Remote
 from fanout.telemetry.counters import Counters
+
+FANOUT = Identity("fanout", "fanout@localhost")
 
 
 class World:
@@ -25,20 +29,21 @@ class World:
 
     def process(self, install="default"):
         """What a fresh process has: no mirror, nothing in memory."""
+        return GitRecords(self.repository(install), install, FANOUT)
+
+    def sweep_log(self, install="default"):
+        """The same for the times of sweeps."""
+        return SweepLog(self.repository(install), install, FANOUT)
+
+    def repository(self, install="default"):
         store = MirrorStore(
             self.directory / f"mirrors-{next(self._number)}",
             install=install,
             secrets={}.get,
             counters=self.counters,
         )
-        return GitRecords(
-            store,
-            Remote(str(self.path)),
-            install,
-            Identity("fanout", "fanout@localhost"),
-            self.counters,
-            LocalRepository(self.path, create_bare),
-        )
+        local = LocalRepository(self.path, create_bare)
+        return RecordsRepository(store, Remote(str(self.path)), self.counters, local)
 
     def remove(self):
         shutil.rmtree(self.path)

@@ -1,0 +1,67 @@
+"""The records repository as what is kept in it sees it: branches of files, moved by
+compare-and-swap. (Design §3.)
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fanout.errors import FanoutError
+from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
+from fanout.ports import GitStore, Reader
+from fanout.telemetry.counters import Counters
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRepository:
+    """A records repository on this machine, made with the first thing that is written to it."""
+
+    path: Path
+    create: Callable[[Path], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsRepository:
+    """Where records are kept; `local` says that the repository may be made here."""
+
+    store: GitStore
+    remote: Remote
+    counters: Counters
+    local: LocalRepository | None = None
+
+    def heads(self, refs: Iterable[str]) -> dict[str, str]:
+        """Where the branches are, "" for one that is not there; their commits can be read.
+
+        One listing, none while the repository is still to be made. Raises Unavailable or Denied.
+        """
+        wanted = tuple(sorted(set(refs)))
+        if not wanted or self._to_be_made():
+            return dict.fromkeys(wanted, "")
+        listing = self.store.look([Look(self.remote, wanted)])[self.remote.url]
+        if isinstance(listing, FanoutError):
+            raise listing
+        return {ref: listing.refs.get(ref, "") for ref in wanted}
+
+    def reader(self) -> AbstractContextManager[Reader]:
+        """Read what the last listing brought."""
+        return self.store.reader(self.remote)
+
+    def change(
+        self, commits: Sequence[FileCommit], expected: Mapping[str, str], by: Identity
+    ) -> Mapping[str, str]:
+        """Write all commits in one atomic push; answers the new heads.
+
+        Raises Conflict when a branch is not where `expected` says, Unavailable or Denied from Git.
+        """
+        if self.local is not None and self._to_be_made():
+            self.local.create(self.local.path)
+        change = RepositoryChange(self.remote, by, expected, files=tuple(commits))
+        written = self.store.change([change])[self.remote.url]
+        if isinstance(written, FanoutError):
+            raise written
+        self.counters.add("record_writes", len(commits))
+        return written.refs
+
+    def _to_be_made(self) -> bool:
+        return self.local is not None and not self.local.path.exists()

@@ -1,0 +1,102 @@
+"""The times of scheduled sweeps, on real Git: one commit, replaced; the later sweep wins."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fanout.cluster.sweep_log import Swept
+from fanout.errors import InvalidInput
+from fanout.plan.repository import Identity
+
+REF = "refs/heads/fanout/default/_sweeps"
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+NAME = "platform/production"
+JO = Identity("Jo", "jo@example.com")
+
+
+def hourly(at):
+    return Swept(at, "@hourly", "UTC")
+
+
+def test_where_nothing_was_swept_nothing_is_on_record_and_reading_makes_nothing(world):
+    world.remove()
+    assert world.sweep_log().read() == {}
+    assert not world.path.exists()
+
+
+def test_what_one_process_writes_the_next_reads(world):
+    world.remove()
+    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert world.sweep_log().read() == {NAME: hourly(NOON)}
+
+
+def test_it_is_one_commit_that_is_replaced(world):
+    log = world.sweep_log()
+    for hours in range(3):
+        log.write({NAME: hourly(NOON + hours * HOUR)}, NOON + hours * HOUR)
+    assert world.git("rev-list", "--count", REF) == "1"
+    assert json.loads(world.git("show", f"{REF}:sweeps.json")) == {
+        NAME: {"at": "2026-03-01T14:00:00Z", "schedule": "@hourly", "timeZone": "UTC"}
+    }
+
+
+def test_nothing_is_written_when_nothing_changes(world):
+    log = world.sweep_log()
+    log.write({NAME: hourly(NOON)}, NOON)
+    before = world.head(REF), world.counters.read()["pushes"]
+    log.write({NAME: hourly(NOON)}, NOON + HOUR)
+    log.write({"platform/gone": None}, NOON + HOUR)
+    assert (world.head(REF), world.counters.read()["pushes"]) == before
+
+
+def test_two_processes_keep_each_other_s_sweeps(world):
+    one, two = world.sweep_log(), world.sweep_log()
+    one.write({"a/x": hourly(NOON)}, NOON)
+    two.write({"b/y": hourly(NOON)}, NOON)
+    one.write({"a/x": hourly(NOON + HOUR)}, NOON + HOUR)
+    assert two.read() == {"a/x": hourly(NOON + HOUR), "b/y": hourly(NOON)}
+
+
+def test_the_records_of_policies_are_not_touched(world):
+    world.commit("refs/heads/fanout/default/platform/monitoring", {"note": b"kept"}, JO, NOON)
+    before = world.git("for-each-ref")
+    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert [line for line in world.git("for-each-ref").split("\n") if "_sweeps" not in line] == [
+        before
+    ]
+
+
+WRITES = [
+    ("a later sweep replaces an earlier one", hourly(NOON + HOUR), True),
+    ("an earlier sweep of another process does not", hourly(NOON - HOUR), False),
+    ("another schedule does, though it begins earlier", Swept(NOON - HOUR, "@daily", "UTC"), True),
+    ("so does another zone", Swept(NOON - HOUR, "@hourly", "Europe/Oslo"), True),
+    ("a policy that is gone is removed", None, True),
+]
+
+
+@pytest.mark.parametrize(("sentence", "new", "wins"), WRITES, ids=[row[0] for row in WRITES])
+def test_write(world, sentence, new, wins):
+    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    world.sweep_log().write({NAME: new}, NOON + HOUR)
+    expected = new if wins else hourly(NOON)
+    assert world.sweep_log().read() == ({NAME: expected} if expected else {})
+
+
+def test_a_time_from_the_future_does_not_stay_for_ever(world):
+    world.sweep_log().write({NAME: hourly(NOON + 9999 * HOUR)}, NOON + 9999 * HOUR)
+    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert world.sweep_log().read() == {NAME: hourly(NOON)}
+
+
+@pytest.mark.parametrize(
+    "content", [b"no json", b"[1]", b'{"a/b": {}}', b'{"a/b": {"at": "yesterday"}}'], ids=repr
+)
+def test_what_is_not_understood_is_said_and_replaced_by_the_next_write(world, content):
+    world.commit(REF, {"sweeps.json": content}, JO, NOON)
+    with pytest.raises(InvalidInput, match=r"sweeps\.json on branch fanout/default/_sweeps"):
+        world.sweep_log().read()
+    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert world.sweep_log().read() == {NAME: hourly(NOON)}
