@@ -1,26 +1,33 @@
 """The Kptfile of a variant: upstream's, with where it came from and what became of it.
 
-Upstream and lock are written as kpt writes them, so `kpt pkg update` works on the result;
-functions, readiness gates and conditions as Porch does (porch.md §1.5, §2.1), but lists that hold
-more than ours keep their order.
+Upstream and lock are written so that `kpt pkg update` works on the result; functions, readiness
+gates and conditions as Porch does (porch.md §1.5, §2.1), but lists that hold more than ours keep
+their order.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from fanout.errors import InvalidInput
 from fanout.package.dump import dump
-from fanout.package.edits import Edit, same
+from fanout.package.edits import MISSING, Edit, get, same
+from fanout.package.kptfile import (
+    NAME,
+    Condition,
+    Upstream,
+    condition_edits,
+    gate_edits,
+    metadata_edits,
+    name_edits,
+    upstream_edits,
+)
 from fanout.package.manifests import Document, Manifest
 from fanout.selection.model import Function, VariantSpec
-from fanout.variants.functions.function import Change, mapping
+from fanout.variants.functions.function import mapping
 from fanout.variants.functions.registry import short_name
 from fanout.variants.model import Injection, Inputs, UpstreamPackage
 from fanout.variants.overlay import Overlay
-from fanout.variants.pipeline import KPTFILE
 from fanout.variants.points import Point
 
-_GATES = ("info", "readinessGates")
-_CONDITIONS = ("status", "conditions")
 _MUTATORS = ("pipeline", "mutators")
 
 
@@ -33,20 +40,15 @@ def cloned_kptfile(
     InvalidInput when a section has not the shape that a Kptfile has.
     """
     document = kptfile.documents[0]
-    overlay = Overlay(KPTFILE, document)
-    for path, value in _origin(package):
-        overlay.set(path, value)
-    keys = sorted((condition_type(point.key), point.required) for point in points)
-    for path, field, types in (
-        (_GATES, "conditionType", [key for key, required in keys if required]),
-        (_CONDITIONS, "type", [key for key, _ in keys]),
-    ):
-        rows = _rows(document, path)
-        known = {mapping(row).get(field) for row in rows}
-        missing = [{field: key} for key in types if key not in known]
-        if missing:
-            overlay.set(path, [*rows, *missing])
-    return Manifest.parse(kptfile.edited(overlay.edits()), KPTFILE)
+    required = {condition_type(point.key): point.required for point in points}
+    edits = [
+        *upstream_edits(document, _origin(package)),
+        *gate_edits(document, [key for key in sorted(required) if required[key]]),
+        *condition_edits(
+            document, [Condition(key, "Unknown", "-", "-") for key in sorted(required)]
+        ),
+    ]
+    return Manifest.parse(kptfile.edited(edits), NAME)
 
 
 def kptfile_form(kptfile: Manifest, spec: VariantSpec) -> Manifest:
@@ -57,11 +59,14 @@ def kptfile_form(kptfile: Manifest, spec: VariantSpec) -> Manifest:
     shape that it should have.
     """
     document = kptfile.documents[0]
-    overlay = Overlay(KPTFILE, document)
-    for field, keys in (("labels", spec.labels), ("annotations", spec.annotations)):
-        for key in sorted(keys):
-            overlay.place(("metadata", field, key))
-    placed = Manifest.parse(kptfile.edited(overlay.edits()), KPTFILE)
+    labels = dict.fromkeys(sorted(spec.labels), "")
+    annotations = dict.fromkeys(sorted(spec.annotations), "")
+    places = [
+        edit
+        for edit in metadata_edits(document, labels, annotations)
+        if get(document.value, edit.path) is MISSING
+    ]
+    placed = Manifest.parse(kptfile.edited(places), NAME)
     return _with_functions(placed, [_entry(function) for function in spec.mutators])
 
 
@@ -77,17 +82,17 @@ def form_key(spec: VariantSpec) -> object:
 def kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: Inputs) -> list[Edit]:
     """What one variant changes in its Kptfile form."""
     document = kptfile.documents[0]
-    changes: list[Change] = [(("metadata", "name"), spec.package)]
-    for field, values in (("labels", spec.labels), ("annotations", spec.annotations)):
-        changes += [(("metadata", field, key), values[key]) for key in sorted(values)]
+    edits = name_edits(document, spec.package)
+    edits += metadata_edits(document, spec.labels, spec.annotations)
     for at, function in enumerate(spec.mutators):
-        name = function.name or short_name(function.image)
-        changes.append(((*_MUTATORS, at, "name"), f"PackageVariant.{spec.name}.{name}.{at}"))
-        for key, value in function.config.items():
-            changes.append(((*_MUTATORS, at, "configMap", key), value))
+        place = (*_MUTATORS, at)
+        name = f"PackageVariant.{spec.name}.{function.name or short_name(function.image)}.{at}"
+        edits.append(Edit(document.index, (*place, "name"), name))
+        for key in sorted(function.config):
+            edits.append(Edit(document.index, (*place, "configMap", key), function.config[key]))
     if inputs.injections:
-        changes += _conditions(document, inputs.injections)
-    return [Edit(document.index, path, value) for path, value in changes]
+        edits += condition_edits(document, map(_condition, inputs.injections))
+    return edits
 
 
 def condition_type(point: str) -> str:
@@ -95,23 +100,19 @@ def condition_type(point: str) -> str:
     return f"config.injection.{point}"
 
 
-def _origin(package: UpstreamPackage) -> Iterator[Change]:
+def _origin(package: UpstreamPackage) -> Upstream:
+    """Where the package came from; the ref is the tag's whole name, or the commit."""
     revision, directory = package.revision, package.directory
     tagged = revision.name != revision.commit
-    tag = f"{directory}/{revision.name}" if tagged and directory else revision.name
-    git = {"repo": package.repository, "directory": f"/{directory}"}
-    yield (
-        ("upstream",),
-        {
-            "type": "git",
-            "git": {**git, "ref": revision.name},
-            "updateStrategy": "resource-merge",
-        },
-    )
-    yield (
-        ("upstreamLock",),
-        {"type": "git", "git": {**git, "ref": tag, "commit": revision.commit}},
-    )
+    ref = f"{directory}/{revision.name}" if tagged and directory else revision.name
+    return Upstream(package.repository, directory, ref, revision.commit)
+
+
+def _condition(injection: Injection) -> Condition:
+    kind = condition_type(injection.point)
+    if injection.source:
+        return Condition(kind, "True", "ConfigInjected", f"taken from {injection.source}")
+    return Condition(kind, "False", "NoResourceSelected", injection.problem)
 
 
 def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Manifest:
@@ -124,7 +125,7 @@ def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Mani
         return kptfile
     document = kptfile.documents[0]
     own = _rows(document, _MUTATORS)
-    overlay = Overlay(KPTFILE, document)
+    overlay = Overlay(NAME, document)
     overlay.set(_MUTATORS, [*entries, *own])
     if own and b"\r" not in kptfile.data:
         lines = kptfile.data.decode().split("\n")
@@ -134,13 +135,13 @@ def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Mani
             at -= 1  # the comment belongs to the entry below it
         lines[at:at] = [f"{margin}{line}" for line in dump(entries).splitlines()]
         try:
-            written = Manifest.parse("\n".join(lines).encode(), KPTFILE)
+            written = Manifest.parse("\n".join(lines).encode(), NAME)
         except InvalidInput:
             pass
         else:
             if same([document.value for document in written.documents], [overlay.value]):
                 return written
-    return Manifest.parse(kptfile.edited(overlay.edits()), KPTFILE)
+    return Manifest.parse(kptfile.edited(overlay.edits()), NAME)
 
 
 def _entry(function: Function) -> dict[str, object]:
@@ -148,17 +149,6 @@ def _entry(function: Function) -> dict[str, object]:
     if function.config:
         entry["configMap"] = dict.fromkeys(sorted(function.config), "")
     return entry
-
-
-def _conditions(document: Document, injections: Iterable[Injection]) -> Iterator[Change]:
-    rows = enumerate(_rows(document, _CONDITIONS))
-    at = {mapping(row).get("type"): index for index, row in rows}
-    for injection in injections:
-        place = (*_CONDITIONS, at[condition_type(injection.point)])
-        found = bool(injection.source)
-        yield (*place, "status"), "True" if found else "False"
-        yield (*place, "reason"), "ConfigInjected" if found else "NoResourceSelected"
-        yield (*place, "message"), f"taken from {injection.source}" if found else injection.problem
 
 
 def _rows(document: Document, path: tuple[str, str]) -> list[object]:

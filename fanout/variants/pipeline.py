@@ -11,13 +11,12 @@ from functools import lru_cache
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
+from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.selection.model import Function, VariantSpec
 from fanout.variants.functions.function import InProcess, Object, mapping
 from fanout.variants.functions.registry import find
 from fanout.variants.selection import ALL, Selection
-
-KPTFILE = "Kptfile"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
+from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Document, Manifest
 from fanout.selection.objects import group_of
 from fanout.variants.functions.function import mapping
@@ -80,7 +81,7 @@ def _points_of(file: str, documents: Iterable[Document]) -> Iterable[Point]:
                 remedy="write required or optional",
                 where=where,
             )
-        if not kind or not name or kind == "Kptfile":
+        if not kind or not name or kind == KPTFILE:
             raise InvalidInput(
                 "nothing can be injected here",
                 reason=Reason.INVALID_PACKAGE,

@@ -5,6 +5,8 @@ from typing import Any
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
+from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.kptfile import kptfile_of
 from fanout.package.manifests import Document, Manifest
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
@@ -13,7 +15,7 @@ from fanout.variants.context import CONTEXT, check_context, new_context
 from fanout.variants.functions.function import Facts, is_local, mapping
 from fanout.variants.functions.set_namespace import DEPENDS_ON
 from fanout.variants.model import Limits, UpstreamPackage
-from fanout.variants.pipeline import KPTFILE, read_pipelines
+from fanout.variants.pipeline import read_pipelines
 from fanout.variants.points import find_points
 from fanout.variants.prepared import Place, PreparedPackage
 
@@ -96,13 +98,7 @@ def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) 
         )
     for path, manifest in manifests.items():
         if path.rpartition("/")[2] == KPTFILE:
-            kinds = [mapping(document.value).get("kind") for document in manifest.documents]
-            if kinds != [KPTFILE]:
-                raise _refused(
-                    "is no Kptfile: it must hold exactly one object of that kind",
-                    "correct the file",
-                    path,
-                )
+            kptfile_of(manifest)
 
 
 def _objects(manifests: Mapping[str, Manifest]) -> dict[Place, Document]:

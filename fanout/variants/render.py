@@ -7,6 +7,7 @@ result. Only files in which this target differs are touched here; the others com
 from collections.abc import Callable, Iterator, Mapping
 
 from fanout.package.edits import Edit
+from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Document, Manifest
 from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import form_key, kptfile_edits, kptfile_form
@@ -14,7 +15,7 @@ from fanout.variants.context import CONTEXT, context_changes
 from fanout.variants.functions.function import Change, Object, Path, mapping
 from fanout.variants.model import Injection, Inputs, Rendered
 from fanout.variants.overlay import Overlay
-from fanout.variants.pipeline import KPTFILE, Step, policy_step
+from fanout.variants.pipeline import Step, policy_step
 from fanout.variants.points import Point
 from fanout.variants.prepared import Place, PreparedPackage, Settled
 from fanout.variants.settle import KEPT, put, run_step, settled_for

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from fanout.package.edits import Edit
+from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.tree import Entry, blob_id
 from fanout.selection.objects import group_of
 from fanout.variants.functions.function import Facts, Identity, mapping
 from fanout.variants.functions.scope import is_namespaced
 from fanout.variants.overlay import Overlay
-from fanout.variants.pipeline import KPTFILE, Step
+from fanout.variants.pipeline import Step
 from fanout.variants.prepared import Place, PreparedPackage, Settled
 from fanout.variants.selection import ALL
 from fanout.variants.treeform import TreeForm
