@@ -42,7 +42,7 @@ class Fault:
         return field_name(self.path)
 
 
-class BadValue(ValueError):  # noqa: N818 - it is told as a fault, not raised at anybody
+class BadValue(ValueError):
     """A value that no field of its type may have; says what is wrong and what to do."""
 
     def __init__(self, problem: str, remedy: str) -> None:

@@ -1,6 +1,6 @@
 """What `fanout get` prints of things that are no objects of their own: documented and stable."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -26,8 +26,6 @@ class ViewMeta(Model):
 
 class View(Model):
     """What all views have in common."""
-
-    KINDS: ClassVar[tuple[str, ...]] = ("StageView", "TargetView", "DraftView")
 
     api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
     metadata: ViewMeta = Field(description="Name and namespace.")

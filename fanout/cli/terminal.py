@@ -12,7 +12,7 @@ from typing import TextIO
 import click
 
 
-class ReaderGone(Exception):  # noqa: N818  # not an error: who read our output has enough
+class ReaderGone(Exception):  # not an error: who read our output has enough
     """Stdout is a pipe that nobody reads any more, as in `fanout get variants | head`."""
 
 

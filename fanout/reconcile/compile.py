@@ -1,10 +1,18 @@
-"""Which expressions and templates of the declared objects do not compile: for `fanout validate`."""
+"""What in the declared objects is in a language of its own and cannot be read: expressions,
+templates, cron lines, zones and version ranges. `fanout validate` names them all.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from fanout.api.meta import KRMObject
+from fanout.api.package_variant import PackageVariant
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.calendar.schedule import parse_schedule
+from fanout.calendar.zone import parse_zone
 from fanout.cluster.declared import Declared
 from fanout.cluster.findings import Finding
+from fanout.errors import InvalidInput
+from fanout.package.revision import parse_range
 from fanout.ports import Sandbox
 
 
@@ -19,16 +27,46 @@ def uncompilable(declared: Declared, sandbox: Sandbox) -> tuple[Finding, ...]:
         [text for _, _, text, is_template in found if not is_template],
         [text for _, _, text, is_template in found if is_template],
     )
-    return tuple(
-        Finding(declared.where(item, field), problems[text].problem, "correct it")
+    broken = [
+        Finding(declared.where(item, field), f"{text}: {problems[text].problem}", "correct it")
         for item, field, text, _ in found
         if text in problems
+    ]
+    return (*broken, *_unreadable(declared))
+
+
+def _unreadable(declared: Declared) -> Iterator[Finding]:
+    """Cron lines and zones of PromotionPolicies, ranges of what has an upstream."""
+    for promotion in declared.promotions:
+        spec = promotion.spec
+        yield from _tried(declared, promotion, "spec.schedule", spec.schedule, parse_schedule)
+        yield from _tried(declared, promotion, "spec.timeZone", spec.time_zone, parse_zone)
+    with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
+        *declared.policies,
+        *declared.variants,
     )
+    for item in with_upstream:
+        semver = item.spec.upstream.revision.semver
+        yield from _tried(declared, item, "spec.upstream.revision.semver", semver, parse_range)
+
+
+def _tried(
+    declared: Declared,
+    item: KRMObject,
+    field: str,
+    text: str | None,
+    parse: Callable[[str], object],
+) -> Iterator[Finding]:
+    try:
+        if text:
+            parse(text)
+    except InvalidInput as error:
+        yield Finding(declared.where(item, field), error.problem, error.remedy)
 
 
 def _texts(item: KRMObject) -> Iterator[tuple[str, str, bool]]:
     """Field path, text, and whether it is a template, of all in the spec of an object."""
-    spec = item.model_dump(mode="json", by_alias=True, exclude_unset=True).get("spec", {})
+    spec = item.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
     yield from _walk(spec, "spec")
 
 

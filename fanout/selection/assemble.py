@@ -14,7 +14,7 @@ from fanout.selection.questions import Answers
 from fanout.selection.targets import Target
 
 
-class _NoVariant(Exception):  # noqa: N818 - carries an outcome inside this module, is no error
+class _NoVariant(Exception):
     """This target gets no variant; the others are not affected."""
 
     def __init__(self, reason: str, problem: str) -> None:

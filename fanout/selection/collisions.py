@@ -1,7 +1,6 @@
 """Two variants never share a path, nor is one inside the other. (Design §2.)"""
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations, product
 
 from fanout.package.paths import overlaps
 from fanout.selection.model import VariantSpec
@@ -24,15 +23,11 @@ def collisions(
     for place, variant in variants:
         by_repository.setdefault(place, []).append(variant)
     for place, those in by_repository.items():
-        at: dict[str, list[VariantSpec]] = {}
-        for variant in those:
-            at.setdefault(variant.path, []).append(variant)
-        for outer, inner in overlaps([variant.path for variant in those]):
-            pairs = combinations(at[outer], 2) if outer == inner else product(at[outer], at[inner])
-            for first, second in pairs:
-                for one, other in ((first, second), (second, first)):
-                    if holders.get((place, one.path)) != one.name:
-                        refused.setdefault(one.name, _sentence(one, other))
+        for first, second in overlaps([variant.path for variant in those]):
+            pair = (those[first], those[second])
+            for one, other in (pair, pair[::-1]):
+                if holders.get((place, one.path)) != one.name:
+                    refused.setdefault(one.name, _sentence(one, other))
     return refused
 
 
