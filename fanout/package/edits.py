@@ -38,7 +38,7 @@ class Edit(NamedTuple):
     value: Any = REMOVE
 
 
-class BlockedPath(Exception):  # noqa: N818 - translated by the caller, who knows file and line
+class BlockedPath(Exception):
     """A path leads through something that is neither mapping nor list; carries how far it got."""
 
     def __init__(self, depth: int, sentence: str) -> None:

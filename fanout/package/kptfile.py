@@ -66,7 +66,9 @@ def kptfile_of(manifest: Manifest) -> Document:
     for field, expected in (("apiVersion", API_VERSION), ("kind", NAME)):
         found = document.value.get(field)
         if found != expected:
-            problem = f"the Kptfile's {field} is {found!r}" if found else f"it has no {field}"
+            problem = (
+                f"the Kptfile's {field} is {found!r}" if found else f"the Kptfile has no {field}"
+            )
             raise refused(problem, document.line_of((field,)), shape)
     return document
 

@@ -79,7 +79,7 @@ class Reading:
     problems: list[InvalidInput] = field(default_factory=list)
 
 
-class Refused(Exception):  # noqa: N818 - a signal inside this room, not an error for users
+class Refused(Exception):
     """The rest of a document cannot be read; carries the problem."""
 
     def __init__(self, problem: InvalidInput) -> None:

@@ -48,7 +48,7 @@ def _objects(value: Any, file: str) -> list[dict[str, Any]]:
     return items
 
 
-class _Rare(Exception):  # noqa: N818 - a signal inside this module
+class _Rare(Exception):
     """The file has something that only the reader with positions can judge."""
 
 

@@ -49,7 +49,7 @@ class _TextResolver(VersionedResolver):
         return super().resolve(kind, value, implicit)
 
 
-class CannotEdit(Exception):  # noqa: N818 - a signal inside this room, not an error for users
+class CannotEdit(Exception):
     """ruamel.yaml cannot read, change or write the document."""
 
 

@@ -25,7 +25,7 @@ NESTED: Final = "n"  # a mapping or list that is not empty
 ValueKind = Literal["k", "r", "s", "t", "n"]
 
 
-class CannotPatch(Exception):  # noqa: N818 - a signal inside this room, not an error for users
+class CannotPatch(Exception):
     """The text is not of a form that can be patched here."""
 
 

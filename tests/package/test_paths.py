@@ -1,0 +1,59 @@
+"""Paths of packages: what git and a command line would trip over, and which overlap."""
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.package.paths import check_path, overlaps
+
+GOOD = ["monitoring", "team/monitoring", "a.b/c-d_e", "ä/ö", "site1/v2", "git", "x.git"]
+BAD = [
+    "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a..b", "-a", "a/-b", ".git",
+    "a/.git/b", ".GIT", ".hidden", "a/.b", "a.", "a/b.", "a.lock", "a.LOCK/b", "a b", "a\tb",
+    "a\nb", "a\\b", "a~1", "a^", "a:b", "a?", "a*", "a[", "a@{b", "@", "a\x7f", "a\0b",
+    "x" * 300, "a\u2028b", "a\ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", GOOD)
+def test_good_paths(path):
+    assert check_path(path) is None
+
+
+@pytest.mark.parametrize("path", BAD, ids=ascii)
+def test_bad_paths(path):
+    sentence = check_path(path)
+    assert sentence
+    assert sentence.startswith("the path")
+
+
+def test_git_takes_the_paths_that_we_take():
+    for path in GOOD:
+        subprocess.run(["git", "check-ref-format", f"refs/tags/{path}/v1"], check=True)
+
+
+names = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.lists(st.sampled_from(["a", "a/b", "a-b", "ab", "a/b/c", "b", "a.b/c"]) | names))
+def test_overlaps_are_those_of_looking_at_every_pair(paths):
+    def contains(outer, inner):
+        return inner == outer or inner.startswith(f"{outer}/")
+
+    pairs = overlaps(paths)
+    assert all(contains(paths[one], paths[other]) and one != other for one, other in pairs)
+    expected = {
+        at
+        for at, path in enumerate(paths)
+        for other_at, other in enumerate(paths)
+        if at != other_at and (contains(path, other) or contains(other, path))
+    }
+    assert {at for pair in pairs for at in pair} == expected
+
+
+def test_a_path_is_paired_with_the_nearest_around_it():
+    assert overlaps(["a/b/c", "a", "x", "a/b", "a"]) == [(1, 3), (1, 4), (3, 0)]
+    assert overlaps(["", "a"]) == [(0, 1)]
+    assert overlaps(["a", "a-b", "a.b", "ab"]) == []
