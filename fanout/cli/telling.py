@@ -66,9 +66,15 @@ def tell_problems(observed: Observed, settings: Settings) -> None:
         for failure in item.failures:
             sentence = f"{item.title}: {failure.target}: {failure.problem}"
             say(sentence, settings.color, fg="yellow")
-        for case in item.cases:
-            if case.failure is not None:
-                say(f"{item.title}: {case.spec.name}: {case.failure}", settings.color, fg="red")
+        sentences = [
+            f"{item.title}: {case.spec.name}: {case.failure}"
+            for case in item.cases
+            if case.failure is not None
+        ]
+        obstacles = [case.obstacle for case in item.cases if case.failure is None]
+        sentences += [f"{item.title}: {hold.sentence}" for hold in obstacles if hold is not None]
+        for sentence in dict.fromkeys(sentences):  # one repository may stop many variants
+            say(sentence, settings.color, fg="red")
 
 
 def _plain(report: Report) -> dict[str, object]:

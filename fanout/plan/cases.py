@@ -13,7 +13,7 @@ from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref
 from fanout.variants.model import Inputs, Rendered
-from fanout.variants.prepare import PreparedPackage
+from fanout.variants.prepared import PreparedPackage
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,12 @@ class Case:
 
     @property
     def edited(self) -> bool:
-        """Did a person change what was published?"""
-        if self.published is None:
-            return False
-        return self.state.tree != (self.pristine or self.published.tree)
+        """Did a person change, or take away, what was published?
+
+        The pristine rendering tells also where the status was lost.
+        """
+        expected = self.pristine or (self.published.tree if self.published else None)
+        return expected is not None and self.state.tree != expected
 
     @property
     def in_force(self) -> bool:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from fanout.api.trailers import Trailer
+
 NONE = "none"  # `Fanout-Onto` of a package that is not on the branch yet
 
 
@@ -24,14 +26,14 @@ class Trailers:
 
 
 _KEYS = {
-    "Fanout-Install": "install",
-    "Fanout-Policy": "policy",
-    "Fanout-Variant": "variant",
-    "Fanout-Stage": "stage",
-    "Fanout-Revision": "revision",
-    "Fanout-Commit": "commit",
-    "Fanout-Digest": "digest",
-    "Fanout-Onto": "onto",
+    Trailer.INSTALL.value: "install",
+    Trailer.POLICY.value: "policy",
+    Trailer.VARIANT.value: "variant",
+    Trailer.STAGE.value: "stage",
+    Trailer.REVISION.value: "revision",
+    Trailer.COMMIT.value: "commit",
+    Trailer.DIGEST.value: "digest",
+    Trailer.ONTO.value: "onto",
 }
 
 
@@ -55,4 +57,4 @@ def publication_message(policy: str, stage: str, revision: str, variants: list[s
     what = variants[0] if len(variants) == 1 else f"{len(variants)} variants"
     of = f" of stage {stage}" if stage else ""
     listed = "".join(f"* {variant}\n" for variant in variants)
-    return f"Publish {what}{of} at {revision}\n\n{listed}\nFanout-Policy: {policy}\n"
+    return f"Publish {what}{of} at {revision}\n\n{listed}\n{Trailer.POLICY.value}: {policy}\n"

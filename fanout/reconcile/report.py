@@ -70,10 +70,16 @@ class Report:
 
     @property
     def troubled(self) -> int:
-        """How many targets or policies failed, for the exit code."""
-        broken = sum(
-            len(item.failures) + sum(case.failure is not None for case in item.cases)
-            for item in self.observed.policies
+        """How many targets, variants and policies were not served, for the exit code.
+
+        What a gate or a person holds is no failure, nor is a variant whose target is gone.
+        """
+        policies = self.observed.policies
+        stopped = sum(item.problem is not None for item in policies)
+        without = sum(len(item.named.failures) for item in policies)
+        blocked = sum(
+            case.failure is not None or case.obstacle is not None
+            for item in policies
+            for case in item.cases
         )
-        stopped = sum(item.problem is not None for item in self.observed.policies)
-        return len(self.failed) + broken + stopped
+        return len(self.failed) + stopped + without + blocked
