@@ -1,0 +1,125 @@
+"""The children of one kind, and the work of a batch shared out among them."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from fanout.sandbox.child import Child, EndedError
+from fanout.sandbox.limits import Limits
+from fanout.sandbox.projection import Reads
+from fanout.selection.model import Broken
+
+CHUNK = 100  # rows in one question: the limits are for so many
+WORTH_ANOTHER = 4000  # rows; a second child takes as long to start as these to evaluate
+BATCHES = 200  # after so many a child is replaced: what it caches and leaks goes with it
+TRIES = 2  # of a question whose child died of something that no limit explains
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One question: a text over some rows, each as JSON."""
+
+    text: str
+    rows: Sequence[str]
+
+    def question(self) -> str:
+        """As the child reads it."""
+        return f'{{"text":{json.dumps(self.text)},"rows":[{",".join(self.rows)}]}}'
+
+
+class Crew:
+    """Up to `limits.processes` children that run `module`; each is started when it has work."""
+
+    def __init__(self, module: str, limits: Limits) -> None:
+        self._module = module
+        self._limits = limits
+        self._children: dict[int, Child] = {}
+
+    def reads(self, text: str) -> Reads | Broken:
+        """What the text reads of a row."""
+        try:
+            answer = self._ask(0, json.dumps({"text": text}))
+        except EndedError as end:
+            return Broken("LimitExceeded", str(end))
+        if "broken" in answer:
+            return Broken(*answer["broken"])
+        reads: Reads = answer["reads"]
+        return reads
+
+    def work(
+        self, tasks: Sequence[Task], done: Callable[[Task, list[Any]], None]
+    ) -> dict[str, Broken]:
+        """Do all tasks, hand each's answers to `done`; returns the texts that exceeded a limit."""
+        lost: dict[str, Broken] = {}
+        waiting = deque(tasks)
+        rows = sum(len(task.rows) for task in tasks)
+        hands = min(self._limits.processes, 1 + rows // WORTH_ANOTHER, len(tasks))
+        if hands <= 1:
+            self._drain(0, waiting, done, lost)
+            return lost
+        with ThreadPoolExecutor(hands) as threads:
+            futures = [
+                threads.submit(self._drain, slot, waiting, done, lost) for slot in range(hands)
+            ]
+        for future in futures:
+            future.result()
+        return lost
+
+    def _drain(
+        self,
+        slot: int,
+        waiting: deque[Task],
+        done: Callable[[Task, list[Any]], None],
+        lost: dict[str, Broken],
+    ) -> None:
+        while True:
+            try:
+                task = waiting.popleft()
+            except IndexError:
+                return
+            if task.text in lost:
+                continue
+            try:
+                done(task, self._ask(slot, task.question())["answers"])
+            except EndedError as end:
+                lost[task.text] = Broken("LimitExceeded", str(end))
+
+    def _ask(self, slot: int, question: str) -> dict[str, Any]:
+        """Ask the slot's child; a new one where there is none or it died while idle."""
+        for attempt in range(TRIES):
+            child = self._children.get(slot)
+            if child is None or not child.alive:
+                self._dismiss(slot)
+                child = self._children[slot] = Child(self._module, self._limits)
+            try:
+                return child.ask(question)
+            except EndedError as end:
+                self._dismiss(slot)
+                if not end.unexplained or attempt == TRIES - 1:
+                    raise
+        raise AssertionError(TRIES)
+
+    def batch_done(self) -> None:
+        """Count a batch; children that have served enough leave."""
+        for slot, child in list(self._children.items()):
+            child.batches += 1
+            if child.batches >= BATCHES:
+                self._children.pop(slot).leave()
+
+    def _dismiss(self, slot: int) -> None:
+        child = self._children.pop(slot, None)
+        if child is not None:
+            child.end()
+
+    def close(self) -> None:
+        """End all children."""
+        while self._children:
+            self._children.popitem()[1].leave()
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the children that were started."""
+        return [child.pid for child in self._children.values()]

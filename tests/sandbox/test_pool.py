@@ -1,0 +1,234 @@
+"""Real child processes: what is endless or greedy costs its own expression, nothing else."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from fanout.errors import Bug
+from fanout.sandbox.crew import CHUNK, WORTH_ANOTHER
+from fanout.sandbox.limits import Limits
+from fanout.sandbox.pool import ProcessSandbox
+from fanout.selection.model import Broken
+from fanout.telemetry.counters import Counters
+
+TIGHT = Limits(cpu=1, memory=128, wall=0.6, processes=1)
+ROWS = [{"target": {"metadata": {"name": name}, "n": 1}} for name in ("a", "b")]
+LIST = "[" + ",".join(["1"] * 60) + "]"
+ENDLESS = f"{LIST}.all(a, {LIST}.all(b, {LIST} + {LIST} != []))"
+
+
+@pytest.fixture(scope="module")
+def tight():
+    with ProcessSandbox(TIGHT, Counters()) as sandbox:
+        yield sandbox
+
+
+def children(sandbox):
+    """Process ids of all running children of a sandbox."""
+    return sandbox._expressions.crew.pids + sandbox._templates.crew.pids
+
+
+def descriptors():
+    return {each.name for each in Path("/proc/self/fd").iterdir()}
+
+
+def child_processes():
+    tasks = Path("/proc/self/task").iterdir()
+    return {pid for task in tasks for pid in (task / "children").read_text().split()}
+
+
+def test_answers_by_expression_and_row(tight):
+    answers = tight.evaluate(["target.metadata.name", "target.n + 1"], ROWS)
+    assert answers == [["a", "b"], [2, 2]]
+
+
+def test_without_rows_or_expressions_there_is_nothing_to_do(tight):
+    assert tight.evaluate([], ROWS) == []
+    assert tight.evaluate(["target.n"], []) == [[]]
+
+
+def test_the_same_expression_twice_is_answered_twice(tight):
+    assert tight.evaluate(["target.n", "target.n"], ROWS) == [[1, 1], [1, 1]]
+
+
+def test_one_row_s_error_is_its_own(tight):
+    rows = [*ROWS, {"target": {"n": 2}}]
+    (names,) = tight.evaluate(["target.metadata.name"], rows)
+    assert names[:2] == ["a", "b"]
+    assert names[2] == Broken("ExpressionError", "target has no field 'metadata' (column 1)")
+
+
+def test_a_row_that_is_no_plain_data_is_broken_by_itself(tight):
+    rows = [{"target": {"n": 1}}, {"target": {"n": float("nan")}}, {"target": {"n": {1, 2}}}]
+    (values,) = tight.evaluate(["target.n"], rows)
+    assert values[0] == 1
+    assert [value.reason for value in values[1:]] == ["ExpressionError", "ExpressionError"]
+
+
+HOSTILE = [
+    ("endless loops", ENDLESS, "took longer than 0.6 s"),
+    ("half a gigabyte", "target.names.map(a, target.names.map(b, a + b))", "of memory"),
+]
+
+
+@pytest.mark.parametrize(("sentence", "text", "problem"), HOSTILE, ids=[row[0] for row in HOSTILE])
+def test_what_exceeds_a_limit_is_broken_for_all_rows_and_the_others_go_on(
+    tight, sentence, text, problem
+):
+    names = ["x" * 200_000] * 40
+    rows = [{"target": {"names": names, "n": number}} for number in range(2)]
+    broken, before, after = tight.evaluate([text, "target.n", "target.n + 1"], rows)
+    assert [each.reason for each in broken] == ["LimitExceeded", "LimitExceeded"]
+    assert problem in broken[0].problem
+    assert (before, after) == ([0, 1], [1, 2])
+
+
+def test_processor_time_is_limited_on_its_own():
+    limits = Limits(cpu=1, memory=128, wall=30, processes=1)
+    with ProcessSandbox(limits, Counters()) as sandbox:
+        broken, fine = sandbox.evaluate([ENDLESS, "target.n"], ROWS)
+    assert broken == [Broken("LimitExceeded", "it took more than 1 s of processor time")] * 2
+    assert fine == [1, 1]
+
+
+def test_a_duration_of_many_letters_is_no_work(tight):
+    text = f"duration('{'a' * 200}!')"
+    (values,) = tight.evaluate([text, ], ROWS)  # fmt: skip
+    assert [value.reason for value in values] == ["ExpressionError", "ExpressionError"]
+    (values,) = tight.evaluate([f"'{'a' * 200}!'.duration()"], ROWS)
+    assert [value.reason for value in values] == ["ExpressionError", "ExpressionError"]
+
+
+def test_an_answer_that_is_too_long_is_no_answer(tight):
+    rows = [{"target": {"name": "x" * 600_000}}]
+    (values,) = tight.evaluate(["target.name + target.name"], rows)
+    assert values[0].reason == "LimitExceeded"
+    assert "longer than 1048576 characters" in values[0].problem
+
+
+def test_half_a_character_is_no_text(tight):
+    (values,) = tight.evaluate(["'\\ud800'"], ROWS)
+    assert isinstance(values[0], Broken)
+
+
+def test_what_was_answered_is_not_asked_again():
+    counters = Counters()
+    rows = [{"target": {"stage": f"s{number % 4}", "name": str(number)}} for number in range(100)]
+    with ProcessSandbox(TIGHT, counters) as sandbox:
+        first = sandbox.evaluate(["target.stage", "target.stage + 'x'"], rows)
+        assert counters.read()["evaluations"] == 8
+        assert sandbox.evaluate(["target.stage", "target.stage + 'x'"], rows) == first
+        assert counters.read()["evaluations"] == 8
+    assert first[0][:5] == ["s0", "s1", "s2", "s3", "s0"]
+
+
+def test_values_that_look_alike_are_kept_apart(tight):
+    rows = [{"target": {"n": value}} for value in (1, True, "1", 1.5, None)]
+    (values,) = tight.evaluate(["[target.n]"], rows)
+    assert [repr(value) for value in values] == ["[1]", "[True]", "['1']", "[1.5]", "[None]"]
+
+
+def test_big_batches_are_shared_out_among_two_children():
+    rows = [{"target": {"name": f"t{number}"}} for number in range(WORTH_ANOTHER + CHUNK + 7)]
+    with ProcessSandbox(Limits(processes=2), Counters()) as sandbox:
+        (values,) = sandbox.evaluate(["target.name + '!'"], rows)
+        assert len(children(sandbox)) == 2
+    assert values == [f"{row['target']['name']}!" for row in rows]
+
+
+def test_a_limit_exceeded_in_a_big_batch_leaves_the_others_whole():
+    limits = Limits(cpu=5, memory=128, wall=1.0, processes=2)
+    rows = [{"target": {"n": number}} for number in range(WORTH_ANOTHER)]
+    endless = ENDLESS.replace("!= []", "!= [target.n]")
+    with ProcessSandbox(limits, Counters()) as sandbox:
+        broken, fine = sandbox.evaluate([endless, "target.n + 1"], rows)
+    assert {each.reason for each in broken} == {"LimitExceeded"}
+    assert fine == list(range(1, WORTH_ANOTHER + 1))
+
+
+def test_a_child_killed_while_idle_is_replaced(tight):
+    tight.evaluate(["target.n"], ROWS)
+    (before,) = tight._expressions.crew.pids
+    os.kill(before, signal.SIGKILL)
+    assert tight.evaluate(["target.n + 40"], ROWS) == [[41, 41]]
+    assert tight._expressions.crew.pids != [before]
+
+
+def test_a_child_killed_in_the_middle_is_replaced_and_the_question_asked_again():
+    rows = [{"target": {"n": number}} for number in range(3 * CHUNK)]
+    text = f"{LIST}.all(a, a + target.n > 0)"  # a chunk takes a while
+    with ProcessSandbox(Limits(wall=60, cpu=60, processes=1), Counters()) as sandbox:
+        sandbox.evaluate(["target.n"], rows[:1])
+        (pid,) = children(sandbox)
+        killer = threading.Timer(0.1, os.kill, (pid, signal.SIGKILL))
+        killer.start()
+        (values,) = sandbox.evaluate([text], rows)
+        killer.join()
+        assert children(sandbox) != [pid]
+    assert values == [True] * len(rows)
+
+
+def test_an_interrupted_question_s_answer_is_not_taken_for_the_next_one_s():
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with ProcessSandbox(Limits(processes=1), Counters()) as sandbox:
+            sandbox.evaluate(["target.n"], ROWS)
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(KeyboardInterrupt):
+                sandbox.evaluate([ENDLESS], ROWS)
+            assert sandbox.evaluate(["target.n + 1"], ROWS) == [[2, 2]]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_no_child_and_no_descriptor_is_left_behind():
+    before, running = descriptors(), child_processes()
+    with ProcessSandbox(TIGHT, Counters()) as sandbox:
+        sandbox.evaluate([ENDLESS, "target.n"], ROWS)
+        sandbox.fill(["{{ target.n }}"], ROWS)
+        pids = children(sandbox)
+        assert len(pids) == 2
+    assert descriptors() == before
+    assert child_processes() <= running
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    sandbox.close()  # once more is no fault
+
+
+def test_a_busy_child_is_ended_at_close():
+    sandbox = ProcessSandbox(Limits(processes=1), Counters())
+    sandbox.evaluate(["target.n"], ROWS)
+    (pid,) = children(sandbox)
+    os.kill(pid, signal.SIGSTOP)  # deaf to everything but a kill
+    sandbox.close()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_closed_sandbox_starts_nothing():
+    sandbox = ProcessSandbox(TIGHT, Counters())
+    sandbox.close()
+    with pytest.raises(Bug, match="closed"):
+        sandbox.evaluate(["1"], ROWS)
+
+
+def test_the_child_sees_no_environment_and_no_files_of_ours(monkeypatch, tight):
+    monkeypatch.setenv("FANOUT_TOKEN", "hunter2")
+    with ProcessSandbox(TIGHT, Counters()) as sandbox:
+        sandbox.evaluate(["target.n"], ROWS)
+        (pid,) = children(sandbox)
+        process = Path(f"/proc/{pid}")
+        assert b"hunter2" not in (process / "environ").read_bytes()
+        assert (process / "cwd").readlink() == Path("/")
+        assert len(list((process / "fd").iterdir())) <= 4
+        limits = (process / "limits").read_text().splitlines()
+    by_name = {line[:26].strip(): line[26:].split()[:2] for line in limits}
+    assert by_name["Max file size"] == ["0", "0"]
+    assert by_name["Max processes"] == ["0", "0"]
+    assert by_name["Max open files"] == ["16", "16"]
+    assert by_name["Max core file size"] == ["0", "0"]
+    assert int(by_name["Max address space"][0]) < 2 << 30
