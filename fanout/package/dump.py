@@ -12,6 +12,7 @@ class Style:
 
     mapping: int = 2
     sequence: int = 0
+    literals: bool = True  # text of several lines may stand as a literal block
 
 
 def dump(value: Any) -> str:
@@ -42,7 +43,7 @@ def block(value: dict[str, Any] | list[Any], column: int, style: Style) -> list[
                 step = style.mapping if isinstance(child, dict) else style.sequence
                 lines += block(child, column + step, style)
             else:
-                head, *more = single(child, column + style.mapping)
+                head, *more = single(child, column + style.mapping, style)
                 lines += [f"{name} {head}", *more]
         return lines
     for child in value:
@@ -50,14 +51,14 @@ def block(value: dict[str, Any] | list[Any], column: int, style: Style) -> list[
             head, *more = block(child, column + 2, style)
             lines += [f"{pad}- {head[column + 2 :]}", *more]
         else:
-            head, *more = single(child, column + 2)
+            head, *more = single(child, column + 2, style)
             lines += [f"{pad}- {head}", *more]
     return lines
 
 
-def single(value: Any, column: int) -> list[str]:
+def single(value: Any, column: int, style: Style) -> list[str]:
     """A value without children: one line, or a literal block whose text begins at the column."""
-    if isinstance(value, str) and "\n" in value and is_literal(value):
+    if isinstance(value, str) and "\n" in value and style.literals and is_literal(value):
         return literal(value, column)
     return [scalar(value)]
 

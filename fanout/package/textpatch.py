@@ -6,7 +6,7 @@ the slow way; what it does say the caller checks once by reading the result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from fanout.package.dump import Style, block, literal
@@ -82,7 +82,9 @@ def plan(text: str, root: Node, wanted: Sequence[Wanted]) -> list[Span]:
     """The spans for the edits of one document; raises CannotPatch."""
     first = text.find("\n")
     newline = "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
-    return _Planner(text, root, style_of(root), newline).plan(wanted)
+    # at the end of a file without a last line break a literal block would lose its own
+    style = replace(style_of(root), literals=text.endswith("\n"))
+    return _Planner(text, root, style, newline).plan(wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ class _Planner:
     def replace_item(self, node: Node, build: Build, kind: str, above: int) -> Span:
         gap, style = self.gap(node), self.style
         column = node.column + len(gap)
+        if kind == LITERAL and not self.style.literals:
+            kind = SINGLE
         if kind == SINGLE or self.comment_after(node):
             if kind == NESTED:
                 raise CannotPatch("a comment stands behind the value")
@@ -192,7 +196,8 @@ class _Planner:
             )  # fmt: skip
         start = colon if is_block else node.start
         gap = " " if is_block else self.gap(node)
-        if kind == LITERAL and not header and not self.comment_after(node):
+        literals = style.literals and not header and not self.comment_after(node)
+        if kind == LITERAL and literals:
             column = key.column + style.mapping
             return Span(
                 start, node.end, above,

@@ -201,16 +201,20 @@ def test_an_edited_json_file_reads_as_the_edited_data(data):
 
 
 @settings(max_examples=60, deadline=None)
-@given(first=values, second=values, where=st.sampled_from(["value", "missing", "item", "flow"]))
-@example(first="a", second="on", where="value")
-def test_a_plan_is_right_for_all_values_of_its_kinds(first, second, where):
+@given(values, values, st.sampled_from(["value", "missing", "item", "flow", "end"]), st.booleans())
+@example("a", "on", "value", True)
+@example("a\nb", "a\nb\n", "end", False)
+@example({"a": "a\nb"}, {"a": "a\nb\n"}, "end", False)
+def test_a_plan_is_right_for_all_values_of_its_kinds(first, second, where, closed):
     path = {
         "value": ("metadata", "name"),
         "missing": ("metadata", "x", "y"),
         "item": ("spec", "containers", 0, "env", 0, "value"),
         "flow": ("metadata", "annotations", "note"),
+        "end": ("zz",),
     }[where]
-    manifest = Manifest.parse(WORKLOAD.encode(), "f.yaml")
+    text = WORKLOAD if closed else WORKLOAD.rstrip()
+    manifest = Manifest.parse(text.encode(), "f.yaml")
     for value in (first, second, first):
         edits = [Edit(0, path, value), Edit(0, ("spec", "replicas"), 7)]
         result = Manifest.parse(manifest.edited(edits), "f.yaml")
