@@ -31,6 +31,7 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
     written += [change.vendor.ref] if change.vendor else []
     written += [change.branch] if change.merges else []
     written += [draft.tag for merge in change.merges for draft in merge.drafts]
+    written += list(change.tags)
     if len(set(written)) < len(written):
         twice = sorted({ref for ref in written if written.count(ref) > 1})
         raise Bug(f"{twice[0]} would be written twice in one push", reason="RefWrittenTwice")
@@ -53,7 +54,7 @@ def apply_change(
     """
     seen = seen_refs(mirror)
     _compare(mirror, change, seen, access)
-    written = _write_objects(git, mirror, change)
+    written = {**_write_objects(git, mirror, change), **change.tags}
     new = {ref: oid for ref, oid in written.items() if seen.get(ref) != oid}
     gone = tuple(ref for ref in change.remove if ref in seen)
     removed: tuple[str, ...] = ()

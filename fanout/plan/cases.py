@@ -28,6 +28,7 @@ class Case:
     draft: OpenDraft | None = None
     published: PublishedLine | None = None
     unrecorded: bool = False  # the publication was found in Git and is not on record yet
+    tag: str = ""  # the tag that an unrecorded publication has already
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate

@@ -68,7 +68,8 @@ def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
     writes = [item.case for item in steps if item.step is Step.WRITE]
     removed = [item.case.ref for item in steps if _clears(item)]
     vendor = _vendor(view, steps, writing.install)
-    if not (writes or removed or vendor or work.merges):
+    tags = _missing_tags(steps)
+    if not (writes or removed or vendor or work.merges or tags):
         return None
     change = RepositoryChange(
         remote=view.remote,
@@ -78,11 +79,21 @@ def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
         drafts=tuple(_draft(case, writing) for case in writes),
         branch=view.branch if work.merges else "",
         merges=tuple(work.merges),
+        tags=tags,
         vendor=vendor,
         remove=tuple(removed),
         drafts_under=drafts_under(writing.install),
     )
     return _leased(change, view)
+
+
+def _missing_tags(steps: Sequence[Planned]) -> dict[str, str]:
+    """Tags for what a person published: what is in force is tagged, whoever merged it."""
+    return {
+        publication_tag(item.case): item.case.view.head
+        for item in steps
+        if item.case.unrecorded and item.step is not Step.ADOPT and not item.case.tag
+    }
 
 
 def _clears(planned: Planned) -> bool:
@@ -98,7 +109,7 @@ def _clears(planned: Planned) -> bool:
 
 def _leased(change: RepositoryChange, view: RepositoryView) -> RepositoryChange:
     """Every touched ref with what it was when it was observed."""
-    touched = [draft.ref for draft in change.drafts] + list(change.remove)
+    touched = [draft.ref for draft in change.drafts] + [*change.remove, *change.tags]
     if change.merges:
         touched.append(change.branch)
         touched += [draft.tag for merge in change.merges for draft in merge.drafts]

@@ -48,6 +48,8 @@ def plan_policy(
             lines[case.spec.name] = line
         if planned.step is Step.PUBLISH:
             published[case.spec.name] = _in_force(line or case.line, case, now)
+        elif case.unrecorded:
+            published[case.spec.name] = replace(case.line, grant=None, published=case.published)
         actions += _actions(planned)
     planned_status = Status(lines, history, {**before.revisions, **_pins(steps)})
     actions += _verdicts(namespace, name, before, planned_status)
@@ -67,8 +69,6 @@ def _remembered(planned: Planned, now: datetime) -> VariantLine | None:
     """The variant's line as it is to be before anything is pushed; None where it stays as it is."""
     case = planned.case
     line = case.line
-    if case.unrecorded:
-        line = replace(line, grant=None, published=case.published)
     if planned.step is Step.ADOPT:
         line = replace(line, grant=None, published=_adopted(case, now))
     if planned.release:

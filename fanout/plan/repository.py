@@ -138,6 +138,7 @@ class RepositoryChange:
     drafts: tuple[DraftCommit, ...] = ()
     branch: str = ""  # full name of the ref that the merges move
     merges: tuple[Merge, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)  # to be created on existing commits
     vendor: VendorCommit | None = None
     files: tuple[FileCommit, ...] = ()
     remove: tuple[str, ...] = ()  # draft refs, gone in the second push

@@ -17,6 +17,7 @@ from fanout.plan.change import publication_tag
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import Written
 from fanout.plan.status import Lines, Status, changes
+from fanout.plan.steps import Step
 from fanout.reconcile.passes import Mode, Reconciler, book_key
 from fanout.reconcile.report import Observed, Report
 from fanout.reconcile.world import World
@@ -89,12 +90,13 @@ def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> 
         case = step.case
         line = plan.published.get(case.spec.name)
         answer = written.get(case.view.remote.url)
-        if line is None or line.published is None or not isinstance(answer, Written):
-            continue
-        tag = publication_tag(case)
-        published = replace(
-            line.published, merge=answer.refs[tag], tag=tag.removeprefix("refs/tags/")
-        )
+        if line is None or line.published is None or isinstance(answer, FanoutError):
+            continue  # a failed push is seen again by the next pass
+        merge = line.published.merge
+        tag = case.tag or publication_tag(case)
+        if step.step is Step.PUBLISH and answer is not None:
+            merge = answer.refs[tag]
+        published = replace(line.published, merge=merge, tag=tag.removeprefix("refs/tags/"))
         lines[case.spec.name] = replace(line, published=published)
     return replace(plan.planned, variants=lines)
 

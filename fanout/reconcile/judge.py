@@ -24,7 +24,7 @@ from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.upstream import revisions
 from fanout.selection.model import TargetFailure
-from fanout.selection.naming import variant_digest
+from fanout.selection.naming import tag_ref, variant_digest
 
 History = Mapping[tuple[str, str], StageHistory]
 
@@ -108,7 +108,7 @@ class Judge:
 
     def _cases(self, told: Told, status: Status) -> tuple[Case, ...]:
         named = told.named
-        return tuple(
+        cases = (
             open_case(
                 self.install,
                 spec,
@@ -119,6 +119,19 @@ class Judge:
             )
             for spec in named.variants
         )
+        return tuple(self._with_tag(case) if case.unrecorded else case for case in cases)
+
+    def _with_tag(self, case: Case) -> Case:
+        """A publication that nobody recorded may have its tag: a pass was ended in between."""
+        number = case.view.tags.get(case.spec.path, 0)
+        if not number:
+            return case
+        tag = tag_ref(case.spec.path, number)
+        with self.git.reader(case.view.remote) as reader:
+            commit = case.view.refs[tag]
+            known = reader.has(commit) and reader.paths(commit, [case.spec.path])
+        same = known and known[case.spec.path].tree == case.state.tree
+        return replace(case, tag=tag) if same else case
 
     def _foreseen(
         self,

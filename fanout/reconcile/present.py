@@ -163,7 +163,7 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
             "target": spec.target,
             "state": decision.state.value,
             "candidate": decision.candidate,
-            "conditions": [_variant_condition(decision)],
+            "conditions": _variant_conditions(case, decision),
             "checks": [
                 {"name": check.name, "verdict": check.verdict.value, "message": check.sentence}
                 for check in decision.checks
@@ -191,14 +191,22 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
     return body
 
 
-def _variant_condition(decision: VariantDecision) -> Plain:
+def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
     hold = decision.holds[0] if decision.holds else None
-    return {
-        "type": "Ready",
-        "status": "True" if decision.state is State.READY else "False",
-        "reason": hold.reason if hold else decision.state.value,
-        "message": hold.sentence if hold else f"it is {decision.state.value}",
-    }
+    conditions = [
+        {
+            "type": "Ready",
+            "status": "True" if decision.state is State.READY else "False",
+            "reason": hold.reason if hold else decision.state.value,
+            "message": hold.sentence if hold else f"it is {decision.state.value}",
+        }
+    ]
+    if case.published is not None and case.published.out_of_band:
+        message = "a person merged the draft without its gates"
+        conditions.append(
+            {"type": "OutOfBand", "status": "True", "reason": "OutOfBand", "message": message}
+        )
+    return conditions
 
 
 def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetView:

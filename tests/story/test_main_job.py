@@ -97,3 +97,17 @@ def test_two_installations_of_the_same_world_write_identical_commits(tmp_path: P
         fleet.settle()
         refs.append({name: repo.refs("refs/heads/drafts") for name, repo in fleet.repos.items()})
     assert len(refs[0]["edge"]) == 1
+
+
+def test_a_draft_that_a_person_merged_is_published_tagged_and_told(fleet: Fleet):
+    fleet.sweep()
+    edge = fleet.repos["edge"]
+    draft = edge.refs()["refs/heads/drafts/default/sites/ber/monitoring"]
+    merged = edge.git("commit-tree", f"{draft}^{{tree}}", "-p", "main", "-p", draft, "-m", "Merge")
+    edge.git("update-ref", "refs/heads/main", merged)
+    fleet.later(minutes=1).settle()
+    status = fleet.variants()["sites/ber"]
+    assert status["published"]["revision"] == "v1"
+    assert status["published"]["outOfBand"] is True
+    assert edge.refs()["refs/tags/sites/ber/v1"] == merged
+    assert edge.drafts() == []
