@@ -106,7 +106,10 @@ class Mirrors:
 
     def _make(self, path: Path, address: Address) -> None:
         """In a temporary sibling, so that no half-made mirror ever has the mirror's name."""
-        shutil.rmtree(path, ignore_errors=True)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
         making = Path(tempfile.mkdtemp(prefix=f"{path.stem}.making-", dir=self.directory))
         create_bare(making)
         _configure(making, address)

@@ -1,0 +1,361 @@
+"""Who is let in, and that no secret is ever seen: not in arguments, URLs, files or sentences."""
+
+import base64
+import json
+import os
+import stat
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from fanout.errors import Denied, InvalidInput, Unavailable
+from fanout.git.address import address
+from fanout.git.credentials import Access, presented, write_askpass
+from fanout.git.environment import scrubbed, strays
+from fanout.plan.repository import Look, Remote
+from fanout.ports import Secret
+
+PASSWORD = "s3cret/with+signs%25"
+GIVEN = "Basic " + base64.b64encode(f"robot:{PASSWORD}".encode()).decode()
+
+
+class GitOverHttp(BaseHTTPRequestHandler):
+    """git http-backend, for those who know the password."""
+
+    root = Path()
+    redirect = ""
+
+    def do_GET(self):
+        if self.redirect:
+            self.send_response(301)
+            self.send_header("Location", self.redirect + self.path)
+            self.end_headers()
+            return
+        if self.headers.get("Authorization") != GIVEN:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.end_headers()
+            return
+        self._serve()
+
+    do_POST = do_GET  # noqa: N815 a name of http.server
+
+    def _serve(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path, _, query = self.path.partition("?")
+        done = subprocess.run(
+            ["git", "http-backend"],
+            input=body,
+            env={
+                "PATH": os.environ["PATH"],
+                "GIT_PROJECT_ROOT": str(self.root),
+                "GIT_HTTP_EXPORT_ALL": "1",
+                "GIT_CONFIG_GLOBAL": os.devnull,
+                "PATH_INFO": path,
+                "QUERY_STRING": query,
+                "REQUEST_METHOD": self.command,
+                "REMOTE_USER": "robot",
+                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            },
+            capture_output=True,
+            check=False,
+        )
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
+        self.send_response(int(headers.pop("Status", "200").split()[0]))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Starts servers on loopback; answers the beginning of their URLs."""
+    servers = []
+
+    def start(**attributes):
+        handler = type("Handler", (GitOverHttp,), {"root": tmp_path, **attributes})
+        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def trace(tmp_path, monkeypatch):
+    """What every git process was started with."""
+    path = tmp_path / "trace"
+    path.mkdir()
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(path))
+
+    def started():
+        lines = [line for file in path.iterdir() for line in file.read_text().splitlines()]
+        return [json.loads(line) for line in lines]
+
+    return started
+
+
+def everything_below(directory):
+    return b"".join(path.read_bytes() for path in directory.rglob("*") if path.is_file())
+
+
+def test_a_password_opens_an_http_remote_and_is_seen_nowhere(
+    downstream_of, make_store, bare, serve, trace, tmp_path
+):
+    bare.git("config", "http.receivepack", "true")
+    secrets = {"token": Secret("robot", PASSWORD)}
+    machine = downstream_of(make_store(secrets=secrets.get), bare)
+    bare.url = f"{serve()}/remote.git"
+    bare.remote = Remote(bare.url, "token")
+    machine.write({"one": machine.package("one")})
+    machine.publish(["one"])
+    assert "refs/tags/one/v1" in bare.refs()
+    events = trace()
+    assert {event["argv"][1] for event in events if event["event"] == "start"} >= {
+        "ls-remote",
+        "fetch",
+        "fast-import",
+        "push",
+    }
+    seen = json.dumps(events).encode() + everything_below(tmp_path / "mirrors")
+    for form in (PASSWORD, GIVEN.split()[1], "s3cret"):
+        assert form.encode() not in seen
+
+
+WRONG = [
+    ("no secret is named", "", {}, "did not let git in"),
+    ("the secret is wrong", "token", {"token": Secret("robot", "wr0ng-secret")}, "did not let"),
+    ("the secret is not there", "token", {}, "secret 'token' was not found"),
+    ("the secret is empty", "token", {"token": Secret()}, "did not let git in"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "secrets", "words"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
+)
+def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, words):
+    remote = Remote(f"{serve()}/remote.git", name)
+    answer = make_store(secrets=secrets.get).look([Look(remote, ())])[remote.url]
+    assert isinstance(answer, Denied), answer
+    assert words in str(answer)
+    assert "wr0ng-secret" not in str(answer)
+
+
+def test_a_redirect_to_another_host_gets_no_secret(make_store, bare, serve):
+    asked = []
+
+    class Thief(GitOverHttp):
+        def do_GET(self):
+            asked.append(self.headers.get("Authorization"))
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.end_headers()
+
+    thief = serve(do_GET=Thief.do_GET)
+    remote = Remote(f"{serve(redirect=thief)}/remote.git", "token")
+    secrets = {"token": Secret("robot", PASSWORD)}
+    answer = make_store(secrets=secrets.get).look([Look(remote, ())])[remote.url]
+    assert isinstance(answer, Denied)
+    assert asked
+    assert set(asked) == {None}
+
+
+def test_a_netrc_of_the_user_answers_for_nobody(make_store, bare, serve, tmp_path, monkeypatch):
+    url = f"{serve()}/remote.git"
+    (tmp_path / ".netrc").write_text(f"machine 127.0.0.1 login robot password {PASSWORD}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert isinstance(make_store().look([Look(Remote(url), ())])[url], Denied)
+
+
+def test_a_server_that_is_not_there_is_unavailable(make_store):
+    url = "http://127.0.0.1:1/remote.git"
+    assert isinstance(make_store().look([Look(Remote(url), ())])[url], Unavailable)
+
+
+def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_store, monkeypatch):
+    """A program in ssh's place notes what it was given."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    note = tmp_path / "note"
+    ssh = programs / "ssh"
+    ssh.write_text(
+        f"""#!/bin/sh
+        echo "$@" > {note}
+        while [ "$1" != "-i" ]; do shift; done
+        stat -c %a "$2" >> {note}; cat "$2" >> {note}
+        echo 'Permission denied (publickey).' >&2
+        exit 255
+        """
+    )
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA"
+    store = make_store(secrets={"key": Secret(private_key=key, known_hosts="host ssh-x A")}.get)
+    url = "git@git.example.com:team/edge.git"
+    answer = store.look([Look(Remote(url, "key"), ())])[url]
+    assert isinstance(answer, Denied)
+    arguments, mode, *content = note.read_text().splitlines()
+    assert "BatchMode=yes" in arguments
+    assert "StrictHostKeyChecking=yes" in arguments
+    assert "IdentitiesOnly=yes" in arguments
+    assert "AAAA" not in arguments
+    assert mode == "600"
+    assert content == key.splitlines()
+    assert not Path(arguments.split("-i ")[1].split()[0]).exists()
+
+
+def test_the_askpass_program_is_private_and_answers_its_host_alone(tmp_path):
+    askpass = write_askpass(tmp_path)
+    assert stat.S_IMODE(askpass.stat().st_mode) == 0o700
+    place = address("https://git.example.com:8443/x.git", {"https"})
+    access = Access(place, Secret("robot", PASSWORD))
+    with presented(access, tmp_path, askpass) as variables:
+
+        def answer(prompt):
+            done = subprocess.run(
+                [askpass, prompt],
+                env=variables | {"PATH": os.environ["PATH"]},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return done.stdout.rstrip("\n") if done.returncode == 0 else None
+
+        assert answer("Username for 'https://git.example.com:8443': ") == "robot"
+        assert answer("Password for 'https://robot@git.example.com:8443': ") == PASSWORD
+        assert answer("Password for 'https://evil.example.com': ") is None
+        assert answer("Password for 'https://git.example.com:8443.evil.example': ") is None
+        assert answer("Are you sure (yes/no)? ") is None
+
+
+REFUSED = [
+    "",
+    "ext::sh -c touch% /tmp/x",
+    "fd::7",
+    "-uevil",
+    "--upload-pack=evil",
+    "https://user:pass@git.example.com/x",
+    "https://token-abc@git.example.com/x",
+    "ssh://-oProxyCommand=evil/x",
+    "ssh://git@-evil/x",
+    "-evil:x",
+    "git@-evil:x",
+    "host:-evil",
+    "ftp://git.example.com/x",
+    "git://git.example.com/x",
+    "HTTP://git.example.com/x",
+    "https:///x",
+    "file://host/x",
+    "https://git.example.com/x\nevil",
+    "https://git.example.com/x y",
+    "https://[bad/x",
+    "\x1b[31m",
+]
+
+
+@pytest.mark.parametrize("url", REFUSED, ids=repr)
+def test_a_url_that_could_be_a_command_or_carry_a_secret_is_refused(make_store, url):
+    answer = make_store().look([Look(Remote(url), ())])[url]
+    assert isinstance(answer, InvalidInput)
+    assert answer.remedy
+    assert "pass@" not in str(answer)
+    assert "token-abc" not in str(answer)
+
+
+def test_a_protocol_the_administrator_did_not_allow_is_refused(make_store, bare):
+    store = make_store(allowed=("https",))
+    for url in (bare.url, f"file://{bare.url}", "http://git.example.com/x", "git@host:x"):
+        answer = store.look([Look(Remote(url), ())])[url]
+        assert isinstance(answer, InvalidInput)
+        assert "not allowed" in str(answer)
+
+
+def test_paths_and_file_urls_reach_the_same_repository(make_store, bare, monkeypatch):
+    monkeypatch.chdir(bare.path.parent)
+    store = make_store()
+    urls = [bare.url, f"file://{bare.url}", "remote.git", "./remote.git"]
+    answers = store.look([Look(Remote(url), ("refs/heads/main",)) for url in urls])
+    assert [answers[url].refs for url in urls] == [bare.refs()] * 4
+
+
+POISON = {
+    "GIT_DIR": "nowhere",
+    "GIT_WORK_TREE": "nowhere",
+    "GIT_INDEX_FILE": "nowhere",
+    "GIT_OBJECT_DIRECTORY": "nowhere",
+    "GIT_NAMESPACE": "elsewhere",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.sshCommand",
+    "GIT_CONFIG_VALUE_0": "evil",
+    "GIT_CONFIG_PARAMETERS": "'core.bare'='false'",
+    "GIT_SSH_COMMAND": "evil",
+    "GIT_PROXY_COMMAND": "evil",
+    "GIT_EXEC_PATH": "nowhere",
+    "GIT_TRACE": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_CEILING_DIRECTORIES": "/",
+    "GIT_PUSH_OPTION_COUNT": "1",
+    "GIT_PUSH_OPTION_0": "ci.skip",
+    "GIT_DEFAULT_HASH": "sha256",
+}
+
+
+def test_the_callers_git_settings_change_nothing(downstream, monkeypatch):
+    downstream.write({"one": downstream.package("one")})
+    real = downstream.bare.refs
+    for name, value in POISON.items():
+        monkeypatch.setenv(name, value)
+    downstream.publish(["one"])
+    monkeypatch.undo()
+    assert "refs/tags/one/v1" in real()
+
+
+def test_only_the_trace_for_measuring_is_let_through():
+    given = scrubbed(("https", "ssh"), Path("home"))
+    ambient = {**POISON, "GIT_TRACE2_EVENT": "x", "PATH": "p", "GITHUB_TOKEN": "t"}
+    assert set(strays(ambient, given)) == set(POISON) - set(given)
+    assert given["GIT_ALLOW_PROTOCOL"] == "https:ssh"
+    assert given["GIT_TERMINAL_PROMPT"] == "0"
+
+
+def test_git_never_starts_without_an_allowed_protocol(make_store, bare):
+    """Whatever the configuration of the mirror says, git itself refuses too."""
+    store = make_store()
+    store.look([Look(bare.remote, ())])
+    store._git._environment["GIT_ALLOW_PROTOCOL"] = "https"
+    answer = store.look([Look(bare.remote, ())])[bare.url]
+    assert isinstance(answer, InvalidInput)
+    assert "protocol" in str(answer)
+
+
+def test_a_process_that_takes_too_long_is_ended(make_store, bare):
+    bare.hook("pre-receive", "sleep 20")
+    store = make_store(timeout=0.3)
+    store._git.counters.reset()
+    pack = bare.path / "slow"
+    pack.write_text("#!/bin/sh\nsleep 20\n")
+    pack.chmod(0o755)
+    mirror = store._mirrors
+    with mirror.opened(address(bare.url, {"file"})) as opened, pytest.raises(Unavailable) as caught:
+        store._git.run(
+            opened.path,
+            ["ls-remote", f"--upload-pack={pack}", "origin"],
+            Access(address(bare.url, {"file"})),
+        )
+    assert caught.value.reason == "GitTimeout"

@@ -1,0 +1,252 @@
+"""What a look answers, what it costs, and what the mirror knows afterwards."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
+from fanout.git.refs import seen_refs
+from fanout.plan.repository import Listing, Look, PathState, Remote
+
+
+def mirror_of(downstream):
+    return next(downstream.store._mirrors.directory.glob("*.git"))
+
+
+def test_a_listing_has_all_branches_and_tags_with_annotated_tags_peeled(downstream):
+    bare = downstream.bare
+    head = bare.refs()[downstream.main]
+    bare.git("tag", "light/v1", "main")
+    bare.git("tag", "-a", "-m", "first", "annotated/v1", "main")
+    bare.git("tag", "-a", "-m", "of a tag", "twice/v1", "annotated/v1")
+    bare.git("update-ref", "refs/notes/n", "main")
+    expected = {
+        "refs/heads/main": head,
+        "refs/tags/light/v1": head,
+        "refs/tags/annotated/v1": head,
+        "refs/tags/twice/v1": head,
+    }
+    assert downstream.look().refs == expected
+    assert downstream.look("refs/heads/main").refs == expected
+    assert seen_refs(mirror_of(downstream)) == {
+        ref: oid for ref, oid in bare.refs().items() if "notes" not in ref
+    }
+
+
+def test_an_empty_repository_is_an_empty_listing(downstream_of, store, new_bare):
+    assert downstream_of(store, new_bare("empty")).look().refs == {}
+
+
+def test_only_what_is_kept_is_fetched(downstream):
+    bare = downstream.bare
+    other = bare.commit({"big": "x\n"}, branch="other")
+    assert downstream.look("refs/heads/main", "refs/heads/absent").refs["refs/heads/other"] == other
+    with downstream.store.reader(bare.remote) as reader:
+        assert reader.has(bare.refs()[downstream.main])
+        assert not reader.has(other)
+    assert set(seen_refs(mirror_of(downstream))) == {downstream.main}
+
+
+def test_a_narrower_look_forgets_nothing_that_has_not_moved(downstream):
+    bare = downstream.bare
+    bare.commit({"a": "1\n"}, branch="still")
+    bare.commit({"a": "1\n"}, branch="moves")
+    bare.commit({"a": "1\n"}, branch="goes")
+    downstream.look()
+    bare.commit({"a": "2\n"}, branch="moves")
+    bare.git("update-ref", "-d", "refs/heads/goes")
+    downstream.look(downstream.main)
+    assert set(seen_refs(mirror_of(downstream))) == {downstream.main, "refs/heads/still"}
+
+
+def test_branches_that_change_places_with_directories_are_followed(downstream):
+    bare = downstream.bare
+    bare.commit({"a": "1\n"}, branch="x")
+    downstream.look()
+    bare.git("update-ref", "-d", "refs/heads/x")
+    bare.commit({"a": "2\n"}, branch="x/y")
+    assert "refs/heads/x/y" in downstream.look().refs
+    assert set(seen_refs(mirror_of(downstream))) == {downstream.main, "refs/heads/x/y"}
+
+
+def test_what_each_pass_costs(downstream, counters):
+    def cost():
+        counts = counters.read()
+        counters.reset()
+        return tuple(counts[name] for name in ("git_processes", "listings", "fetches", "pushes"))
+
+    downstream.look()
+    assert cost() == (2, 1, 1, 0)
+    downstream.look()
+    assert cost() == (1, 1, 0, 0)
+    downstream.write({"one": downstream.package("one"), "two": downstream.package("two")})
+    assert cost() == (3, 1, 0, 1)
+    downstream.publish(["one", "two"])
+    assert cost() == (3, 1, 0, 2)
+    downstream.look()
+    assert cost() == (1, 1, 0, 0)
+    downstream.bare.commit({"README.md": "new\n"})
+    downstream.write({"one": downstream.package("uno")})
+    assert cost() == (4, 1, 1, 1)
+
+
+def test_counts_of_what_was_written(downstream, counters):
+    downstream.write({"one": downstream.package("one")})
+    counts = counters.read()
+    assert counts["refs_pushed"] == 2
+    assert counts["objects_written"] == 3 + 4 + 1 + 3  # files, their trees and root, two commits
+
+
+def test_a_listing_is_of_the_moment_of_the_fetch(downstream):
+    """The remote moves between the listing and the fetch; the answer is what was fetched."""
+    bare, git = downstream.bare, downstream.store._git
+    bare.commit({"a": "1\n"}, branch="goes")
+    run = git.run
+
+    def slow(mirror, arguments, *rest, **more):
+        if arguments[0] == "fetch":
+            bare.commit({"README.md": "later\n"})
+            bare.commit({"a": "1\n"}, branch="comes")
+            bare.git("update-ref", "-d", "refs/heads/goes")
+        return run(mirror, arguments, *rest, **more)
+
+    git.run = slow
+    assert downstream.look().refs == bare.refs()
+    assert seen_refs(mirror_of(downstream)) == bare.refs()
+
+
+def test_a_branch_that_vanishes_before_the_fetch_is_a_conflict(downstream):
+    bare, git = downstream.bare, downstream.store._git
+    bare.commit({"a": "1\n"}, branch="goes")
+    run = git.run
+
+    def slow(mirror, arguments, *rest, **more):
+        if arguments[0] == "fetch":
+            bare.git("update-ref", "-d", "refs/heads/goes")
+        return run(mirror, arguments, *rest, **more)
+
+    git.run = slow
+    with pytest.raises(Conflict, match="moved while it was being read"):
+        downstream.look("refs/heads/goes")
+
+
+def test_a_hundred_looks_at_a_time_answer_each_url(store, new_bare):
+    bares = [new_bare(f"r{number}") for number in range(12)]
+    for number, bare in enumerate(bares):
+        bare.commit({"n": f"{number}\n"})
+    answers = store.look([Look(bare.remote, ("refs/heads/main",)) for bare in bares])
+    assert answers == {bare.url: Listing(bare.refs()) for bare in bares}
+
+
+def test_looks_at_one_repository_are_made_as_one(store, bare, counters):
+    bare.commit({"a": "1\n"}, branch="other")
+    keeps = ("refs/heads/main", "refs/heads/other")
+    assert store.look([Look(bare.remote, (keep,)) for keep in keeps]) == {
+        bare.url: Listing(bare.refs())
+    }
+    assert counters.read()["listings"] == 1
+    with store.reader(bare.remote) as reader:
+        assert all(map(reader.has, bare.refs().values()))
+
+
+def test_one_repository_with_two_secrets_is_refused(store, bare):
+    looks = [Look(Remote(bare.url, secret), ()) for secret in ("one", "two")]
+    answer = store.look(looks)[bare.url]
+    assert isinstance(answer, InvalidInput)
+    assert "different secrets: one, two" in str(answer)
+
+
+PATHS = [
+    ("a directory", "apps/web", True, ""),
+    ("the root", "", True, ""),
+    ("nothing there", "apps/none/at/all", False, ""),
+    ("a file", "README.md", False, "README.md is a file"),
+    ("a file on the way", "README.md/x/y", False, "README.md is a file"),
+    ("a symlink on the way", "link/x", False, "link is a symlink"),
+    ("a submodule", "module", False, "module is a submodule"),
+]
+
+
+@pytest.fixture
+def furnished(downstream):
+    stream = b"commit refs/heads/main\ncommitter A <a@b> 1699000000 +0000\ndata 5\nm\xc3\xa4 \n\n"
+    stream += b"M 100644 inline apps/web/d/file\ndata 1\nx\nM 100644 inline README.md\ndata 1\nx\n"
+    stream += b"M 120000 inline link\ndata 4\napps\nM 160000 %s module\n" % (b"1" * 40)
+    downstream.bare.git("fast-import", "--quiet", "--force", stdin=stream)
+    downstream.look()
+    return downstream
+
+
+@pytest.mark.parametrize(
+    ("path", "there", "problem"), [row[1:] for row in PATHS], ids=[row[0] for row in PATHS]
+)
+def test_what_is_at_a_path(furnished, path, there, problem):
+    head = furnished.bare.refs()[furnished.main]
+    with furnished.store.reader(furnished.bare.remote) as reader:
+        state = reader.paths(head, [path])[path]
+    expected = furnished.bare.git("rev-parse", f"main:{path}") if there else None
+    assert state == PathState(expected, problem)
+
+
+def test_reading_objects(furnished):
+    head = furnished.bare.refs()[furnished.main]
+    with furnished.store.reader(furnished.bare.remote) as reader:
+        commit = reader.commit(head)
+        assert (commit.committer, commit.when, commit.parents) == ("A <a@b>", 1699000000, ())
+        assert commit.message == "mä \n"
+        tree = reader.paths(head, ["apps"])["apps"].tree
+        entries = reader.entries(tree)
+        assert list(entries) == ["web/d/file"]
+        assert reader.blob(entries["web/d/file"].oid) == b"x"
+        assert not reader.has("2" * 40)
+        for read in (reader.commit, reader.blob, reader.entries):
+            with pytest.raises(Unavailable, match="not in the mirror"):
+                read("2" * 40)
+        with pytest.raises(InvalidInput, match="module is a submodule"):
+            reader.entries(commit.tree)
+        with pytest.raises(InvalidInput, match="is a commit, not a file"):
+            reader.blob(head)
+
+
+def test_a_commit_contains_itself_and_what_came_before(downstream):
+    first = downstream.bare.refs()[downstream.main]
+    second = downstream.bare.commit({"a": "2\n"})
+    side = downstream.bare.commit({"a": "3\n"}, branch="side")
+    downstream.look()
+    with downstream.store.reader(downstream.bare.remote) as reader:
+        assert reader.contains(second, first)
+        assert reader.contains(second, second)
+        assert not reader.contains(first, second)
+        assert not reader.contains(second, side)
+        assert not reader.contains(second, "3" * 40)
+        assert not reader.contains("", first)
+
+
+def test_without_git_the_command_that_needs_it_says_so(tmp_path, bare):
+    code = f"""
+        from pathlib import Path
+        from fanout.git.store import MirrorStore
+        from fanout.plan.repository import Look, Remote
+        from fanout.telemetry.counters import Counters
+        store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
+                            secrets=lambda _: None)
+        print(*store.look([Look(Remote({bare.url!r}), ())]).values())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "the program git was not found; install git" in done.stdout, done.stderr
+
+
+def test_an_answer_that_is_an_error_is_of_a_family(store, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("no repository\n")
+    answer = store.look([Look(Remote(str(file)), ("refs/heads/*",))])[str(file)]
+    assert isinstance(answer, FanoutError)
+    assert isinstance(answer, Unavailable)
