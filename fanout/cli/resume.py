@@ -1,27 +1,7 @@
-"""`fanout resume`: what was suspended by a Decision goes on."""
+"""`fanout resume`: what was suspended by a recorded Decision goes on."""
 
-import click
+from fanout.cli.suspension import verb
 
-from fanout.cli.options import with_settings
-from fanout.cli.recording import by_option
-from fanout.cli.settings import Settings
-from fanout.cli.suspension import decide
-
-
-@click.command()
-@click.argument("policy")
-@click.option("--stage", default="", help="Only this stage.")
-@click.option("--variant", "variants", multiple=True, help="Only these variants.")
-@click.option("--reason", required=True, help="Why; it is recorded.")
-@by_option
-@with_settings()
-def command(
-    settings: Settings,
-    policy: str,
-    stage: str,
-    variants: tuple[str, ...],
-    reason: str,
-    by: str | None,
-) -> None:
-    """Resume what `fanout suspend` stopped; a `suspend: true` in a file stays."""
-    decide(settings, "Resume", policy, {"stage": stage, "reason": reason}, variants, by)
+command = verb(
+    "Resume", "Resume what `fanout suspend` stopped; what a file suspends, a file resumes."
+)

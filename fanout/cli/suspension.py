@@ -1,26 +1,37 @@
-"""Records a Decision that suspends or resumes."""
+"""Makes the two verbs that record whether something is suspended; no file is edited."""
 
-from collections.abc import Mapping, Sequence
+import click
 
+from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, identity, judged, record
+from fanout.cli.recording import about, by_option, identity, judged, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 
 
-def decide(
-    settings: Settings,
-    action: str,
-    policy: str,
-    said: Mapping[str, str],
-    variants: Sequence[str],
-    by: str | None,
-) -> None:
-    """Record that a policy, a stage of it or variants of it are suspended or go on."""
-    who = identity(by)
-    with open_program(settings) as program:
-        item = judged(program, policy)
-        spec = about(item, said["stage"], variants)
-        spec |= {"action": action, "reason": said["reason"]}
-        name = record(program, item, "Decision", spec, who)
-    write(f"decision.fanout.dev/{name} recorded\n")
+def verb(action: str, words: str) -> click.Command:
+    """The verb that records a Decision of this action; `words` are its help."""
+
+    @click.command(help=words)
+    @click.argument("policy")
+    @click.option("--stage", default="", help="Only this stage.")
+    @click.option("--variant", "variants", multiple=True, help="Only these variants.")
+    @click.option("--reason", required=True, help="Why; it is recorded.")
+    @by_option
+    @with_settings()
+    def command(
+        settings: Settings,
+        policy: str,
+        stage: str,
+        variants: tuple[str, ...],
+        reason: str,
+        by: str | None,
+    ) -> None:
+        who = identity(by)
+        with open_program(settings) as program:
+            item = judged(program, policy)
+            spec = about(item, stage, variants) | {"action": action, "reason": reason}
+            name = record(program, item, "Decision", spec, who)
+        write(f"decision.fanout.dev/{name} recorded\n")
+
+    return command
