@@ -1,6 +1,6 @@
 """One listing of a remote, and at most one fetch: afterwards the mirror knows what it saw."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from fanout.git.command import GitProgram
 from fanout.git.credentials import Access
 from fanout.git.failures import DamagedMirrorError
 from fanout.git.reader import open_mirror
-from fanout.git.refs import check_ref, matches, seen_name, seen_refs, write_refs
+from fanout.git.refs import Patterns, seen_name, seen_refs, write_refs
 from fanout.plan.repository import Listing
 
 _PEELED = "^{}"
@@ -30,22 +30,22 @@ def look(git: GitProgram, mirror: Path, access: Access, keep: Sequence[str]) -> 
     have not moved. Raises Denied, Unavailable, InvalidInput; Conflict when the remote moved between
     listing and fetch in a way that leaves no consistent answer.
     """
-    for pattern in keep:
-        check_ref(f"{pattern[:-1]}x" if pattern.endswith("/*") else pattern)
+    patterns = Patterns(keep)
     listed = parse_listing(_ls_remote(git, mirror, access), access)
-    kept = {ref: oid for ref, oid in listed.own.items() if _is_kept(ref, keep)}
+    kept = {ref: oid for ref, oid in listed.own.items() if ref in patterns}
     before = seen_refs(mirror)
     unmoved = {ref: oid for ref, oid in before.items() if listed.own.get(ref) == oid}
+    others = {ref: oid for ref, oid in unmoved.items() if ref not in patterns}
     commits = {ref: listed.commits.get(ref, oid) for ref, oid in listed.own.items()}
     with open_mirror(mirror) as reader:
         complete = all(map(reader.has, set(kept.values())))
     if not complete:
         _remember(mirror, unmoved, before)
-        _fetch(git, mirror, access, [p for p in keep if any(matches(p, ref) for ref in kept)])
+        _fetch(git, mirror, access, patterns.found_in(kept))
         before = seen_refs(mirror)
-        kept = {ref: oid for ref, oid in before.items() if _is_kept(ref, keep)}
-        commits = _after_fetch(mirror, commits, listed, kept, keep)
-    _remember(mirror, {**unmoved, **kept}, before)
+        kept = {ref: oid for ref, oid in before.items() if ref in patterns}
+        commits = _after_fetch(mirror, commits, listed, kept, patterns)
+    _remember(mirror, {**others, **kept}, before)
     return Listing(commits)
 
 
@@ -74,15 +74,10 @@ def _ls_remote(git: GitProgram, mirror: Path, access: Access) -> bytes:
     return git.run(mirror, ["ls-remote", "--heads", "--tags", "--quiet", "origin"], access).stdout
 
 
-def _is_kept(ref: str, keep: Iterable[str]) -> bool:
-    # A name that is no UTF-8 was written with backslashes, which no ref has; it is none of ours.
-    return "\\" not in ref and any(matches(pattern, ref) for pattern in keep)
-
-
 def _fetch(git: GitProgram, mirror: Path, access: Access, patterns: Sequence[str]) -> None:
     """Bring the objects of the kept refs, and note the refs as they are at this very moment."""
     git.counters.add("fetches")
-    specs = [f"{pattern}:{seen_name(pattern)}" for pattern in dict.fromkeys(patterns)]
+    specs = [f"{pattern}:{seen_name(pattern)}" for pattern in patterns]
     options = ["--quiet", "--force", "--no-tags", "--prune", "--refmap=", "--no-write-fetch-head"]
     git.run(mirror, ["fetch", *options, "origin", *specs], access)
 
@@ -92,7 +87,7 @@ def _after_fetch(
     commits: Mapping[str, str],
     listed: RawListing,
     kept: Mapping[str, str],
-    keep: Sequence[str],
+    patterns: Patterns,
 ) -> dict[str, str]:
     """The listing again, with the kept refs as the fetch found them."""
     with open_mirror(mirror) as reader:
@@ -105,7 +100,7 @@ def _after_fetch(
         raise DamagedMirrorError(
             f"a fetch did not bring the objects of {missing[0]}", reason="MirrorDamaged"
         )
-    others = {ref: oid for ref, oid in commits.items() if not _is_kept(ref, keep)}
+    others = {ref: oid for ref, oid in commits.items() if ref not in patterns}
     return {**others, **peeled}
 
 

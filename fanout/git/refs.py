@@ -7,7 +7,7 @@ All are below `refs/fanout/`: `seen/` is the remote as last listed, what leases 
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from fanout.errors import InvalidInput, Where
@@ -43,9 +43,29 @@ def check_ref(ref: str) -> str:
     return ref
 
 
-def matches(pattern: str, ref: str) -> bool:
-    """Is the ref one that the pattern names? A pattern is a full name or ends with ``/*``."""
-    return ref.startswith(pattern[:-1]) if pattern.endswith("/*") else ref == pattern
+class Patterns:
+    """Which refs are asked for: by full name, or all below a prefix that ends with ``/*``."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Raises InvalidInput for a pattern that names no branches or tags."""
+        self.names: set[str] = set()
+        prefixes: set[str] = set()
+        for pattern in patterns:
+            if pattern.endswith("/*"):
+                check_ref(f"{pattern[:-1]}x")
+                prefixes.add(pattern[:-1])
+            else:
+                self.names.add(check_ref(pattern))
+        self.prefixes = tuple(sorted(prefixes))
+
+    def __contains__(self, ref: str) -> bool:
+        # A name that is no UTF-8 was read with backslashes, which no ref has; it is none of ours.
+        return (ref in self.names or ref.startswith(self.prefixes)) and "\\" not in ref
+
+    def found_in(self, refs: Collection[str]) -> list[str]:
+        """The patterns that name at least one of the refs."""
+        wide = [f"{p}*" for p in self.prefixes if any(ref.startswith(p) for ref in refs)]
+        return wide + sorted(name for name in self.names if name in refs)
 
 
 def seen_name(ref: str) -> str:

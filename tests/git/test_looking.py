@@ -103,6 +103,8 @@ def test_a_listing_is_of_the_moment_of_the_fetch(downstream):
     """The remote moves between the listing and the fetch; the answer is what was fetched."""
     bare, git = downstream.bare, downstream.store._git
     bare.commit({"a": "1\n"}, branch="goes")
+    downstream.look()
+    bare.commit({"README.md": "sooner\n"})
     run = git.run
 
     def slow(mirror, arguments, *rest, **more):
@@ -242,6 +244,27 @@ def test_without_git_the_command_that_needs_it_says_so(tmp_path, bare):
         check=False,
     )
     assert "the program git was not found; install git" in done.stdout, done.stderr
+
+
+def test_objects_that_git_refuses_are_not_taken_over(downstream):
+    """A commit without a date; nothing of it reaches another repository through us."""
+    bare = downstream.bare
+    tree = bare.git("rev-parse", "main^{tree}")
+    raw = f"tree {tree}\nauthor A <a@b>\ncommitter A <a@b>\n\nbad\n".encode()
+    bad = bare.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=raw)
+    bare.git("update-ref", "refs/heads/bad", bad)
+    with pytest.raises(InvalidInput) as caught:
+        downstream.look()
+    assert caught.value.reason == "RemoteObjectsRefused"
+    assert downstream.look(downstream.main).refs["refs/heads/bad"] == bad
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*", "refs/*", "refs/notes/*", "main", "--all", "refs/heads/a b"]
+)
+def test_a_look_asks_for_branches_and_tags_alone(downstream, pattern):
+    with pytest.raises(InvalidInput):
+        downstream.look(pattern)
 
 
 def test_an_answer_that_is_an_error_is_of_a_family(store, tmp_path):
