@@ -20,6 +20,7 @@ class Reason(StrEnum):
 
     AFTER_FAILED = "AfterFailed", "a stage before has failed the revision"
     AFTER_PENDING = "AfterPending", "a stage before has not passed the revision yet"
+    AMBIGUOUS_VERSION = "AmbiguousVersion", "two tags are one version"
     APPROVAL_MISSING = "ApprovalMissing", "too few people have approved the draft"
     AUTOMATION_OFF = "AutomationOff", "no administrator has switched automation on"
     CONTRADICTION = "Contradiction", "reporters of one check say different things"

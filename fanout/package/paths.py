@@ -17,19 +17,9 @@ def check_path(path: str) -> str | None:
     """
     if not path:
         return "the path is empty"
-    if problem := path_problem(path) or _problem(path):
+    if problem := path_problem(path):
         return f"the path {path!r} {problem}"
     return None
-
-
-def _problem(path: str) -> str:
-    """What the rules for declared objects leave to us: git's own, on any file system."""
-    lowered = path.lower()
-    if ".." in path:
-        return "has '..' in it, which git refuses in the name of a branch"
-    if any(segment.endswith(".lock") for segment in lowered.split("/")):
-        return "has a segment that ends in .lock, which git refuses in the name of a branch"
-    return ""
 
 
 def overlaps(paths: Iterable[str]) -> list[tuple[int, int]]:
