@@ -164,6 +164,13 @@ class Repo:
         Path(index["GIT_INDEX_FILE"]).unlink()
         return commit
 
+    def hook(self, name: str, script: str) -> None:
+        """What the remote's owner runs."""
+        path = self.path / "hooks" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
     def fsck(self) -> None:
         self.git("fsck", "--full", "--strict")
 
@@ -174,6 +181,8 @@ class Fleet:
 
     root: Path
     now: datetime = START
+    policies: str = "policies"  # the directory of objects, below the root
+    state: str = "state"  # the program's own directory, below the root
     repos: dict[str, Repo] = field(default_factory=dict)
 
     @classmethod
@@ -193,10 +202,14 @@ class Fleet:
 
     # ---- the world -----------------------------------------------------------------------------
 
-    def repository(self, name: str, *, declare: bool = True, first: bool = True) -> Repo:
+    def repository(
+        self, name: str, *options: str, declare: bool = True, first: bool = True
+    ) -> Repo:
+        """A bare repository; `options` are those of `git init`."""
         path = self.root / "git" / f"{name}.git"
         path.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(path)], check=True)
+        init = ["git", "init", "-q", "--bare", "-b", "main", *options, str(path)]
+        subprocess.run(init, check=True)
         repo = self.repos[name] = Repo(path)
         if first:
             repo.commit("main", {"README.md": f"# {name}\n"}, "first commit")
@@ -222,25 +235,36 @@ class Fleet:
         upstream.git("update-ref", f"refs/tags/monitoring/{name}", commit)
         return commit
 
-    def site(self, name: str, tier: str, repository: str, retention: str = "7d") -> None:
-        """A cluster object and its ConfigMap."""
+    def site(
+        self, name: str, tier: str, repository: str, retention: str = "7d", **spec: object
+    ) -> None:
+        """A cluster object, with more in its spec if wanted, and its ConfigMap."""
+        spec = {"repository": repository, **spec}
         self.write(
             f"site-{name}.yaml",
             "apiVersion: infra.example.com/v1\nkind: Cluster\n"
             f"metadata: {{name: {name}, labels: {{tier: {tier}}}}}\n"
-            f"spec: {{repository: {repository}}}\n"
+            f"spec: {json.dumps(spec)}\n"
             "---\napiVersion: v1\nkind: ConfigMap\n"
             f"metadata: {{name: {name}}}\ndata: {{retention: {retention}}}\n",
         )
 
     def write(self, name: str, text: str) -> Path:
-        path = self.root / "policies" / name
+        path = self.root / self.policies / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 
+    def refs(self) -> dict[str, dict[str, str]]:
+        """Every ref of every repository."""
+        return {name: repo.refs() for name, repo in self.repos.items()}
+
+    def records(self) -> Repo:
+        """The records repository."""
+        return Repo(self.root / self.state / "records.git")
+
     def remove(self, name: str) -> None:
-        (self.root / "policies" / name).unlink()
+        (self.root / self.policies / name).unlink()
 
     def later(self, **time: float) -> "Fleet":
         self.now += timedelta(**time)
@@ -250,8 +274,8 @@ class Fleet:
 
     def run(self, *args: str, files: bool = True) -> Result:
         """One command line, in process, at the fleet's time."""
-        shared = ["--state-dir", str(self.root / "state"), "--now", self.now.isoformat()]
-        line = [*args, *(["-f", str(self.root / "policies"), *shared] if files else [])]
+        shared = ["--state-dir", str(self.root / self.state), "--now", self.now.isoformat()]
+        line = [*args, *(["-f", str(self.root / self.policies), *shared] if files else [])]
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = invoke(line)
@@ -270,6 +294,11 @@ class Fleet:
                 return count
             assert self.sweep().code == 0
         raise AssertionError("the sweeps do not come to an end")
+
+    def targets(self) -> dict[str, dict[str, Any]]:
+        """Every target as a TargetView, by its name."""
+        items = self.run("get", "targets", "-o", "json").items
+        return {item["target"].rpartition("/")[2]: item for item in items}
 
     def report(self, stage: str, revision: str, status: str = "passed", *args: str) -> Result:
         return self.run(

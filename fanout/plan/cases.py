@@ -184,8 +184,12 @@ def _obstacle(case: Case, collisions: Mapping[str, str]) -> Hold | None:
             who=owner,
         )
     if case.state.problem:
-        sentence = f"{spec.repository}:{spec.path}: {case.state.problem}"
-        return Hold("InvalidPath", sentence, who=owner)
+        return Hold(
+            "InvalidPath",
+            f"{spec.repository}:{spec.path}: {case.state.problem}; take it off the branch, or"
+            " choose another downstream.package",
+            who=owner,
+        )
     if spec.path in view.others:
         return Hold(
             "OtherInstallation",
