@@ -5,6 +5,7 @@ from datetime import datetime
 
 import click
 
+from fanout.cli.folding import fold
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
 from fanout.cli.settings import Format, Settings
@@ -40,7 +41,7 @@ def command(settings: Settings, subject: str) -> None:
         )
     explanations = [_explain(item, stage, variant) for item in found]
     if settings.output is Format.TABLE:
-        write("".join(f"{line}\n" for one in explanations for line in _lines(one, 0)))
+        write("".join(f"{line}\n" for one in explanations for line in _lines(fold(one), 0)))
     else:
         show_value([_plain(one) for one in explanations], settings.output)
 
@@ -72,9 +73,9 @@ def _variant(item: PolicyPass, wanted: str) -> str:
 def _lines(one: Explanation, depth: int) -> Iterator[str]:
     marks = {"passed": "+", "Ready": "+", "failed": "x", "Failed": "x"}
     about = [one.sentence]
-    if one.since:
+    if one.since and written(one.since) not in one.sentence:
         about.append(f"since {written(one.since)}")
-    if one.until:
+    if one.until and written(one.until) not in one.sentence:
         about.append(f"can change at {written(one.until)}")
     if one.who:
         about.append(f"who can act: {one.who}")
