@@ -80,7 +80,9 @@ def ask(
     )
     verdict = fold(after, {step.stage: step.verdict for step in steps})
     possible = sum(step.possible for step in steps) >= needed(after)
-    holds = tuple(step.hold for step in steps if step.hold is not None)
+    # What has failed is not saved by what is only pending: no soak that runs is worth waiting for.
+    told = [step for step in steps if verdict is not Verdict.FAILED or step.verdict is verdict]
+    holds = tuple(step.hold for step in told if step.hold is not None)
     wake = soonest((hold.until for hold in holds), now)
     if verdict is Verdict.PASSED:
         return Gate(verdict, possible, steps)

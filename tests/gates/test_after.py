@@ -130,5 +130,12 @@ def test_a_running_soak_says_until_when_and_a_cut_one_can_pass_no_more():
     assert (cut.next, cut.possible) == (None, False)
 
 
+def test_when_too_few_can_pass_no_soak_is_worth_waiting_for():
+    stages = {"one": upstream(PASSED, passed(4)), "two": upstream(FAILED)}
+    gate = ask(after("one", "two", soak=60), "v1", stages, at(10))
+    assert (gate.verdict, gate.next) == (FAILED, None)
+    assert [(hold.reason, hold.who) for hold in gate.holds] == [("AfterFailed", "somebody")]
+
+
 def test_without_after_every_revision_passes():
     assert ask(None, "v1", {}, T0).verdict is PASSED
