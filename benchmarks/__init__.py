@@ -1,0 +1,1 @@
+"""What fanout costs, held against git itself and against the naive way."""

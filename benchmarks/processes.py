@@ -1,0 +1,111 @@
+"""Starts the processes that are measured: with a deadline, a clean environment, a memory probe."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+DEADLINE = 1800.0  # seconds for any one process
+_PROBE_EVERY = 0.1  # seconds between two looks at the memory
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+WHO = "fanout benchmark <benchmark@localhost>"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How long a process took, and how much memory it and all below it held at once."""
+
+    seconds: float
+    peak: int  # bytes; shared pages are counted once for each process
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Nothing of the user's git configuration, and one identity."""
+    name, _, mail = WHO.partition(" <")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    for role in ("AUTHOR", "COMMITTER"):
+        kept |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": mail.rstrip(">")}
+        kept |= {f"GIT_{role}_DATE": "1760000000 +0000"}
+    nothing = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    return {**kept, **nothing, "HOME": str(home)}
+
+
+def git(place: Path, *arguments: str, stdin: Path | None = None) -> bytes:
+    """Run git in a repository; raises CalledProcessError with what it said."""
+    with (stdin or Path(os.devnull)).open("rb") as stream:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=place,
+            env=environment(place),
+            stdin=stream,
+            capture_output=True,
+            check=False,
+            timeout=DEADLINE,
+        )
+    if done.returncode:
+        raise RuntimeError(f"git {arguments[0]} in {place}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def timed(command: Sequence[str], place: Path, extra: Mapping[str, str], allowed: int) -> Run:
+    """Run a process to its end; raises RuntimeError for an exit code above `allowed`."""
+    begin = time.perf_counter()
+    with (place / "output").open("w+b") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=place,
+            env={**environment(place), **extra},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        probe = _Probe(process.pid)
+        probe.start()
+        try:
+            status = process.wait(DEADLINE)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        finally:
+            seconds = time.perf_counter() - begin
+            probe.finish()
+        if not 0 <= status <= allowed:
+            output.seek(0)
+            said = output.read().decode(errors="replace")[-2000:]
+            raise RuntimeError(f"{' '.join(command)} ended with {status}:\n{said}")
+    return Run(seconds, probe.peak)
+
+
+class _Probe(threading.Thread):
+    """Adds up the resident memory of a process and all below it, again and again."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.peak = 0
+        self._pid = pid
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while not self._ended.wait(_PROBE_EVERY):
+            self.peak = max(self.peak, _resident(self._pid))
+
+    def finish(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+def _resident(pid: int) -> int:
+    process = Path("/proc") / str(pid)
+    try:
+        own = int((process / "statm").read_bytes().split()[1]) * _PAGE
+        tasks = list((process / "task").iterdir())
+        below = [child for task in tasks for child in (task / "children").read_text().split()]
+    except (OSError, IndexError):
+        return 0  # it has ended, or there is no /proc
+    return own + sum(_resident(int(child)) for child in below)

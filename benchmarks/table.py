@@ -1,0 +1,145 @@
+"""Tells what was measured: to people as a table, to machines as JSON, in docs as a page."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+
+from benchmarks.cases import Measured
+from benchmarks.rows import Row, downstream_pushes, per_touched
+
+_HEADS = (
+    "case",
+    "seconds",
+    "to git",
+    "to naive",
+    "peak MB",
+    "git",
+    "per touched",
+    "listings",
+    "pushes",
+    "MB sent",
+    "objects",
+    "renders",
+    "evaluations",
+)
+_WHAT = """- `full`: no mirror, no draft, no record; all drafts are written. The time is that of the
+  command `fanout sweep --drafts-only` as a whole, start of the interpreter included.
+- `nothing`: a fresh process finds nothing to do; `nothing-running`: the second pass of a process.
+- `changed-everywhere`, `changed-in-one`: the ConfigMaps of 1 % of the targets changed, spread over
+  all repositories or all in one (as many as that one has).
+- `bump`: upstream released a revision; `publish`: all drafts are merged and tagged;
+  `publish-in-one`: the same where all drafts are in one repository.
+
+`to git` is the time divided by that of `git fast-import` and `git push` of the same draft commits,
+bytes ready, two repositories at a time (cases without drafts: of all drafts). `to naive` is the
+time of the naive way (GitPython work tree, ruamel.yaml round trip, one push per branch; 60 targets,
+scaled) divided by fanout's. `peak` adds up resident memory of fanout and all processes below it.
+`git` counts git processes that fanout started, `per touched` those in a repository that was pushed
+to. `pushes` are those to downstream repositories. `MB sent` is by how much their object stores
+grew. Counts are of the first repetition, times are medians, memory is the most there was.
+
+Three files differ per target at least: the Kptfile, the package context, the injected ConfigMap.
+"""
+
+
+def machine(place: Path) -> dict[str, str]:
+    """What it ran on."""
+    cpu = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    memory = [line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
+    version = subprocess.run(["git", "version"], capture_output=True, text=True, check=True)
+    return {
+        "processor": cpu[0].partition(":")[2].strip() if cpu else platform.machine(),
+        "cores": str(os.cpu_count()),
+        "memory": f"{int(memory[0]) / 1e6:.0f} GB" if memory else "unknown",
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "git": version.stdout.split()[2],
+        "repositories on": _filesystem(place),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+def _filesystem(place: Path) -> str:
+    kinds = {fields[1]: fields[2] for line in _lines("/proc/mounts") if (fields := line.split())}
+    above = (str(path) for path in (place, *place.parents))
+    return next((kinds[path] for path in above if path in kinds), "unknown")
+
+
+def tables(all_measured: Sequence[Measured]) -> str:
+    """A Markdown table for each size, aligned so that it reads well as it is."""
+    parts = []
+    for (targets, files), group in groupby(
+        all_measured, key=lambda it: (it.size.targets, it.size.files)
+    ):
+        lines = [_HEADS, *(_cells(found) for found in group)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        texts = [_line(cells, widths) for cells in lines]
+        rule = "|".join("-" * (width + 1) + ":" for width in widths)
+        parts.append(f"{targets:,} targets, {files} of 8 files differ\n\n{texts[0]}\n|{rule}|")
+        parts[-1] += "\n" + "\n".join(texts[1:]) + "\n"
+    return "\n".join(parts)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = zip(cells, widths, strict=True)
+    return f"| {first[0]:<{first[1]}} | " + " | ".join(f"{c:>{w}}" for c, w in rest) + " |"
+
+
+def _cells(found: Measured) -> tuple[str, ...]:
+    sweep = found.sweeps[0]
+    return (
+        str(found.case),
+        f"{found.time:.2f}",
+        f"{found.time / median(found.bare):.2f}" if found.bare else "-",
+        f"{median(found.naive) / found.time:.0f}" if found.naive else "-",
+        f"{found.peak / 1e6:.0f}",
+        str(sweep.counts["git_processes"]),
+        f"{per_touched(found):.2f}" if found.touched else "-",
+        str(sweep.counts["listings"]),
+        str(downstream_pushes(found)),
+        f"{sweep.sent / 1e6:.1f}",
+        str(sweep.counts["objects_written"]),
+        str(sweep.counts["renders"]),
+        str(sweep.counts["evaluations"]),
+    )
+
+
+def bars(rows: Iterable[Row]) -> str:
+    """Every number that is held to something."""
+    held = [row for row in rows if row.holds is not None]
+    width = max((len(row.name) for row in held), default=0)
+    lines = [
+        f"{'holds' if row.holds else 'FAILS'}  {row.name:<{width}}  {row.value:>9}  {row.bar}"
+        for row in held
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_json(path: Path, where: Mapping[str, str], rows: Iterable[Row]) -> None:
+    """The rows for machines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"machine": where, "rows": [asdict(row) for row in rows]}
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def write_page(
+    path: Path, where: Mapping[str, str], all_measured: Sequence[Measured], rows: Sequence[Row]
+) -> None:
+    """The page of the documentation."""
+    ran = "\n".join(f"- {key}: {value}" for key, value in where.items())
+    repeat = len(all_measured[0].seconds)
+    path.write_text(
+        "# Benchmarks\n\nGenerated by `make bench`; the last run. One package of 8 files and 10 kB"
+        " to cluster objects of 1 kB,\nin 100 repositories on one machine."
+        f" Median of {repeat}.\n\n{ran}\n\n{tables(all_measured)}\n## What the words mean\n\n"
+        f"{_WHAT}\n## What is held\n\n```\n{bars(rows)}```\n"
+    )
