@@ -1,7 +1,7 @@
 """What git said, as one of the error families: who reads it must know what to do about it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git.credentials import Access
@@ -30,8 +30,20 @@ def _rule(
 
 _RIGHTS = "check the secret of the Repository and what its owner may do there"
 
+_MOVED = _rule(
+    r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
+    r"|failed to lock|atomic transaction fail|fetch first",
+    Conflict,
+    "RemoteMoved",
+    "the remote moved before the push came",
+    "nothing was changed; the next pass observes it again",
+)
+
 # What a remote refuses by words of its own, seen in the status of a pushed ref and beside it.
+_REFUSED = _rule(r"", Denied, "PushRefused", "the remote refused the push", _RIGHTS)
 _REFUSALS = (
+    # First, whatever the hook goes on to say.
+    replace(_REFUSED, pattern=re.compile("hook declined")),
     _rule(
         r"exists; cannot create|directory not empty|funny refname",
         InvalidInput,
@@ -48,15 +60,8 @@ _REFUSALS = (
     _rule(
         r"permission denied|insufficient permission", Denied, "PushDenied", "the push was refused"
     ),
-    _rule(
-        r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
-        r"|failed to lock|atomic transaction fail|fetch first",
-        Conflict,
-        "RemoteMoved",
-        "the remote moved before the push came",
-        "nothing was changed; the next pass observes it again",
-    ),
-    _rule(r"", Denied, "PushRefused", "the remote refused the push", _RIGHTS),
+    _MOVED,
+    _REFUSED,
 )
 
 _RULES = (
@@ -114,6 +119,16 @@ _RULES = (
     ),
 )
 
+_UNSOUND = _rule(
+    "",
+    InvalidInput,
+    "RemoteObjectsRefused",
+    "git's checks refuse an object of the remote",
+    "repair the repository's history",
+)
+_DAMAGED = _rule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
+_UNREACHABLE = _rule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")
+
 _FSCK = re.compile(r"fsck error|: (error|warning) in \w+ [0-9a-f]{40}", re.IGNORECASE)
 _DAMAGE = re.compile(
     r"not a git repository: '|bad object|corrupt|unable to (read|find) [0-9a-f]|missing (blob|tree|"
@@ -137,37 +152,19 @@ def translate(stdout: str, stderr: str, access: Access | None) -> FanoutError:
         return _rejection(rejected, words, access)
     for rule in _RULES:
         if rule.pattern.search(local):
-            return _error(rule, words or _last_line(local), access)
+            return _error(rule, words or _telling_line(local), access)
     if access is not None and _FSCK.search(local):
-        return _error(
-            _rule(
-                "",
-                InvalidInput,
-                "RemoteObjectsRefused",
-                "git's checks refuse an object of the remote",
-                "repair the repository's history",
-            ),
-            _last_line(local),
-            access,
-        )
+        return _error(_UNSOUND, _telling_line(local), access)
     if access is None or _DAMAGE.search(local):
-        return _error(
-            _rule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used"),
-            _last_line(local),
-            access,
-        )
-    return _error(
-        _rule("", Unavailable, "RemoteUnavailable", "the remote could not be reached"),
-        words or _last_line(local),
-        access,
-    )
+        return _error(_DAMAGED, _telling_line(local), access)
+    return _error(_UNREACHABLE, words or _telling_line(local), access)
 
 
 def _rejection(rejected: list[str], words: str, access: Access | None) -> FanoutError:
     """A push of which nothing was taken. The client's own refusals are lost races."""
     by_remote = [summary for summary in rejected if summary.startswith("[remote rejected]")]
     if not by_remote:
-        return _error(_REFUSALS[3], rejected[0], access)
+        return _error(_MOVED, rejected[0], access)
     own = [summary for summary in by_remote if not _OF_ANOTHER_REF.search(summary)] or by_remote
     reasons = " ".join(sorted(set(own)))
     rule = next(rule for rule in _REFUSALS if rule.pattern.search(f"{reasons}\n{words}"))
@@ -176,10 +173,11 @@ def _rejection(rejected: list[str], words: str, access: Access | None) -> Fanout
 
 
 def _error(rule: _Rule, said: str, access: Access | None) -> FanoutError:
-    said = _CONTROL.sub(" ", said).strip()[:LONGEST]
-    problem = f"{rule.problem}: {said}" if said else rule.problem
+    said = _CONTROL.sub(" ", said).strip()
+    # Before it is cut: half a secret is recognised by nobody.
+    said = (access.redact(said) if access else said)[:LONGEST]
     return rule.family(
-        access.redact(problem) if access else problem,
+        f"{rule.problem}: {said}" if said else rule.problem,
         reason=rule.reason,
         remedy=rule.remedy,
         where=access.address.where if access else None,
@@ -196,7 +194,7 @@ def _remote_words(stderr: str) -> str:
     return " / ".join(line for line in lines if line)
 
 
-def _last_line(text: str) -> str:
+def _telling_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("fatal:", "error:"))]
     return (told or lines or ["git said nothing"])[0]

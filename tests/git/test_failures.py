@@ -58,3 +58,18 @@ def test_what_became_of_a_ref_becomes_a_family(summary, family):
     stdout = f"To x\n{other}\n!\trefs/y:refs/heads/y\t{summary}\nDone\n"
     error = translate(stdout, "error: failed to push", Access(address("https://x/", {"https"})))
     assert type(error) is family
+
+
+def test_a_hook_is_quoted_whatever_it_says():
+    stdout = "!\trefs/x:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n"
+    stderr = "remote: no space left in this sprint, fetch first\nerror: failed to push"
+    error = translate(stdout, stderr, Access(address("https://x/", {"https"})))
+    assert type(error) is Denied
+    assert "no space left in this sprint" in str(error)
+
+
+@pytest.mark.parametrize("before", range(560, 620, 7))
+def test_a_secret_is_never_cut_into_what_nobody_recognises(before):
+    access = Access(address("https://x/", {"https"}), Secret("robot", PASSWORD))
+    error = translate("", f"fatal: {'x' * before} {PASSWORD}", access)
+    assert PASSWORD[:6] not in str(error)
