@@ -1,0 +1,177 @@
+"""Who is swept when: pure, from the PromotionPolicies, what is on record, and an instant.
+
+With a schedule, automation publishes only in the sweeps that it or a person starts; without one,
+whenever a gate opens. A sweep that was missed is made up once. (Design §7.)
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.calendar.fires import last_fire, next_fire
+from fanout.calendar.schedule import Schedule, parse_schedule
+from fanout.calendar.zone import parse_zone
+from fanout.cluster.declared import Declared
+from fanout.cluster.sweep_log import Swept
+from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.rules import administrators
+from fanout.reconcile.passes import Mode
+
+UTC_NAME = "UTC"
+
+
+class Subject(NamedTuple):
+    """Who is swept: a policy, or a variant written by hand."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A PromotionPolicy with a schedule that is understood, and whom it names."""
+
+    namespace: str
+    name: str
+    schedule: Schedule
+    zone: ZoneInfo
+    deadline: timedelta | None
+    names: frozenset[Subject]
+
+    @property
+    def key(self) -> str:
+        """Its name in the log of sweeps."""
+        return f"{self.namespace}/{self.name}"
+
+    def swept(self, at: datetime) -> Swept:
+        """What is to be on record once the sweeps up to an instant are done."""
+        return Swept(at, self.schedule.text, self.zone.key)
+
+    def knows(self, swept: Swept | None, now: datetime) -> bool:
+        """Is what is on record about this schedule? A new or changed one has missed nothing."""
+        return swept is not None and swept.tells_of(self.schedule.text, self.zone.key, now)
+
+    def missed(self, swept: Swept, now: datetime) -> datetime | None:
+        """The latest instant up to now whose sweep is not on record; the others before it are not
+        made up."""
+        last = last_fire(self.schedule, self.zone, now)
+        return last if last is not None and last > swept.at else None
+
+    def too_late(self, at: datetime, now: datetime) -> bool:
+        """Is it later than `startingDeadlineSeconds` allows, as in a CronJob?"""
+        return self.deadline is not None and now - at > self.deadline
+
+    def next(self, now: datetime) -> datetime:
+        """The next instant after now."""
+        return next_fire(self.schedule, self.zone, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """What the declared objects say about sweeps."""
+
+    everyone: frozenset[Subject] = frozenset()
+    bound: frozenset[Subject] = frozenset()  # automation publishes these in sweeps alone
+    timed: tuple[Timed, ...] = ()
+    kept: frozenset[str] = frozenset()  # PromotionPolicies that are there, usable or not
+    complete: bool = True  # False: a file is unreadable, so there may be more of everything
+    problems: tuple[FanoutError, ...] = ()
+
+
+def timetable(declared: Declared, namespace: str = "") -> Timetable:
+    """The timetable of one namespace, or of all.
+
+    Fail closed: where a PromotionPolicy is declared that cannot be used, or a file cannot be read,
+    there may have been a schedule; so whoever it could have named waits for a sweep.
+    """
+    promotions = [it for it in declared.promotions if namespace in ("", it.metadata.namespace)]
+    named = {_subject(it): _named(it, declared) for it in promotions}
+    everyone = frozenset(
+        Subject(item.metadata.namespace, item.metadata.name)
+        for item in (*declared.policies, *declared.variants)
+        if namespace in ("", item.metadata.namespace)
+    )
+    broken = {key for key in declared.left_out if key.kind == "PromotionPolicy"}
+    closed = {key.namespace for key in broken}
+    unknown = {who for who in everyone if declared.unread or who.namespace in closed}
+    timed: list[Timed] = []
+    problems: list[FanoutError] = []
+    for promotion in promotions:
+        try:
+            if promotion.spec.schedule is not None:
+                timed.append(_timed(promotion, promotion.spec.schedule, named[_subject(promotion)]))
+        except InvalidInput as error:
+            error.where = declared.where(promotion, "spec.schedule")
+            problems.append(error)
+    bound = [named[_subject(it)] for it in promotions if it.spec.schedule is not None]
+    return Timetable(
+        everyone=everyone,
+        bound=frozenset(unknown).union(*bound),
+        timed=tuple(timed),
+        kept=frozenset(
+            f"{namespace}/{name}"
+            for namespace, name in (*named, *((key.namespace, key.name) for key in broken))
+        ),
+        complete=not declared.unread,
+        problems=tuple(problems),
+    )
+
+
+def modes(
+    chosen: frozenset[Subject], everyone: frozenset[Subject], *, sweep: bool, namespace: str = ""
+) -> list[Mode]:
+    """The passes that cover those who are chosen and nobody else.
+
+    One, unless a name that is chosen in one namespace is another's in a second: then one each.
+    """
+    if not chosen:
+        return []
+    names = frozenset(who.name for who in chosen)
+    others = everyone - chosen
+    if names.isdisjoint(who.name for who in others):
+        return [Mode(sweep=sweep, only=names if others else None, namespace=namespace)]
+    return [
+        Mode(sweep=sweep, only=frozenset(_in(chosen, space)), namespace=space)
+        for space in sorted({who.namespace for who in chosen})
+    ]
+
+
+def forgotten(recorded: Mapping[str, Swept], seen: Iterable[str], table: Timetable) -> set[str]:
+    """PromotionPolicies that were seen and are there no more; what they swept is of no use."""
+    return set(recorded).intersection(seen) - table.kept if table.complete else set()
+
+
+def _timed(promotion: PromotionPolicy, schedule: str, names: frozenset[Subject]) -> Timed:
+    deadline = promotion.spec.starting_deadline_seconds
+    return Timed(
+        *_subject(promotion),
+        schedule=parse_schedule(schedule),
+        zone=parse_zone(promotion.spec.time_zone or UTC_NAME),
+        deadline=None if deadline is None else timedelta(seconds=deadline),
+        names=names,
+    )
+
+
+def _named(promotion: PromotionPolicy, declared: Declared) -> frozenset[Subject]:
+    """Whom a PromotionPolicy names, in its own namespace."""
+    space = promotion.metadata.namespace
+    policies = {
+        policy.metadata.name for policy in declared.policies if administrators(policy, [promotion])
+    }
+    written = {
+        variant.metadata.name
+        for variant in declared.variants
+        if variant.metadata.namespace == space and variant.metadata.name in promotion.spec.variants
+    }
+    return frozenset(Subject(space, name) for name in policies | written)
+
+
+def _subject(promotion: PromotionPolicy) -> Subject:
+    return Subject(promotion.metadata.namespace, promotion.metadata.name)
+
+
+def _in(subjects: Iterable[Subject], namespace: str) -> Iterable[str]:
+    return (who.name for who in subjects if who.namespace == namespace)

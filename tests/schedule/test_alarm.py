@@ -1,0 +1,85 @@
+"""The alarm clock with real instants, each a fraction of a second away."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fanout.schedule.alarm import Alarm
+from fanout.schedule.keys import Key, Trigger
+from fanout.schedule.queue import KeyQueue
+
+ONE = Key(Trigger.SWEEP, "platform", "one")
+TWO = Key(Trigger.SWEEP, "platform", "two")
+SAME_NAME = Key(Trigger.INSTANT, "platform", "one")
+LONG = 30
+
+
+@pytest.fixture
+def queue():
+    return KeyQueue()
+
+
+@pytest.fixture
+def alarm(queue):
+    alarm = Alarm(queue.put)
+    yield alarm
+    alarm.shutdown()
+
+
+def soon(milliseconds):
+    return datetime.now(UTC) + timedelta(milliseconds=milliseconds)
+
+
+def test_it_rings_at_the_instant_and_not_before(alarm, queue):
+    instant = soon(100)
+    alarm.set(ONE, instant)
+    assert queue.take(LONG) == (ONE,)
+    assert datetime.now(UTC) >= instant
+
+
+def test_an_instant_long_past_rings_at_once(alarm, queue):
+    alarm.set(ONE, datetime(2020, 1, 1, tzinfo=UTC))
+    assert queue.take(LONG) == (ONE,)
+
+
+def test_an_instant_replaces_the_one_before(alarm, queue):
+    alarm.set(ONE, soon(100))
+    alarm.set(ONE, soon(3_600_000))
+    alarm.set(TWO, soon(200))
+    assert queue.take(LONG) == (TWO,)
+
+
+def test_a_nearer_instant_replaces_a_farther_one(alarm, queue):
+    alarm.set(ONE, datetime(9000, 1, 1, tzinfo=UTC))
+    alarm.set(ONE, soon(50))
+    assert queue.take(LONG) == (ONE,)
+
+
+def test_what_is_cancelled_does_not_ring(alarm, queue):
+    alarm.set(ONE, soon(100))
+    alarm.cancel(ONE)
+    alarm.cancel(TWO)
+    alarm.set(TWO, soon(200))
+    assert queue.take(LONG) == (TWO,)
+
+
+def test_keys_of_one_name_and_two_triggers_are_two_alarms(alarm, queue):
+    alarm.set(ONE, soon(50))
+    alarm.set(SAME_NAME, soon(100))
+    assert queue.take(LONG) + queue.take(LONG) == (ONE, SAME_NAME)
+
+
+def test_after_shutdown_nothing_rings(queue):
+    alarm = Alarm(queue.put)
+    alarm.set(ONE, soon(50))
+    alarm.shutdown()
+    assert queue.take(0.2) == ()
+
+
+def test_a_shutdown_at_the_very_instant_ends_in_peace(queue):
+    """Its thread may be starting the job; pytest reports a thread that ends with an error."""
+    for _ in range(100):
+        alarm = Alarm(queue.put)
+        alarm.set(ONE, soon(0))
+        queue.take(LONG)
+        alarm.shutdown()

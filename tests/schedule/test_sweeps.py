@@ -1,0 +1,285 @@
+"""Who is swept when: what is due, what was missed, who is bound to a schedule."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.calendar.schedule import parse_schedule
+from fanout.calendar.zone import parse_zone
+from fanout.cluster.sweep_log import Swept
+from fanout.reconcile.passes import Mode
+from fanout.schedule.sweeps import Subject, Timed, forgotten, modes, timetable
+
+HOUR = timedelta(hours=1)
+A, B = Subject("platform", "a"), Subject("platform", "b")
+ELSEWHERE = Subject("other", "a")
+
+
+def at(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def timed(schedule, zone="UTC", deadline=None):
+    return Timed(
+        "platform",
+        "production",
+        parse_schedule(schedule),
+        parse_zone(zone),
+        None if deadline is None else timedelta(seconds=deadline),
+        frozenset({A}),
+    )
+
+
+MISSED = [
+    (
+        "nothing was missed since the last one",
+        timed("0 * * * *"),
+        "2026-03-02 09:00",
+        "2026-03-02 09:59:59",
+        None,
+    ),
+    (
+        "at the very instant it is due",
+        timed("0 * * * *"),
+        "2026-03-02 09:00",
+        "2026-03-02 10:00",
+        "2026-03-02 10:00",
+    ),
+    (
+        "of many that were missed the latest is made up",
+        timed("0 * * * *"),
+        "2026-02-01 09:00",
+        "2026-03-02 10:30",
+        "2026-03-02 10:00",
+    ),
+    (
+        "what was on record between two instants counts from there",
+        timed("0 * * * *"),
+        "2026-03-02 09:30",
+        "2026-03-02 09:45",
+        None,
+    ),
+    (
+        "a weekday's sweep is not missed on Saturday",
+        timed("0 9 * * 1-5"),
+        "2026-03-06 09:00",
+        "2026-03-07 12:00",
+        None,
+    ),
+    (
+        "in Oslo's winter nine is eight in UTC",
+        timed("0 9 * * *", "Europe/Oslo"),
+        "2026-03-01 08:00",
+        "2026-03-02 08:00",
+        "2026-03-02 08:00",
+    ),
+    (
+        "a time that the spring gap skips is due at the gap's end",
+        timed("30 2 * * *", "Europe/Oslo"),
+        "2026-03-28 01:30",
+        "2026-03-29 01:00",
+        "2026-03-29 01:00",
+    ),
+    (
+        "before the gap's end it is not",
+        timed("30 2 * * *", "Europe/Oslo"),
+        "2026-03-28 01:30",
+        "2026-03-29 00:59:59",
+        None,
+    ),
+    (
+        "a time that comes twice is due the first time",
+        timed("30 2 * * *", "Europe/Oslo"),
+        "2026-10-24 00:30",
+        "2026-10-25 00:30",
+        "2026-10-25 00:30",
+    ),
+    (
+        "and not once more the second time",
+        timed("30 2 * * *", "Europe/Oslo"),
+        "2026-10-25 00:30",
+        "2026-10-25 01:30",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "one", "swept", "now", "expected"), MISSED, ids=[row[0] for row in MISSED]
+)
+def test_missed(sentence, one, swept, now, expected):
+    assert one.missed(one.swept(at(swept)), at(now)) == (at(expected) if expected else None)
+
+
+DEADLINES = [
+    ("without a deadline it is never too late", None, "2027-01-01 00:00", False),
+    ("within the deadline it is made up", 3600, "2026-03-02 10:00", False),
+    ("a second later it is not", 3600, "2026-03-02 10:00:01", True),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "deadline", "now", "late"), DEADLINES, ids=[row[0] for row in DEADLINES]
+)
+def test_starting_deadline(sentence, deadline, now, late):
+    one = timed("0 9 * * *", deadline=deadline)
+    assert one.too_late(at("2026-03-02 09:00"), at(now)) is late
+
+
+KNOWN = [
+    ("its own last sweep", Swept(at("2026-03-02 09:00"), "@hourly", "UTC"), True),
+    ("nothing", None, False),
+    ("a sweep of another schedule", Swept(at("2026-03-02 09:00"), "@daily", "UTC"), False),
+    ("a sweep in another zone", Swept(at("2026-03-02 09:00"), "@hourly", "Europe/Oslo"), False),
+    ("one by a clock four minutes ahead", Swept(at("2026-03-02 10:04"), "@hourly", "UTC"), True),
+    ("one from the future", Swept(at("2026-03-02 10:06"), "@hourly", "UTC"), False),
+]
+
+
+@pytest.mark.parametrize(("sentence", "swept", "known"), KNOWN, ids=[row[0] for row in KNOWN])
+def test_what_is_on_record_is_about_this_schedule(sentence, swept, known):
+    assert timed("@hourly").knows(swept, at("2026-03-02 10:00")) is known
+
+
+@given(
+    minute=st.integers(0, 59),
+    last=st.integers(0, 60 * 24 * 60),
+    later=st.integers(0, 60 * 24 * 400),
+)
+def test_made_up_once_and_then_on_time(minute, last, later):
+    """However long the process was down: one sweep is due, and none once that is on record."""
+    one = timed(f"{minute} 2 * * *", "Europe/Oslo")
+    swept = at("2026-01-01 00:00") + timedelta(minutes=last)
+    now = swept + timedelta(minutes=later)
+    due = one.missed(one.swept(swept), now)
+    if due is not None:
+        assert swept < due <= now
+        assert one.missed(one.swept(due), now) is None
+    following = one.next(now)
+    assert one.missed(one.swept(due or swept), following) == following
+
+
+# ---- who is bound ------------------------------------------------------------------------------
+
+
+def bound(table):
+    return sorted(who.name for who in table.bound)
+
+
+def test_without_a_schedule_nobody_waits_for_a_sweep(files):
+    files.policy("a").promotion("open", 'policies: ["*"], autoPromotion: {stages: ["*"]}')
+    table = timetable(files.read())
+    assert (table.everyone, bound(table), table.timed) == ({A}, [], ())
+
+
+def test_those_whom_a_promotion_policy_with_a_schedule_names_wait(files):
+    files.policy("a").policy("b").variant("c").variant("d")
+    files.promotion("timed", 'policies: [a], variants: [d], schedule: "@daily"')
+    files.promotion("open", 'policies: ["*"], variants: [c]')
+    table = timetable(files.read())
+    assert bound(table) == ["a", "d"]
+    assert [one.names for one in table.timed] == [{A, Subject("platform", "d")}]
+
+
+def test_one_of_another_namespace_names_nobody_here(files):
+    files.policy("a").policy("a", "other")
+    files.promotion("timed", 'policies: ["*"], schedule: "@daily"', "other")
+    assert timetable(files.read()).bound == {ELSEWHERE}
+    assert timetable(files.read(), "platform").timed == ()
+    assert timetable(files.read(), "platform").everyone == {A}
+
+
+def test_zone_and_deadline_are_the_promotion_policy_s(files):
+    spec = 'policies: [a], schedule: "0 9 * * *", timeZone: Europe/Oslo'
+    files.promotion("timed", f"{spec}, startingDeadlineSeconds: 60")
+    (one,) = timetable(files.read()).timed
+    assert one.next(at("2026-07-01 00:00")) == at("2026-07-01 07:00")
+    assert one.too_late(at("2026-07-01 07:00"), at("2026-07-01 07:02"))
+
+
+def test_a_promotion_policy_that_cannot_be_used_binds_its_whole_namespace(files):
+    files.policy("a").policy("a", "other")
+    files.promotion("broken", 'policies: [x], schedule: "@daily", colour: red')
+    table = timetable(files.read())
+    assert table.bound == {A}
+    assert "platform/broken" in table.kept
+
+
+def test_a_file_that_cannot_be_read_binds_everybody(files):
+    files.policy("a").policy("a", "other").write("{ no manifest")
+    table = timetable(files.read())
+    assert (table.bound, table.complete) == ({A, ELSEWHERE}, False)
+
+
+@pytest.mark.parametrize(
+    "spec", ['schedule: "0 0 30 2 *"', 'schedule: "@daily", timeZone: Europe/Olso'], ids=str
+)
+def test_a_schedule_that_is_not_understood_binds_and_never_sweeps(files, spec):
+    """The file may not even declare it as usable; either way nothing is published by itself."""
+    files.policy("a").promotion("timed", f"policies: [a], {spec}")
+    declared = files.read()
+    table = timetable(declared)
+    assert (table.bound, table.timed) == ({A}, ())
+    assert table.problems or declared.faults
+
+
+# ---- passes ------------------------------------------------------------------------------------
+
+MODES = [
+    ("nobody needs no pass", [], [A, B], []),
+    ("everybody is one pass over all", [A, B], [A, B], [Mode()]),
+    ("some are named", [A], [A, B], [Mode(only=frozenset("a"))]),
+    (
+        "a name that somebody else has elsewhere is told apart by namespace",
+        [A, B],
+        [A, B, ELSEWHERE],
+        [Mode(only=frozenset("ab"), namespace="platform")],
+    ),
+    (
+        "one name in two namespaces, both chosen, is still one pass",
+        [A, ELSEWHERE],
+        [A, B, ELSEWHERE],
+        [Mode(only=frozenset("a"))],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "chosen", "everyone", "expected"), MODES, ids=[row[0] for row in MODES]
+)
+def test_modes(sentence, chosen, everyone, expected):
+    assert modes(frozenset(chosen), frozenset(everyone), sweep=True) == expected
+
+
+def covers(mode, who):
+    return who.namespace in (mode.namespace or who.namespace) and (
+        mode.only is None or who.name in mode.only
+    )
+
+
+SUBJECTS = st.frozensets(st.builds(Subject, st.sampled_from("xyz"), st.sampled_from("abc")))
+
+
+@given(everyone=SUBJECTS, chosen=SUBJECTS)
+def test_passes_cover_those_who_are_chosen_once_and_nobody_else(everyone, chosen):
+    chosen &= everyone
+    passes = modes(chosen, everyone, sweep=False)
+    covered = [who for mode in passes for who in everyone if covers(mode, who)]
+    assert sorted(covered) == sorted(chosen)
+
+
+# ---- forgetting --------------------------------------------------------------------------------
+
+
+def test_a_promotion_policy_that_was_seen_and_is_gone_is_forgotten(files):
+    files.promotion("here", "policies: [a]")
+    recorded = dict.fromkeys(["platform/here", "platform/gone", "other/foreign"])
+    seen = ["platform/here", "platform/gone"]
+    assert forgotten(recorded, seen, timetable(files.read())) == {"platform/gone"}
+
+
+def test_nothing_is_forgotten_while_a_file_cannot_be_read(files):
+    table = timetable(files.write("{ no manifest").read())
+    assert forgotten({"platform/gone": None}, ["platform/gone"], table) == set()
