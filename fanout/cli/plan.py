@@ -10,7 +10,6 @@ from fanout.cli.options import with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_faults, tell_plan, tell_problems
-from fanout.cli.waiting import waiting
 from fanout.reconcile.passes import Mode
 
 
@@ -35,8 +34,7 @@ def command(
     )
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
-        with waiting(settings, "planning"):
-            observed = program.observe(mode)
+        observed = program.observe(mode)
     plan = observed.plan.drafts_only() if drafts_only else observed.plan
     tell_problems(observed, settings)
     if out is not None:

@@ -9,7 +9,6 @@ from fanout.cli.recording import about, by_option, identity, judged, record
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
-from fanout.cli.waiting import waiting
 from fanout.errors import InvalidInput
 from fanout.gates.model import Override
 from fanout.reconcile.passes import Mode
@@ -54,9 +53,8 @@ def command(
         }
         spec = {name: value for name, value in spec.items() if value}
         name = record(program, item, "Decision", spec, who)
-        with waiting(settings, "promoting"):
-            mode = Mode(sweep=False, only=frozenset([policy]), namespace=settings.namespace)
-            report = program.sweep(mode)
+        mode = Mode(sweep=False, only=frozenset([policy]), namespace=settings.namespace)
+        report = program.sweep(mode)
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
     tell_report(report, settings)

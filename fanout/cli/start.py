@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanout.api.configuration import FanoutConfiguration
+from fanout.cli.progress import progress_for
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import say
 from fanout.cluster.configuration import read_configuration
@@ -61,7 +62,7 @@ def open_program(settings: Settings) -> Iterator[Program]:
     """Open everything; what was started is ended with it. Raises InvalidInput for bad settings."""
     files = settings.sources()
     configuration = _configuration(settings)
-    counters, redactor = Counters(), Redactor()
+    counters, redactor, progress = Counters(), Redactor(), progress_for(settings)
     author = configuration.author
     setup = Setup(
         install=configuration.install_id,
@@ -75,13 +76,14 @@ def open_program(settings: Settings) -> Iterator[Program]:
         counters=counters,
         allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
         concurrency=configuration.concurrency,
+        progress=progress,
     )
     url = settings.records or _records(settings, configuration)
     repository = RecordsRepository(git, Remote(url), counters, _local(url))
     records = GitRecords(repository, setup.install, setup.identity)
     sweeps = SweepLog(repository, setup.install, setup.identity)
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
-        world = World(git, records, sandbox, setup, counters)
+        world = World(git, records, sandbox, setup, counters, progress)
         cluster = FileCluster(files)
         reconciler = Reconciler(world)
         yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)

@@ -10,7 +10,6 @@ from fanout.cli.options import with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import Program, open_program, warn_about_records
 from fanout.cli.telling import tell_faults, tell_report
-from fanout.cli.waiting import waiting
 from fanout.errors import Conflict, InvalidInput
 from fanout.reconcile.execute import execute
 from fanout.reconcile.passes import Mode
@@ -40,8 +39,7 @@ def command(
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
         warn_about_records(program, program.declared())
-        with waiting(settings, "sweeping"):
-            report = program.sweep(mode) if saved is None else _as_planned(program, mode, saved)
+        report = program.sweep(mode) if saved is None else _as_planned(program, mode, saved)
     tell_report(report, settings)
     return ExitCode.SOME_FAILED if report.troubled or faults else ExitCode.OK
 

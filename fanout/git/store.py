@@ -20,6 +20,7 @@ from fanout.git.repack import repack_if_due
 from fanout.plan.repository import Listing, Look, Remote, RepositoryChange, Written
 from fanout.ports import Secret
 from fanout.telemetry.counters import Counters
+from fanout.telemetry.progress import Progress, Quiet
 
 DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
 TIMEOUT = 600.0  # seconds for one git process
@@ -31,7 +32,7 @@ _Result = TypeVar("_Result")
 class MirrorStore:
     """`fanout.ports.GitStore`. Thread-safe; several processes may use one directory."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing that an administrator sets
         self,
         directory: Path,
         *,
@@ -41,6 +42,7 @@ class MirrorStore:
         allowed: Collection[str] = DEFAULT_PROTOCOLS,
         concurrency: int = 4,
         timeout: float = TIMEOUT,
+        progress: Progress | None = None,
     ) -> None:
         """`directory` is for the mirrors; `secrets` answers a secret by its name when it is used.
 
@@ -53,6 +55,7 @@ class MirrorStore:
         self._secrets = secrets
         self._allowed = frozenset(allowed)
         self._concurrency = concurrency
+        self._progress = progress or Quiet()
 
     def look(self, looks: Sequence[Look]) -> Mapping[str, Listing | FanoutError]:
         """One listing per repository and at most one fetch, by URL; a failure is its own answer.
@@ -62,7 +65,7 @@ class MirrorStore:
         by_url: dict[str, list[Look]] = {}
         for one in looks:
             by_url.setdefault(one.remote.url, []).append(one)
-        return self._each(by_url, self._look)
+        return self._each("listing repositories", by_url, self._look)
 
     @contextmanager
     def reader(self, remote: Remote) -> Iterator[MirrorReader]:
@@ -78,7 +81,7 @@ class MirrorStore:
         by_url: dict[str, list[RepositoryChange]] = {}
         for one in changes:
             by_url.setdefault(one.remote.url, []).append(one)
-        return self._each(by_url, self._change)
+        return self._each("writing repositories", by_url, self._change)
 
     # ---- one repository ------------------------------------------------------------------------
 
@@ -139,7 +142,7 @@ class MirrorStore:
     # ---- all repositories ----------------------------------------------------------------------
 
     def _each(
-        self, work: Mapping[str, _Work], do: Callable[[_Work], _Result]
+        self, what: str, work: Mapping[str, _Work], do: Callable[[_Work], _Result]
     ) -> dict[str, _Result | FanoutError]:
         """The answer for each URL, in the order of the URLs given."""
 
@@ -150,11 +153,14 @@ class MirrorStore:
                 return error
             except OSError as error:
                 return _disk_error(error)
+            finally:
+                advance()
 
-        if len(work) < 2:
-            return {url: answer(one) for url, one in work.items()}
-        with ThreadPoolExecutor(min(self._concurrency, len(work))) as pool:
-            return dict(zip(work, pool.map(answer, work.values()), strict=True))
+        with self._progress.task(what, len(work)) as advance:
+            if len(work) < 2:
+                return {url: answer(one) for url, one in work.items()}
+            with ThreadPoolExecutor(min(self._concurrency, len(work))) as pool:
+                return dict(zip(work, pool.map(answer, work.values()), strict=True))
 
 
 def _disk_error(error: OSError) -> FanoutError:

@@ -68,7 +68,8 @@ class Reconciler:
         named = [item for item in everyone if mode.covers(item)]
         listings = look_at(named, self._world.git, self._world.setup.install)
         views = self._look(named, listings)
-        renderer = Renderer(self._packages, declared.objects, self._world.counters)
+        world = self._world
+        renderer = Renderer(self._packages, declared.objects, world.counters, world.progress)
         judge = Judge(self._world.git, renderer, self._world.setup.install, now, mode.publish)
         passes: list[PolicyPass] = []
         plans: list[PolicyPlan] = []
@@ -87,6 +88,7 @@ class Reconciler:
                 all_read=all_promotions_read(declared, item.namespace),
             )
             policy_pass, plan = judge.judge(told)
+            _place(policy_pass, declared)
             passes.append(policy_pass)
             plans += [plan] if plan is not None else []
         return self._planned(now, passes, plans, promotions)
@@ -133,6 +135,16 @@ class Reconciler:
                 by_url[url] = self._views.read(remote, branch_of(repository), answer, paths[url])
             views[key] = by_url[url]
         return views
+
+
+def _place(item: PolicyPass, declared: Declared) -> None:
+    """Give a problem of the policy itself the file and line of its field."""
+    written = item.named.policy or item.named.written
+    problem = item.problem
+    if written is None or problem is None or problem.where.file:
+        return
+    if problem.where.object == written.identity:
+        problem.where = declared.where(written, problem.where.field)
 
 
 def book_key(named: Named) -> BookKey:

@@ -1,6 +1,6 @@
 """The middle steps of a pass: each variant with its candidate, and the renderings that are due."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from fanout.errors import FanoutError
@@ -9,6 +9,7 @@ from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import Packages, written_upstream
 from fanout.selection.objects import ObjectIndex
 from fanout.telemetry.counters import Counters
+from fanout.telemetry.progress import Progress
 from fanout.variants.prepared import PreparedPackage
 from fanout.variants.render import render
 from fanout.variants.resolve import resolve
@@ -21,6 +22,7 @@ class Renderer:
     packages: Packages
     objects: ObjectIndex
     counters: Counters
+    progress: Progress
 
     def choose(
         self,
@@ -39,7 +41,9 @@ class Renderer:
 
     def render(self, cases: Iterable[Case]) -> tuple[Case, ...]:
         """The cases with the renderings that are due; one that fails is its variant's outcome."""
-        return tuple(self._rendered(case) if case.wants_draft else case for case in cases)
+        wanted = [(case, case.wants_draft) for case in cases]
+        with self.progress.task("rendering", sum(due for _, due in wanted)) as advance:
+            return tuple(self._rendered(case, advance) if due else case for case, due in wanted)
 
     def _prepare(self, named: Named, name: str, commit: str) -> PreparedPackage | FanoutError:
         assert named.upstream is not None, "a policy without its upstream is not rendered"
@@ -59,7 +63,8 @@ class Renderer:
             return replace(case, revision=revision, failure=package)
         return chosen(case, revision, package, resolve(package, case.spec, self.objects))
 
-    def _rendered(self, case: Case) -> Case:
+    def _rendered(self, case: Case, advance: Callable[[], None]) -> Case:
+        advance()
         assert case.package is not None, "wants_draft has looked"
         assert case.inputs is not None, "wants_draft has looked"
         self.counters.add("renders")

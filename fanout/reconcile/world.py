@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fanout.plan.repository import Identity
 from fanout.ports import GitStore, RecordStore, Sandbox
 from fanout.telemetry.counters import Counters
+from fanout.telemetry.progress import Progress, Quiet
 from fanout.variants.model import Limits
 
 
@@ -26,3 +27,4 @@ class World:
     sandbox: Sandbox
     setup: Setup
     counters: Counters = field(default_factory=Counters)
+    progress: Progress = field(default_factory=Quiet)
