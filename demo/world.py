@@ -1,0 +1,160 @@
+"""The company of the demo: six repositories of four clusters each, and an upstream package."""
+
+import os
+import shutil
+import subprocess
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "fixtures" / "packages" / "monitoring"
+POLICIES = Path(__file__).parent / "policies"
+
+# Repository → its region, and its clusters: name, stage, and how long they keep their data.
+FLEET = {
+    "eu-north": ("eu", "arn dev-eu 3d", "hel staging 7d", "cph prod 15d", "osl prod 30d"),
+    "eu-south": ("eu", "lis dev-eu 3d", "mad staging 7d", "ath prod 15d", "fco prod 15d"),
+    "us-east": ("us", "bos dev-us 3d", "jfk staging 7d", "atl prod 15d", "iad prod 90d"),
+    "us-west": ("us", "sea dev-us 3d", "lax staging 7d", "den prod 15d", "sfo prod 30d"),
+    "asia": ("ap", "sin staging 7d", "bom prod 15d", "hnd prod 30d", "icn prod 15d"),
+    "oceania": ("ap", "syd staging 7d", "akl prod 15d", "mel prod 15d", "per prod 15d"),
+}
+
+CLUSTER = """\
+---
+apiVersion: infra.example.com/v1
+kind: Cluster
+metadata:
+  name: {name}
+  namespace: platform
+  labels: {{monitoring: "on", tier: {tier}, region: {region}}}
+spec: {{repositoryRef: {{name: {repository}}}}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: {name}, namespace: platform}}
+data: {{cluster: {name}, region: {region}, retention: {retention}}}
+"""
+
+REPOSITORY = """\
+---
+apiVersion: fanout.dev/v1alpha1
+kind: Repository
+metadata: {{name: {name}, namespace: platform}}
+spec: {{url: "{url}"}}
+"""
+
+
+class World:
+    """Everything below one directory: `git/` the bare repositories, `policies/` the objects."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def make(self, now: datetime) -> None:
+        """Make it anew; what an earlier demo left is removed."""
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.copytree(POLICIES, self.root / "policies")
+        repositories, clusters = [], []
+        for name in ("blueprints", *FLEET):
+            self._repository(name, now)
+            repositories.append(REPOSITORY.format(name=name, url=self.bare(name)))
+        for repository, (region, *rows) in FLEET.items():
+            for row in rows:
+                name, tier, retention = row.split()
+                clusters.append(
+                    CLUSTER.format(
+                        name=name,
+                        tier=tier,
+                        region=region,
+                        repository=repository,
+                        retention=retention,
+                    )
+                )
+        self._objects("repositories.yaml", repositories)
+        self._objects("clusters.yaml", clusters)
+        shutil.copytree(PACKAGE, self.root / "blueprints" / "monitoring")
+        self.git("-C", "blueprints", "add", "--all", now=now)
+        self.release("v1", "Monitor one cluster", now)
+
+    def release(self, revision: str, subject: str, now: datetime) -> None:
+        """Commit, tag and push what stands in the upstream work tree."""
+        self.git("-C", "blueprints", "commit", "--quiet", "--all", "-m", subject, now=now)
+        self.git("-C", "blueprints", "tag", f"monitoring/{revision}", now=now)
+        self.git("-C", "blueprints", "push", "--quiet", "origin", "HEAD", "--tags", now=now)
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Change a file of the upstream package."""
+        path = self.root / "blueprints" / "monitoring" / file
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+    def bare(self, name: str) -> Path:
+        """Where a repository is."""
+        return self.root / "git" / f"{name}.git"
+
+    def git(self, *arguments: str, now: datetime | None = None) -> str:
+        """Run git in the demo's directory, as the package's author; answers what it printed."""
+        date = (
+            {f"GIT_{who}_DATE": now.isoformat() for who in ("AUTHOR", "COMMITTER")} if now else {}
+        )
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=self.root,
+            env={**os.environ, **PINNED, **date},
+            text=True,
+            check=True,
+            capture_output=True,
+        )
+        return done.stdout
+
+    def refs(self, repository: str, prefix: str) -> list[str]:
+        """The names of a repository's refs below a prefix."""
+        listed = self.git("-C", str(self.bare(repository)), "for-each-ref", "--format=%(refname)")
+        return [ref for ref in listed.split() if ref.startswith(prefix)]
+
+    def published(self, stage: str = "") -> dict[str, int]:
+        """How many clusters of a stage, or of all, have which revision on the main branch."""
+        found: Counter[str] = Counter()
+        for repository, (_, *rows) in FLEET.items():
+            for name, tier, _ in (row.split() for row in rows):
+                if stage in ("", tier):
+                    found[self._revision(repository, name)] += 1
+        return dict(found)
+
+    def _revision(self, repository: str, cluster: str) -> str:
+        """What the Kptfile on the main branch says; `none` where there is no package yet."""
+        path = f"clusters/{cluster}/Kptfile"
+        bare = str(self.bare(repository))
+        if not self.git("-C", bare, "ls-tree", "main", path):
+            return "none"
+        text = self.git("-C", bare, "show", f"main:{path}")
+        return text.partition("upstreamLock:")[2].partition("ref: monitoring/")[2].split()[0]
+
+    def _repository(self, name: str, now: datetime) -> None:
+        """A bare repository with a first commit; the upstream one keeps its work tree."""
+        self.git("init", "--quiet", "--bare", str(self.bare(name)))
+        self.git("clone", "--quiet", str(self.bare(name)), name)
+        (self.root / name / "README.md").write_text(f"# {name}\n", encoding="utf-8")
+        self.git("-C", name, "add", "README.md")
+        self.git("-C", name, "commit", "--quiet", "-m", "First commit", now=now)
+        self.git("-C", name, "push", "--quiet", "origin", "HEAD", now=now)
+        if name != "blueprints":
+            shutil.rmtree(self.root / name)
+
+    def _objects(self, name: str, documents: list[str]) -> None:
+        text = "".join(documents)
+        (self.root / "policies" / name).write_text(text, encoding="utf-8")
+
+
+# The same commits on every machine, whatever git is configured to there.
+PINNED = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "init.defaultBranch",
+    "GIT_CONFIG_VALUE_0": "main",
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.com",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.com",
+}
