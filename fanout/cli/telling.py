@@ -32,7 +32,7 @@ def tell_plan(plan: Plan, output: Format) -> None:
     if output in (Format.JSON, Format.YAML):
         show_value(plan.plain(), output)
     else:
-        write(_lines(plan.actions))
+        write(_lines(plan.actions) or "nothing to do\n")
 
 
 def _lines(actions: Iterable[Action]) -> str:
