@@ -105,24 +105,23 @@ class Loop:
         except _Stopped:
             return
         except FanoutError as error:
-            self._pause()
+            pause = self._pause()
             _log.warning(
-                "Pass failed", reason=error.reason, problem=str(error), seconds=self._pause_length()
+                "Pass failed", reason=error.reason, problem=str(error), tried_again_in=pause
             )
         except Exception:  # noqa: BLE001 - what nobody foresaw; others rely on this process
-            self._pause()
-            _log.exception("Pass failed, this is a bug in fanout", seconds=self._pause_length())
+            _log.exception("Pass failed, this is a bug in fanout", tried_again_in=self._pause())
         else:
             self._failures = 0
             for key in keys:
                 del self._waiting[key]
 
-    def _pause(self) -> None:
+    def _pause(self) -> float:
+        """Keep still for a while; answers for how many seconds."""
+        pause = pause_after(self._failures)
         self._failures += 1
-        self._resume_at = monotonic() + self._pause_length()
-
-    def _pause_length(self) -> float:
-        return min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 30), LONGEST_PAUSE)
+        self._resume_at = monotonic() + pause
+        return pause
 
     def _serve(self, keys: Iterable[Key], alarm: Alarm) -> None:
         now = self._plant.clock()
@@ -192,6 +191,11 @@ class Loop:
         for key, at in instants.items():
             alarm.set(key, at)
         self._alarms = frozenset(instants.keys() | staying)
+
+
+def pause_after(failures: int) -> float:
+    """Seconds until the next attempt, after so many failures in a row before this one."""
+    return min(FIRST_PAUSE * 2.0 ** min(failures, 30), LONGEST_PAUSE)
 
 
 def _wanted(keys: Iterable[Key], table: Timetable) -> frozenset[Subject]:

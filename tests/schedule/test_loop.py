@@ -1,0 +1,297 @@
+"""The loop with real threads and alarms; passes and the clock's cron are played."""
+
+import contextlib
+import threading
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from time import monotonic, sleep
+
+import pytest
+
+from fanout.cluster.sweep_log import Swept
+from fanout.errors import Unavailable
+from fanout.gates.model import PolicyDecision
+from fanout.plan.actions import Action, Kind, Outcome, Plan
+from fanout.plan.book import Book
+from fanout.plan.planner import PolicyPlan
+from fanout.plan.status import Status
+from fanout.reconcile.names import Named
+from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import Observed, PolicyPass, Report
+from fanout.schedule import loop as module
+from fanout.schedule.loop import FIRST_PAUSE, FOLLOW_UPS, LONGEST_PAUSE, Loop, Plant, pause_after
+
+HOUR = timedelta(hours=1)
+PATIENCE = 20  # seconds, for a slow machine
+STEP = Action(Kind.WRITE_DRAFT, "platform", "a")
+
+
+@dataclass
+class Log:
+    """The log of sweeps, in memory."""
+
+    lines: dict = field(default_factory=dict)
+    broken: bool = False
+
+    def read(self):
+        return dict(self.lines)
+
+    def write(self, changes, at):
+        if self.broken:
+            raise Unavailable("the disk is full")
+        for name, swept in changes.items():
+            self.lines[name] = swept
+
+
+class Play:
+    """A loop on its own thread, and what it did."""
+
+    def __init__(self, files, log=None, answer=None, interval=HOUR):
+        self.files, self.log = files, log or Log()
+        self.modes = []
+        self.answer = answer or (lambda number, now: report(now))
+        self.declared = files.read()
+        plant = Plant(lambda: self.declared, self._pass, self.log, lambda: datetime.now(UTC))
+        self.loop = Loop(plant, interval)
+        self.thread = threading.Thread(target=self.loop.run)
+
+    def _pass(self, declared, now, mode):
+        self.modes.append(mode)
+        return self.answer(len(self.modes), now)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.loop.stop()
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive()
+
+    def until(self, condition):
+        deadline = monotonic() + PATIENCE
+        while not condition():
+            assert monotonic() < deadline, self.modes
+            assert self.thread.is_alive()
+            sleep(0.005)
+
+
+def report(now, *, step=False, wake=None):
+    """A pass over policy a: did it take a step, and when can its gates open by themselves?"""
+    named = Named("platform", "a", None, None, None)
+    policy = PolicyPass(named, Book(), decision=PolicyDecision({}, {}, {}, next=wake))
+    plan = PolicyPlan("platform", "a", (), (STEP,) if step else (), Status(), Status())
+    observed = Observed(now, (policy,), (plan,), Plan(plan.actions), ())
+    return Report(observed, tuple(Outcome(action, done=True) for action in plan.actions))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(module, "LOOK", 0.01)
+    monkeypatch.setattr(module, "FIRST_PAUSE", 0.01)
+
+
+def test_where_there_is_no_schedule_every_pass_publishes(files):
+    files.policy("a")
+    with Play(files, interval=timedelta(milliseconds=50)) as play:
+        play.until(lambda: len(play.modes) >= 3)
+    assert set(play.modes) == {Mode(sweep=True)}
+    assert play.log.lines == {}
+
+
+def test_a_policy_with_a_schedule_is_published_by_it_alone_the_others_always(files):
+    files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
+    with Play(files) as play:
+        play.until(lambda: len(play.modes) == 2)
+    assert play.modes == [
+        Mode(sweep=True, only=frozenset("b")),
+        Mode(sweep=False, only=frozenset("a")),
+    ]
+
+
+def test_a_new_schedule_has_missed_nothing_and_is_on_record_from_now_on(files):
+    files.policy("a").promotion("timed", 'policies: [a], schedule: "@hourly"')
+    before = datetime.now(UTC)
+    with Play(files) as play:
+        play.until(lambda: play.modes)
+    assert play.modes == [Mode(sweep=False)]
+    (swept,) = play.log.lines.values()
+    assert before <= swept.at <= datetime.now(UTC)
+
+
+def test_a_missed_sweep_is_made_up_once(files):
+    files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
+    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    with Play(files, log, interval=timedelta(milliseconds=50)) as play:
+        play.until(lambda: len(play.modes) >= 4)
+    assert [mode.sweep for mode in play.modes[:4]] == [True, False, False, False]
+    year = datetime.now(UTC).year
+    assert log.lines["platform/timed"].at == datetime(year, 1, 1, tzinfo=UTC)
+
+
+def test_a_missed_sweep_that_is_too_late_is_not_made_up(files):
+    spec = 'policies: [a], schedule: "0 0 1 1 *", startingDeadlineSeconds: 1'
+    files.policy("a").promotion("timed", spec)
+    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    with Play(files, log, interval=timedelta(milliseconds=50)) as play:
+        play.until(lambda: len(play.modes) >= 3)
+    assert {mode.sweep for mode in play.modes} == {False}
+
+
+def test_a_sweep_that_failed_is_still_due(files):
+    files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
+    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+
+    def answer(number, now):
+        if number == 1:
+            raise Unavailable("no route")
+        return report(now)
+
+    with Play(files, log, answer) as play:
+        play.until(lambda: len(play.modes) == 2)
+        play.until(lambda: log.lines["platform/timed"].at.year > 2020)
+    assert [mode.sweep for mode in play.modes] == [True, True]
+
+
+def test_a_sweep_that_cannot_be_recorded_is_not_repeated(files):
+    files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
+    old = Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")
+    log = Log({"platform/timed": old}, broken=True)
+    with Play(files, log, interval=timedelta(milliseconds=50)) as play:
+        play.until(lambda: len(play.modes) >= 3)
+    assert [mode.sweep for mode in play.modes[:3]] == [True, False, False]
+
+
+def test_the_alarm_wakes_it_at_the_scheduled_instant(files, monkeypatch):
+    """Cron has no seconds, so its arithmetic is played: once, a moment from now."""
+    instant = datetime.now(UTC) + timedelta(milliseconds=500)
+    monkeypatch.setattr(
+        "fanout.schedule.sweeps.last_fire",
+        lambda schedule, zone, now: instant if now >= instant else None,
+    )
+    monkeypatch.setattr(
+        "fanout.schedule.sweeps.next_fire",
+        lambda schedule, zone, now: instant if now < instant else now + HOUR,
+    )
+    files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "* * * * *"')
+    with Play(files) as play:
+        play.until(lambda: len(play.modes) == 3)
+    assert datetime.now(UTC) >= instant
+    assert play.modes[2] == Mode(sweep=True, only=frozenset("a"))
+    assert play.log.lines["platform/timed"].at == instant
+
+
+def test_it_looks_again_when_a_gate_can_open_by_itself(files):
+    files.policy("a").policy("b")
+    wake = datetime.now(UTC) + timedelta(milliseconds=300)
+
+    def answer(number, now):
+        return report(now, wake=wake if number == 1 else None)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: len(play.modes) == 2)
+    assert datetime.now(UTC) >= wake
+    assert play.modes == [Mode(), Mode(only=frozenset("a"))]
+
+
+def test_a_step_is_followed_at_once_by_a_look_at_that_policy(files):
+    files.policy("a").policy("b")
+    with Play(files, answer=lambda number, now: report(now, step=number <= 2)) as play:
+        play.until(lambda: len(play.modes) == 3)
+    assert play.modes[1:] == [Mode(only=frozenset("a"))] * 2
+
+
+def test_a_world_that_never_comes_to_rest_is_left_alone_for_a_while(files):
+    files.policy("a")
+    with Play(files, answer=lambda number, now: report(now, step=True)) as play:
+        play.until(lambda: len(play.modes) == 1 + FOLLOW_UPS)
+        sleep(0.1)
+    assert len(play.modes) == 1 + FOLLOW_UPS
+
+
+@pytest.mark.parametrize(
+    "error", [Unavailable("no route"), KeyError("nobody foresaw this")], ids=repr
+)
+def test_no_error_of_a_pass_ends_it(files, error):
+    files.policy("a")
+
+    def answer(number, now):
+        if number <= 3:
+            raise error
+        return report(now)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: len(play.modes) == 4)
+    assert play.modes == [Mode()] * 4
+
+
+def test_an_error_of_one_policy_s_pass_comes_after_the_other_s_sweep_is_on_record(files):
+    files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
+    files.promotion("later", 'policies: [b], schedule: "0 0 29 2 *"')
+    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+
+    def answer(number, now):
+        if number == 2:
+            raise Unavailable("no route")
+        return report(now)
+
+    with Play(files, log, answer) as play:
+        play.until(lambda: len(play.modes) == 3)
+    assert play.modes == [
+        Mode(sweep=True, only=frozenset("a")),
+        Mode(sweep=False, only=frozenset("b")),
+        Mode(sweep=False),
+    ]
+
+
+def test_pauses_grow_and_are_bounded():
+    pauses = [pause_after(failures) for failures in range(2000)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (module.FIRST_PAUSE, LONGEST_PAUSE)
+    assert FIRST_PAUSE < LONGEST_PAUSE
+
+
+def test_changed_files_are_looked_at_when_they_have_stopped_changing(files):
+    files.policy("a")
+    with Play(files) as play:
+        play.until(lambda: len(play.modes) == 1)
+        files.promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
+        play.declared = files.read()
+        play.until(lambda: len(play.modes) == 2)
+    assert play.modes == [Mode(sweep=True), Mode(sweep=False)]
+
+
+def test_a_promotion_policy_that_is_removed_is_taken_off_the_record(files):
+    files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
+    with Play(files) as play:
+        play.until(lambda: len(play.modes) == 1)
+        (files.directory / "002.yaml").unlink()
+        play.declared = files.read()
+        play.until(lambda: len(play.modes) == 2)
+    assert play.log.lines == {"platform/timed": None}
+
+
+def test_a_stop_lets_the_pass_finish_and_records_its_sweep_and_begins_no_other(files):
+    files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
+    files.promotion("later", 'policies: [b], schedule: "0 0 29 2 *"')
+    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    plays = []
+
+    def answer(number, now):
+        plays[0].loop.stop()
+        return report(now, step=True)
+
+    with contextlib.ExitStack() as stack:
+        play = Play(files, log, answer)
+        plays.append(play)
+        stack.enter_context(play)
+        play.thread.join(PATIENCE)
+    assert play.modes == [Mode(sweep=True, only=frozenset("a"))]
+    assert log.lines["platform/timed"].at.year > 2020
+
+
+def test_a_stop_before_the_start_makes_no_pass(files):
+    play = Play(files.policy("a"))
+    play.loop.stop()
+    play.loop.run()
+    assert play.modes == []
