@@ -57,6 +57,8 @@ data:
 """,
 }
 
+RULE = 'package: monitoring, revision: {semver: ">=1 <9"}'
+WHERE = "\"'sites/' + target.metadata.name\""
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
 kind: UpstreamPolicy
@@ -248,6 +250,14 @@ class Fleet:
             "---\napiVersion: v1\nkind: ConfigMap\n"
             f"metadata: {{name: {name}}}\ndata: {{retention: {retention}}}\n",
         )
+
+    def policy(self, name: str, *edits: tuple[str, str]) -> Path:
+        """One more policy for all sites, below a directory of its name; `edits` are replaced."""
+        text = POLICY
+        for old, new in (("name: monitoring", f"name: {name}"), ("sites/", f"{name}/"), *edits):
+            assert old in text, old
+            text = text.replace(old, new, 1)
+        return self.write(f"policy-{name}.yaml", text)
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / self.policies / name

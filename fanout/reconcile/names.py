@@ -1,7 +1,7 @@
 """The first steps of a pass: which variants there are to be, and in which repositories."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fanout.api.package_variant import PackageVariant
 from fanout.api.repository import Repository
@@ -43,7 +43,7 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
     usable = usable_by(meta.namespace, declared.repositories)
     upstream = usable.get(policy.spec.upstream.repository)
     if upstream is None:
-        where = Where(policy.identity, "spec.upstream.repository")
+        where = declared.where(policy, "spec.upstream.repository")
         problem = _unknown(policy.spec.upstream.repository, meta.namespace, where)
         return Named(meta.namespace, meta.name, policy, None, None, problem=problem)
     targets, failures = select(policy, Inventory(usable, declared.objects))
@@ -62,7 +62,7 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
         upstream,
         variants=variants,
         repositories={item.name: places[item.target] for item in variants},
-        failures=(*failures, *lost, *failed),
+        failures=tuple(_placed(it, policy, declared) for it in (*failures, *lost, *failed)),
     )
 
 
@@ -77,18 +77,32 @@ def _repositories(
     places: dict[str, Repository] = {}
     failures: list[TargetFailure] = []
     for target in targets:
-        name = repository_of(policy.spec.targets[target.entry].template, target, answers)
+        name = repository_of(policy, target, answers)
         if isinstance(name, TargetFailure):
             failures.append(name)
         elif name not in usable:
-            where = Where(field=f"spec.targets[{target.entry}].template.downstream.repository")
-            problem = str(_unknown(name, policy.metadata.namespace, where))
-            failures.append(
-                TargetFailure(policy.metadata.name, target.key, "UnknownRepository", problem)
-            )
+            failures.append(_nowhere(policy, target, name))
         else:
             places[target.key] = usable[name]
     return places, failures
+
+
+def _nowhere(policy: UpstreamPolicy, target: Target, name: str) -> TargetFailure:
+    downstream = policy.spec.targets[target.entry].template.downstream
+    field_name = "repositoryExpr" if downstream.repository_expr else "repository"
+    return TargetFailure(
+        policy.metadata.name,
+        target.key,
+        "UnknownRepository",
+        str(_unknown(name, policy.metadata.namespace, Where())),
+        f"spec.targets[{target.entry}].template.downstream.{field_name}",
+    )
+
+
+def _placed(failure: TargetFailure, policy: UpstreamPolicy, declared: Declared) -> TargetFailure:
+    """The failure with the place of the field that is at fault in its sentence."""
+    where = declared.where(policy, failure.field)
+    return replace(failure, problem=f"{where}: {failure.problem}")
 
 
 def _ask(questions: Sequence[Question], sandbox: Sandbox) -> Answers:
@@ -118,7 +132,7 @@ def _written(variant: PackageVariant, declared: Declared) -> Named:
     for repository, side in ((upstream, "upstream"), (downstream, "downstream")):
         if repository is None:
             name = getattr(variant.spec, side).repository
-            where = Where(variant.identity, f"spec.{side}.repository")
+            where = declared.where(variant, f"spec.{side}.repository")
             problem = _unknown(name, meta.namespace, where)
             return Named(meta.namespace, meta.name, None, variant, None, problem=problem)
     assert downstream is not None, "checked above"

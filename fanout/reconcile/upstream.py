@@ -91,6 +91,18 @@ def _where(named: Named, field_name: str) -> Where:
     return Where(identity, f"spec.upstream.{field_name}")
 
 
+def _prepare(upstream: UpstreamPackage, limits: Limits) -> PreparedPackage:
+    """Parse it; what is wrong in a file is told with the package that the file is in."""
+    try:
+        return prepare(upstream, limits)
+    except InvalidInput as error:
+        if not error.where.file:
+            raise
+        place = f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
+        lines = "\n".join(f"{place}: {line}" for line in str(error).splitlines())
+        raise InvalidInput(lines, reason=error.reason) from error
+
+
 @dataclass(slots=True)
 class Packages:
     """Upstream packages, parsed once per revision; one per process."""
@@ -105,7 +117,7 @@ class Packages:
         key = (repository.spec.url, path, f"{name}@{commit}")
         if key not in self._prepared:
             upstream = self._read(repository, path, name, commit)
-            self._prepared[key] = prepare(upstream, self.limits)
+            self._prepared[key] = _prepare(upstream, self.limits)
             for old in list(self._prepared)[:-KEPT]:
                 del self._prepared[old]
         return self._prepared[key]

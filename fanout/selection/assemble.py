@@ -17,10 +17,15 @@ from fanout.selection.targets import Target
 class _NoVariant(Exception):
     """This target gets no variant; the others are not affected."""
 
-    def __init__(self, reason: str, problem: str) -> None:
+    def __init__(self, reason: str, problem: str, field: str) -> None:
         super().__init__(problem)
         self.reason = reason
         self.problem = problem
+        self.field = field
+
+    def failure(self, policy: str, target: str) -> TargetFailure:
+        """As what the target gets instead of a variant."""
+        return TargetFailure(policy, target, self.reason, self.problem, self.field)
 
 
 class _Filled:
@@ -34,9 +39,12 @@ class _Filled:
     def _answer(self, expression: str, field: str) -> Any:
         value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
         if isinstance(value, Broken):
-            where = f"spec.targets[{self._target.entry}].template.{field}"
-            raise _NoVariant(value.reason, f"{where}: {expression}: {value.problem}")
+            problem = f"{expression}: {value.problem}; correct the expression, or the target"
+            raise _NoVariant(value.reason, problem, self._field(field))
         return value
+
+    def _field(self, name: str) -> str:
+        return f"spec.targets[{self._target.entry}].template.{name}"
 
     def text(self, static: str | None, expression: str | None, field: str, default: str) -> str:
         """The expression's value where there is one, else the static one, else the default."""
@@ -46,8 +54,8 @@ class _Filled:
         if not isinstance(value, str):
             raise _NoVariant(
                 "ExpressionError",
-                f"spec.targets[{self._target.entry}].template.{field}Expr: {expression}: yields"
-                f" {_kind_of(value)} where text is needed; use string(...)",
+                f"{expression}: yields {_kind_of(value)} where text is needed; use string(...)",
+                self._field(f"{field}Expr"),
             )
         return value
 
@@ -59,8 +67,9 @@ class _Filled:
         if not isinstance(value, int) or isinstance(value, bool):
             raise _NoVariant(
                 "ExpressionError",
-                f"spec.targets[{self._target.entry}].template.{field}Expr: {expression}: yields"
-                f" {_kind_of(value)} where a whole number is needed",
+                f"{expression}: yields {_kind_of(value)} where a whole number is needed; use"
+                " int(...)",
+                self._field(f"{field}Expr"),
             )
         return value
 
@@ -75,6 +84,16 @@ class _Filled:
             result[key] = self.text(pair.value, pair.value_expr, f"{at}.value", "")
         return dict(sorted(result.items()))
 
+    def path(self, directory: str, package: str) -> str:
+        """Where the package goes below the repository's directory."""
+        problem = check_path(package)
+        if problem:
+            written = self._template.downstream
+            name = "packageExpr" if written.package_expr else "package"
+            sentence = f"{problem}; write a relative path like team/monitoring"
+            raise _NoVariant("InvalidPath", sentence, self._field(f"downstream.{name}"))
+        return f"{directory.strip('/')}/{package}".lstrip("/")
+
     def context(self) -> dict[str, str]:
         """packageContext.data and dataExprs; the keys that kpt writes itself are refused."""
         context = self._template.package_context
@@ -83,8 +102,8 @@ class _Filled:
         if taken:
             raise _NoVariant(
                 "ExpressionError",
-                f"spec.targets[{self._target.entry}].template.packageContext.dataExprs: yields the"
-                f" key {taken[0]}, which is reserved; choose another key",
+                f"yields the key {taken[0]}, which is reserved; choose another key",
+                self._field("packageContext.dataExprs"),
             )
         return data
 
@@ -125,8 +144,9 @@ class _Filled:
         )
 
 
-def repository_of(template: Template, target: Target, answers: Answers) -> str | TargetFailure:
+def repository_of(policy: UpstreamPolicy, target: Target, answers: Answers) -> str | TargetFailure:
     """The name of a target's downstream repository, after the first round of answers."""
+    template = policy.spec.targets[target.entry].template
     filled = _Filled(template, target, answers)
     written = template.downstream
     try:
@@ -134,7 +154,7 @@ def repository_of(template: Template, target: Target, answers: Answers) -> str |
             written.repository, written.repository_expr, "downstream.repository", target.repository
         )
     except _NoVariant as failure:
-        return TargetFailure("", target.key, failure.reason, failure.problem)
+        return failure.failure(policy.metadata.name, target.key)
 
 
 def assemble(
@@ -161,7 +181,7 @@ def assemble(
             upstream_repository=policy.spec.upstream.repository,
             upstream_package=policy.spec.upstream.package,
             repository=repository.metadata.name,
-            path=_checked_path(repository.spec.directory, package),
+            path=filled.path(repository.spec.directory, package),
             context=filled.context(),
             remove_keys=filled.remove_keys(),
             mutators=filled.functions(),
@@ -173,16 +193,7 @@ def assemble(
             priority=filled.number(template.priority, template.priority_expr, "priority"),
         )
     except _NoVariant as failure:
-        return TargetFailure(meta.name, target.key, failure.reason, failure.problem)
-
-
-def _checked_path(directory: str, package: str) -> str:
-    problem = check_path(package)
-    if problem:
-        raise _NoVariant(
-            "InvalidPath", f"downstream package {package!r}: {problem}; change packageExpr"
-        )
-    return f"{directory.strip('/')}/{package}".lstrip("/")
+        return failure.failure(meta.name, target.key)
 
 
 def _kind_of(value: Any) -> str:

@@ -66,6 +66,7 @@ class TargetFailure:
     target: str
     reason: str
     problem: str
+    field: str = ""  # of the policy, where one is at fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,9 @@ def _chosen_twice(policy: str, first: Target, second: Target) -> TargetFailure:
         policy=policy,
         target=second.key,
         reason="DuplicateTarget",
-        problem=f"spec.targets[{second.entry}] chooses {second.key}, which"
-        f" spec.targets[{first.entry}] has already; narrow one of the selectors",
+        problem=f"chooses {second.key}, which spec.targets[{first.entry}] has already; narrow one"
+        " of the selectors",
+        field=f"spec.targets[{second.entry}]",
     )
 
 
