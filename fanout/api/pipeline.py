@@ -3,7 +3,17 @@
 from pydantic import Field
 
 from fanout.api.meta import Model
-from fanout.api.texts import Data, Distinct, FreeForm, FunctionName, Key, Kind, ObjectName, Text
+from fanout.api.texts import (
+    Data,
+    Distinct,
+    FreeForm,
+    FunctionConfig,
+    FunctionName,
+    Key,
+    Kind,
+    ObjectName,
+    Text,
+)
 
 RESERVED_KEYS = ("name", "package-path")  # kpt writes these two itself
 
@@ -20,7 +30,7 @@ class Function(Model):
     name: FunctionName | None = Field(
         default=None, description="A name for the entry, without dots; unique in its list."
     )
-    config_map: Data = Field(default={}, description="The function's configuration.")
+    config_map: FunctionConfig = Field(default={}, description="The function's configuration.")
     config_path: Text | None = Field(
         default=None, description="A file of the package that configures the function."
     )

@@ -97,6 +97,9 @@ FreeForm = Annotated[
 Labels = Mapping[LabelKey, LabelValue]
 Annotations = Mapping[LabelKey, str]
 Data = Mapping[Key, str]
+FunctionConfig = Mapping[
+    Text, str
+]  # never a ConfigMap of the API: set-labels has `team/owner` there
 
 
 def plural_of(number: int, thing: str) -> str:

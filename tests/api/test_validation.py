@@ -37,6 +37,11 @@ def test_the_example_of_every_kind_is_valid(kind):
     assert found.kind == kind
 
 
+def test_a_function_s_configuration_may_have_keys_that_no_configmap_may_have():
+    wanted = "configMap: {app.kubernetes.io/part-of: web}"
+    assert faults_of(example("UpstreamPolicy", "configMap: {namespace: monitoring}", wanted)) == []
+
+
 @pytest.mark.parametrize("row", MISTAKES, ids=[row["sentence"] for row in MISTAKES])
 def test_mistakes(row):
     assert faults_of(example(row["kind"], row["text"], row["instead"])) == row["told"]
