@@ -60,6 +60,8 @@ def tell_report(report: Report, settings: Settings) -> None:
 
 def tell_problems(observed: Observed, settings: Settings) -> None:
     """Policies that are stopped, targets without a variant, variants that cannot be rendered."""
+    for warning in observed.warnings:
+        say(f"warning: {warning}", settings.color, fg="yellow")
     for item in observed.policies:
         if item.problem is not None:
             say(f"{item.title}: {item.problem}", settings.color, fg="red")
@@ -97,6 +99,7 @@ def _plain(report: Report) -> dict[str, object]:
             for item in report.observed.policies
             for failure in item.failures
         ],
+        "warnings": list(report.observed.warnings),
     }
 
 

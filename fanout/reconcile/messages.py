@@ -1,41 +1,70 @@
 """Commit messages from an administrator's template. (Design §2, `commitTemplate`.)"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.cluster.declared import Declared
 from fanout.plan.cases import Case
 from fanout.plan.change import Publication, publications
 from fanout.plan.planner import PolicyPlan
 from fanout.ports import Sandbox
+from fanout.selection.model import Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """The messages that templates gave, and what is wrong with those that gave none."""
+
+    texts: Mapping[Publication, str]
+    warnings: tuple[str, ...] = ()
 
 
 def commit_messages(
     plans: Sequence[PolicyPlan],
     promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]],
     sandbox: Sandbox,
-) -> dict[Publication, str]:
+    declared: Declared,
+) -> Messages:
     """The message of each publication whose PromotionPolicies give a template, the first's.
 
-    A template that fails gives the default message: what it would say is no reason to hold a
-    promotion that its gates let through. `fanout validate` has refused what does not compile.
+    A template that fails is told, and the publication gets the default message: what it would say
+    is no reason to hold a promotion that its gates let through.
     """
-    messages: dict[Publication, str] = {}
-    groups: dict[str, list[tuple[Publication, Mapping[str, Any]]]] = {}
+    texts: dict[Publication, str] = {}
+    warnings: list[str] = []
+    for promotion, asked in _by_promotion(plans, promotions):
+        template = promotion.spec.commit_template or ""
+        [answers] = sandbox.fill([template], [context for _, context in asked])
+        for (key, _), text in zip(asked, answers, strict=True):
+            problem = "it gives an empty text"
+            if isinstance(text, Broken):
+                problem = text.problem
+            elif text.strip():
+                texts[key] = f"{text.strip()}\n"
+                continue
+            where = declared.where(promotion, "spec.commitTemplate")
+            warnings.append(f"{where}: {problem}; correct it, the commit has the default message")
+    return Messages(texts, tuple(dict.fromkeys(warnings)))
+
+
+_Asked = list[tuple[Publication, Mapping[str, Any]]]
+
+
+def _by_promotion(
+    plans: Sequence[PolicyPlan], promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]]
+) -> list[tuple[PromotionPolicy, _Asked]]:
+    """The publications that each template is asked about, in order of the objects' names."""
+    groups: dict[str, tuple[PromotionPolicy, _Asked]] = {}
     for key, cases in publications(plans).items():
-        templates = [
-            promotion.spec.commit_template
-            for promotion in promotions.get((key.namespace, key.policy), ())
-            if promotion.spec.commit_template
-        ]
-        if templates:
-            groups.setdefault(templates[0], []).append((key, _context(key, cases)))
-    for template, asked in sorted(groups.items()):
-        [texts] = sandbox.fill([template], [context for _, context in asked])
-        for (key, _), text in zip(asked, texts, strict=True):
-            if isinstance(text, str) and text.strip():
-                messages[key] = f"{text.strip()}\n"
-    return messages
+        naming = promotions.get((key.namespace, key.policy), ())
+        promotion = next((it for it in naming if it.spec.commit_template), None)
+        if promotion is not None:
+            name = f"{promotion.metadata.namespace}/{promotion.metadata.name}"
+            asked = groups.setdefault(name, (promotion, []))[1]
+            asked.append((key, _context(key, cases)))
+    return [groups[name] for name in sorted(groups)]
 
 
 def _context(key: Publication, cases: Sequence[Case]) -> Mapping[str, Any]:

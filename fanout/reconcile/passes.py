@@ -91,19 +91,16 @@ class Reconciler:
             _place(policy_pass, declared)
             passes.append(policy_pass)
             plans += [plan] if plan is not None else []
-        return self._planned(now, passes, plans, promotions)
-
-    def _planned(
-        self,
-        now: datetime,
-        passes: Sequence[PolicyPass],
-        plans: Sequence[PolicyPlan],
-        promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]],
-    ) -> Observed:
-        setup = self._world.setup
-        messages = commit_messages(plans, promotions, self._world.sandbox)
-        writing = Writing(setup.install, setup.identity, messages)
-        return Observed(now, tuple(passes), tuple(plans), joined(plans), changes(plans, writing))
+        messages = commit_messages(plans, promotions, world.sandbox, declared)
+        writing = Writing(world.setup.install, world.setup.identity, messages.texts)
+        return Observed(
+            now=now,
+            policies=tuple(passes),
+            plans=tuple(plans),
+            plan=joined(plans),
+            changes=changes(plans, writing),
+            warnings=(*_switched_off(named, declared), *messages.warnings),
+        )
 
     def _names(self, declared: Declared) -> tuple[Named, ...]:
         """Names depend on nothing but what was declared, so the same files are not asked twice."""
@@ -169,6 +166,21 @@ def all_promotions_read(declared: Declared, namespace: str) -> bool:
     """Is every PromotionPolicy of the namespace usable, as far as one can tell?"""
     return not declared.unread and not any(
         key.kind == "PromotionPolicy" and key.namespace == namespace for key in declared.left_out
+    )
+
+
+def _switched_off(named: Sequence[Named], declared: Declared) -> tuple[str, ...]:
+    """Why automation is off although somebody may have switched it on."""
+    namespaces = {item.namespace for item in named}
+    lost = [
+        f"{key.kind} {key.namespace}/{key.name}"
+        for key in declared.left_out
+        if key.kind == "PromotionPolicy" and key.namespace in namespaces
+    ]
+    return tuple(
+        f"nothing is promoted automatically while {what} cannot be read: a PromotionPolicy may"
+        " restrict what others allow; correct it"
+        for what in (*declared.unread, *dict.fromkeys(lost))
     )
 
 

@@ -9,13 +9,11 @@ from fanout.gates.model import PolicyDecision, PolicyFacts
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
-from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import RepositoryChange
 from fanout.plan.status import Status
 from fanout.reconcile.names import Named
 from fanout.selection.model import TargetFailure
-from fanout.variants.prepared import PreparedPackage
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,7 @@ class Observed:
     plans: tuple[PolicyPlan, ...]
     plan: Plan
     changes: tuple[RepositoryChange, ...]
-    packages: Mapping[tuple[str, str], PreparedPackage] = field(default_factory=dict)
-    views: Mapping[str, RepositoryView] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()  # what holds nothing and should be known
 
 
 @dataclass(frozen=True, slots=True)

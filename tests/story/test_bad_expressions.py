@@ -1,0 +1,137 @@
+"""What expressions and templates of strangers come to: an error of their own targets.
+
+One company, one policy per expression beside a sound one, and tight limits for the children.
+"""
+
+import json
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from fleet import PROMOTION, WHERE, Fleet, Result
+
+LIMITS = """\
+apiVersion: fanout.dev/v1alpha1
+kind: FanoutConfiguration
+sandbox: {cpuSeconds: 1, memoryMiB: 192}
+"""
+PATH = "packageExpr"
+
+# Policy, its packageExpr, reason, words; of the path only, since every expression is alike.
+EXPRESSIONS = [
+    ("does not compile", "syntax", "target.metadata.", "ExpressionError", "ends too early"),
+    ("is not text", "number", "1 + 2", "ExpressionError", "a number where text is needed"),
+    ("reads what is not there", "absent", "target.spec.nothing", "ExpressionError", "no field"),
+    ("loops", "loops", "string(target.spec.many.all(a, target.spec.many.all(b, a + b >= 0)))",
+     "LimitExceeded", "more than 1 s of processor time"),
+    ("explodes", "explodes", "string(target.spec.many.map(a, target.spec.long + string(a)).size())",
+     "LimitExceeded", "memory"),
+    ("leads out of the repository", "dots", "'a/../b'", "InvalidPath", "the segment '..'"),
+    ("begins with a dash", "dash", "'a/-b'", "InvalidPath", "begins with '-'"),
+    ("is no name of a branch", "refname", "'a b~1'", "InvalidPath", "git refuses"),
+]  # fmt: skip
+# Both targets want one path, or one inside the other's.
+COLLISIONS = [
+    ("two variants on one path", "same", "'same/x'", "is that of variant"),
+    ("one variant inside the other", "nested",
+     "target.metadata.name == 'ams' ? 'nested' : 'nested/' + target.metadata.name",
+     "overlaps that of variant"),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened in the company."""
+
+    fleet: Fleet
+    swept: Result
+    targets: dict[str, list[dict]]
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    root = tmp_path_factory.mktemp("company")
+    sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge")}
+    fleet = Fleet.build(root, sites)
+    fleet.site("ams", "dev", "edge", many=list(range(3000)), long="x" * 100_000)
+    for name, expression in chain(
+        ((row[1], row[2]) for row in EXPRESSIONS), ((row[1], row[2]) for row in COLLISIONS)
+    ):
+        fleet.policy(name, (WHERE.replace("sites/", f"{name}/"), json.dumps(expression)))
+    config = root / "config.yaml"
+    config.write_text(LIMITS)
+    swept = fleet.sweep("--config", str(config))
+    targets: dict[str, list[dict]] = {}
+    for item in fleet.run("get", "targets", "-o", "json", "--config", str(config)).items:
+        targets.setdefault(item["policy"], []).append(item)
+    return Story(fleet, swept, targets)
+
+
+def test_all_other_targets_are_served(story: Story):
+    assert story.swept.code == 3
+    assert story.fleet.repos["edge"].drafts() == ["sites/ams/monitoring", "sites/ber/monitoring"]
+    assert {item["state"] for item in story.targets["monitoring"]} == {"Proposed"}
+
+
+@pytest.mark.parametrize(
+    ("_", "name", "text", "reason", "words"),
+    EXPRESSIONS,
+    ids=[f"an expression that {row[0]}" for row in EXPRESSIONS],
+)
+def test_it_is_told_with_field_and_line(story: Story, _, name, text, reason, words):
+    target = story.targets[name][0]
+    assert (target["state"], target["holds"][0]["reason"]) == ("Failed", reason)
+    sentence = target["holds"][0]["message"]
+    field = "spec.targets[0].template.downstream.packageExpr"
+    assert f"policy-{name}.yaml:12: UpstreamPolicy/{name}: {field}: " in sentence
+    assert words in sentence
+    assert "; " in sentence.rpartition(words)[2]
+    assert sentence in story.swept.err
+
+
+@pytest.mark.parametrize(
+    ("_", "name", "text", "words"), COLLISIONS, ids=[row[0] for row in COLLISIONS]
+)
+def test_none_of_those_that_want_one_path_gets_it(story: Story, _, name, text, words):
+    for target, other in zip(story.targets[name], reversed(story.targets[name]), strict=True):
+        assert target["holds"][0]["reason"] == "PathCollision"
+        sentence = target["holds"][0]["message"]
+        assert words in sentence
+        assert f"{other['variant']} (default/{name}, target {other['target']})" in sentence
+        assert "give one of them another downstream.package" in sentence
+
+
+def test_validate_names_what_does_not_compile(story: Story):
+    result = story.fleet.run("validate")
+    assert result.code == 2
+    assert "policy-syntax.yaml:12: UpstreamPolicy/syntax: spec.targets[0].template." in result.out
+
+
+ENDLESS = "{% for a in range(9**5) %}{% for b in range(9**5) %}{% endfor %}{% endfor %}"
+TEMPLATES = [
+    ("reaches for __class__", "{{ ''.__class__.__mro__ }}", "__class__"),
+    ("does not end", ENDLESS, "more than 1 s"),
+    ("is no template", "{{ stage", "syntax error"),
+    ("gives nothing", "{% if stage == 'x' %}x{% endif %}", "empty text"),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "template", "words"), TEMPLATES, ids=[f"one that {row[0]}" for row in TEMPLATES]
+)
+def test_a_commit_template_that_fails_is_told_and_holds_no_promotion(
+    tmp_path: Path, _, template: str, words: str
+):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.write("promotion.yaml", PROMOTION + f"  commitTemplate: {json.dumps(template)}\n")
+    config = tmp_path / "config.yaml"
+    config.write_text(LIMITS)
+    fleet.sweep("--drafts-only")
+    swept = fleet.sweep("--config", str(config))
+    assert swept.code == 0
+    assert "promotion.yaml:8: PromotionPolicy/everything: spec.commitTemplate: " in swept.err
+    assert words in swept.err
+    assert "; correct it, the commit has the default message" in swept.err
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", "main")
+    assert message.startswith("Publish sites/ams of stage dev at v1\n")
