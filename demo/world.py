@@ -41,7 +41,7 @@ REPOSITORY = """\
 apiVersion: fanout.dev/v1alpha1
 kind: Repository
 metadata: {{name: {name}, namespace: platform}}
-spec: {{url: "{url}"}}
+spec: {{url: {url}}}
 """
 
 
@@ -58,7 +58,7 @@ class World:
         repositories, clusters = [], []
         for name in ("blueprints", *FLEET):
             self._repository(name, now)
-            repositories.append(REPOSITORY.format(name=name, url=self.bare(name)))
+            repositories.append(REPOSITORY.format(name=name, url=f"git/{name}.git"))
         for repository, (region, *rows) in FLEET.items():
             for row in rows:
                 name, tier, retention = row.split()
