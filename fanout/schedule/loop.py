@@ -91,6 +91,7 @@ class Loop:
             before, self._arriving = self._arriving, self._plant.files()
             if self._arriving is before and self._declared is not before:
                 self._declared = before
+                self._resume_at = 0.0  # perhaps that was the remedy
                 yield Key(Trigger.FILES)
         if monotonic() >= self._poll_at:
             yield Key(Trigger.POLL)

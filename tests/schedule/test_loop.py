@@ -261,6 +261,21 @@ def test_changed_files_are_looked_at_when_they_have_stopped_changing(files):
     assert play.modes == [Mode(sweep=True), Mode(sweep=False)]
 
 
+def test_changed_files_are_tried_at_once_however_long_the_pause(files, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_PAUSE", 3600.0)
+    files.policy("a")
+
+    def answer(number, now):
+        if number == 1:
+            raise Unavailable("no route")
+        return report(now)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: len(play.modes) == 1)
+        play.declared = files.policy("b").read()
+        play.until(lambda: len(play.modes) == 2)
+
+
 def test_a_promotion_policy_that_is_removed_is_taken_off_the_record(files):
     files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
     with Play(files) as play:
