@@ -7,7 +7,7 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag
 
-from fanout.errors import Bug, InvalidInput, Unavailable
+from fanout.errors import Bug, FanoutError, InvalidInput, Unavailable
 from fanout.git.failures import DamagedMirrorError
 from fanout.git.mirror import mark_damaged
 from fanout.package.tree import Entry
@@ -33,9 +33,7 @@ class MirrorReader:
 
     def commit(self, oid: str) -> Commit:
         """The commit. Raises Unavailable when it is not there, InvalidInput for another kind."""
-        self._read(oid, _COMMIT)
-        found = self._repository[oid]
-        assert isinstance(found, pygit2.Commit)
+        found = self._commit(oid)
         who = found.committer
         return Commit(
             oid=oid,
@@ -60,33 +58,29 @@ class MirrorReader:
 
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
         """What is at each path of the commit; "" is its root directory."""
-        known = {"": PathState(self.commit(commit).tree)}
-        directories: dict[str, dict[str, tuple[int, str]]] = {}
-        return {path: self._state(path, known, directories) for path in paths}
+        known = {"": PathState(str(self._commit(commit).tree_id))}
+        return {path: self._state(path, known) for path in paths}
 
-    def _state(
-        self,
-        path: str,
-        known: dict[str, PathState],
-        directories: dict[str, dict[str, tuple[int, str]]],
-    ) -> PathState:
-        """Looked up level by level; each directory on the way is read once."""
+    def _state(self, path: str, known: dict[str, PathState]) -> PathState:
+        """Looked up level by level; a directory may be wide, so none is read as a whole."""
         if path not in known:
             parent, _, name = path.rpartition("/")
-            above = self._state(parent, known, directories)
-            if above.tree is None:
-                known[path] = above
-            else:
-                if above.tree not in directories:
-                    directories[above.tree] = self._directory(above.tree)
-                known[path] = _state_of(path, directories[above.tree].get(name))
+            above = self._state(parent, known)
+            known[path] = self._entry(path, above.tree, name) if above.tree else above
         return known[path]
 
-    def _directory(self, tree: str) -> dict[str, tuple[int, str]]:
-        return {
-            name.decode(errors="surrogateescape"): (mode, oid)
-            for mode, name, oid in parse_tree(self.raw_tree(tree))
-        }
+    def _entry(self, path: str, tree: str, name: str) -> PathState:
+        directory = self._parsed(tree)
+        if not isinstance(directory, pygit2.Tree):
+            raise _wrong_kind(tree, directory.type, _TREE)
+        try:
+            found = directory[name]
+        except KeyError:
+            return PathState(None)
+        if found.filemode == FileMode.TREE:
+            return PathState(str(found.id))
+        kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: "a submodule"}
+        return PathState(None, f"{path} is {kinds.get(found.filemode, 'a file')}")
 
     def entries(self, tree: str) -> Mapping[str, Entry]:
         """All files below a tree, by path; submodules and unreadable names are InvalidInput."""
@@ -113,22 +107,26 @@ class MirrorReader:
     def _read(self, oid: str, kind: int) -> bytes:
         found, data = self._object(oid)
         if found != kind:
-            raise InvalidInput(
-                f"{oid} is a {_KINDS.get(found)}, not a {_KINDS[kind]}", reason="WrongObject"
-            )
+            raise _wrong_kind(oid, found, kind)
         return data
 
     def _object(self, oid: str) -> tuple[int, bytes]:
         try:
             return self._odb.read(oid)
-        except KeyError as error:
-            raise Unavailable(
-                f"object {oid} is not in the mirror",
-                reason="ObjectMissing",
-                remedy="the next pass observes the repository again",
-            ) from error
-        except ValueError as error:
-            raise Bug(f"{oid!r} is no object id", reason="NoObjectId") from error
+        except (KeyError, ValueError) as error:
+            raise _unreadable(oid, error) from error
+
+    def _commit(self, oid: str) -> pygit2.Commit:
+        found = self._parsed(oid)
+        if not isinstance(found, pygit2.Commit):
+            raise _wrong_kind(oid, found.type, _COMMIT)
+        return found
+
+    def _parsed(self, oid: str) -> pygit2.Object:
+        try:
+            return self._repository[oid]
+        except (KeyError, ValueError) as error:
+            raise _unreadable(oid, error) from error
 
 
 @contextmanager
@@ -189,14 +187,20 @@ def _file_mode(mode: int, path: str) -> str:
     return _FILE_MODES.get(mode, "100644")
 
 
-def _state_of(path: str, entry: tuple[int, str] | None) -> PathState:
-    if entry is None:
-        return PathState(None)
-    mode, oid = entry
-    if mode == FileMode.TREE:
-        return PathState(oid)
-    kinds = {int(FileMode.LINK): "a symlink", int(FileMode.COMMIT): "a submodule"}
-    return PathState(None, f"{path} is {kinds.get(mode, 'a file')}")
+def _unreadable(oid: str, error: KeyError | ValueError) -> FanoutError:
+    if isinstance(error, ValueError):
+        return Bug(f"{oid!r} is no object id", reason="NoObjectId")
+    return Unavailable(
+        f"object {oid} is not in the mirror",
+        reason="ObjectMissing",
+        remedy="the next pass observes the repository again",
+    )
+
+
+def _wrong_kind(oid: str, found: int, wanted: int) -> InvalidInput:
+    return InvalidInput(
+        f"{oid} is a {_KINDS.get(found)}, not a {_KINDS[wanted]}", reason="WrongObject"
+    )
 
 
 def _text(raw: bytes) -> str:
