@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from fanout.cli.main import invoke
+from fanout.cli.settings import Settings
+from fanout.cli.start import Program, open_program
+from fanout.reconcile.passes import Mode
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday morning
 
@@ -296,6 +299,24 @@ class Fleet:
 
     def plan(self, *args: str) -> Result:
         return self.run("plan", *args)
+
+    def settings(self) -> Settings:
+        """What the command line makes of the flags that `run` gives."""
+        return Settings(
+            files=(self.root / self.policies,),
+            state_dir=self.root / self.state,
+            pretended=self.now,
+        )
+
+    def opened(self) -> contextlib.AbstractContextManager[Program]:
+        """The program, open for several passes at the fleet's time."""
+        return open_program(self.settings())
+
+    def counted(self) -> dict[str, int]:
+        """Sweep in a fresh program; answers what the pass cost."""
+        with self.opened() as program:
+            program.sweep(Mode())
+            return dict(program.world.counters.read())
 
     def settle(self, limit: int = 12) -> int:
         """Sweep until there is nothing to do; answers how many sweeps that took."""

@@ -12,6 +12,7 @@ from fanout.api.reasons import Reason
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement, survey
 from fanout.gates.model import (
+    Action,
     Hold,
     PolicyDecision,
     PolicyFacts,
@@ -41,6 +42,25 @@ def candidates(facts: PolicyFacts) -> dict[str, str]:
     """
     judgement = survey(facts)
     return {rule.name: judgement.candidate(rule.name) for rule in facts.stages}
+
+
+def suspended(facts: PolicyFacts) -> frozenset[str]:
+    """The variants that somebody has suspended: themselves, their stage or their policy.
+
+    Needs nothing that is rendered, so that nothing is rendered for them.
+    """
+    decided = (decision.action is Action.SUSPEND for decision in facts.records.decisions)
+    stages = any(rule.suspended for rule in facts.stages)
+    variants = any(variant.suspended for variant in facts.variants)
+    if not (facts.suspended or stages or variants or any(decided)):
+        return frozenset()
+    censuses = survey(facts).censuses.values()
+    return frozenset(
+        member.facts.name
+        for census in censuses
+        for member in census.members
+        if member.suspended is not None
+    )
 
 
 def evaluate(facts: PolicyFacts) -> PolicyDecision:

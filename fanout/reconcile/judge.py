@@ -6,8 +6,8 @@ from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.evaluate import candidates, evaluate
-from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule
+from fanout.gates.evaluate import candidates, evaluate, suspended
+from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule, State
 from fanout.plan.book import Book, Recorded
 from fanout.plan.cases import Case, open_case
 from fanout.plan.facts import Question, facts, foreseen, records
@@ -81,10 +81,9 @@ class Judge:
             suspended=named.policy.spec.suspend if named.policy else False,
             sweep=told.sweep,
         )
-        wanted = candidates(facts(question, cases, proven))
-        cases = self.renderer.choose(named, cases, wanted, allowed)
-        if not question.suspended:
-            cases = self.renderer.render(cases)
+        before = facts(question, cases, proven)
+        cases = self.renderer.choose(named, cases, candidates(before), allowed)
+        cases = self.renderer.render(cases, suspended(before))
         told_facts = facts(question, cases, proven)
         decision = evaluate(told_facts)
         drafted = self._foreseen(told, cases, told_facts, decision, allowed)
@@ -151,10 +150,15 @@ class Judge:
         wanted = candidates(foreseen(told_facts, decision))
         before = {name: stage.candidate for name, stage in decision.stages.items()}
         moved = {name for name, revision in wanted.items() if before.get(name) != revision}
+        busy = {
+            name
+            for name, item in decision.variants.items()
+            if item.publish or item.state is State.SUSPENDED
+        }
         later = {
             case.spec.name
             for case in cases
-            if case.spec.stage in moved and not decision.variants[case.spec.name].publish
+            if case.spec.stage in moved and case.spec.name not in busy
         }
         if not later:
             return cases

@@ -1,6 +1,6 @@
 """The middle steps of a pass: each variant with its candidate, and the renderings that are due."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from fanout.errors import FanoutError
@@ -39,9 +39,12 @@ class Renderer:
             self._at(case, candidates.get(case.spec.stage, ""), prepared) for case in cases
         )
 
-    def render(self, cases: Iterable[Case]) -> tuple[Case, ...]:
-        """The cases with the renderings that are due; one that fails is its variant's outcome."""
-        wanted = [(case, case.wants_draft) for case in cases]
+    def render(self, cases: Iterable[Case], suspended: Collection[str] = ()) -> tuple[Case, ...]:
+        """The cases with the renderings that are due; one that fails is its variant's outcome.
+
+        Nothing is due for the variants named in `suspended`.
+        """
+        wanted = [(case, case.wants_draft and case.spec.name not in suspended) for case in cases]
         with self.progress.task("rendering", sum(due for _, due in wanted)) as advance:
             return tuple(self._rendered(case, advance) if due else case for case, due in wanted)
 

@@ -1,0 +1,126 @@
+"""What a pass costs, counted: for good, on any machine."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fleet import Fleet
+
+from fanout.git.command import GitProgram
+from fanout.reconcile.passes import Mode
+
+SITES = {
+    "ams": ("dev", "edge"),
+    "ber": ("dev", "edge"),
+    "cph": ("dev", "core"),
+    "dub": ("prod", "core"),
+    "edi": ("prod", "west"),
+}
+ANN = ("--reason", "holidays", "--by", "Ann <ann@example.com>")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """Five sites in three repositories; with upstream and records five repositories are listed."""
+    return Fleet.build(tmp_path, SITES)
+
+
+def idle(cost: dict[str, int]) -> dict[str, int]:
+    """What a pass may cost in which nothing changed."""
+    nothing = dict.fromkeys(cost, 0)
+    return {**nothing, "listings": 5, "git_processes": 5, "evaluations": cost["evaluations"]}
+
+
+def test_where_nothing_changed_a_pass_lists_each_repository_once_and_no_more(
+    fleet: Fleet,
+):
+    fleet.settle()
+    before = fleet.refs(), fleet.records().refs()
+    cost = fleet.counted()
+    assert cost == idle(cost)
+    assert (fleet.refs(), fleet.records().refs()) == before
+
+
+def test_a_second_pass_of_a_running_program_costs_no_more(fleet: Fleet):
+    fleet.settle()
+    with fleet.opened() as program:
+        assert program.sweep(Mode()).outcomes == ()
+        program.world.counters.reset()
+        assert program.sweep(Mode()).outcomes == ()
+        cost = dict(program.world.counters.read())
+    assert cost == idle(cost)
+
+
+def test_variants_that_changed_are_rendered_and_their_repositories_pushed_once(fleet: Fleet):
+    fleet.settle()
+    for site in ("dub", "edi"):
+        fleet.site(site, "prod", SITES[site][1], retention="30d")
+    cost = fleet.counted()
+    assert (cost["renders"], cost["pushes"], cost["record_writes"]) == (2, 2, 0)
+
+
+def test_drafts_take_one_push_and_publications_two(fleet: Fleet):
+    drafted = fleet.counted()
+    assert drafted["renders"] == 5
+    assert drafted["pushes"] - drafted["record_writes"] == 3
+    published = fleet.counted()
+    assert published["renders"] == 0
+    assert published["pushes"] - published["record_writes"] == 2 * 2
+    assert published["record_writes"] == 2, "the releases before, what came of them after"
+
+
+SCOPES = [
+    ("a policy", []),
+    ("a stage", ["--stage", "dev"]),
+    (
+        "variants",
+        [word for site in ("ams", "ber", "cph") for word in ("--variant", f"sites/{site}")],
+    ),
+]
+
+
+@pytest.mark.parametrize("scope", [row[1] for row in SCOPES], ids=[row[0] for row in SCOPES])
+def test_nothing_is_rendered_for_what_is_suspended(fleet: Fleet, scope: list[str]):
+    fleet.settle()
+    fleet.release("v2")
+    assert fleet.run("suspend", "monitoring", *scope, *ANN).code == 0
+    fleet.counted()  # fetches the new revision
+    cost = fleet.counted()
+    assert cost == idle(cost)
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many git processes were started for each repository, as they are started."""
+    counts: Counter[str] = Counter()
+    run = GitProgram.run
+
+    def counting(self, mirror, *rest, **more):
+        url = re.search(r'url = "(.*)"', (mirror / "config").read_text())
+        counts[Path(url[1]).stem] += 1
+        return run(self, mirror, *rest, **more)
+
+    monkeypatch.setattr(GitProgram, "run", counting)
+    return counts
+
+
+def test_a_touched_repository_takes_three_git_processes_and_four_with_a_fetch(
+    fleet: Fleet, processes: Counter[str]
+):
+    fleet.sweep()
+    downstream = {"edge", "core", "west"}
+    assert {processes[name] for name in downstream} == {4}
+    assert processes["blueprints"] == 2
+    processes.clear()
+    fleet.sweep()
+    assert dict(processes) == {
+        "edge": 3, "core": 3, "west": 1, "blueprints": 1,
+        "records": 5,  # a listing, and the two writes of which one is the fence of the other
+    }  # fmt: skip
+    fleet.release("v2")
+    processes.clear()
+    fleet.sweep()
+    assert dict(processes) == {
+        "edge": 3, "core": 3, "west": 1, "blueprints": 2, "records": 3
+    }  # fmt: skip
