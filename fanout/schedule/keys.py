@@ -15,7 +15,6 @@ class Trigger(StrEnum):
     SWEEP = "schedule"
     INSTANT = "instant"  # a gate may open by itself now
     FOLLOW_UP = "follow-up"  # a pass did something, so more may be possible
-    RETRY = "retry"
 
 
 @dataclass(frozen=True, slots=True, order=True)
