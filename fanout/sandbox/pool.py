@@ -6,20 +6,29 @@ wall time. The parent learns what a text reads, sends only that, each distinct p
 the answers by what was read (design §12).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from fanout.errors import Bug
 from fanout.sandbox.crew import CHUNK, Crew, Task
 from fanout.sandbox.limits import Limits
-from fanout.sandbox.projection import Reads, as_json, key_of, project
+from fanout.sandbox.projection import Reads, as_json, key_of, names_in, project, text_at
 from fanout.selection.model import Broken
 from fanout.telemetry.counters import Counters
 
 KEPT_ANSWERS = 200_000
 KEPT_TEXTS = 4096
+
+
+class _Seen(NamedTuple):
+    """An answer that could be read off a row."""
+
+    text: str
+
+
+_Key = str | bytes | _Seen | Broken  # of a row: where its answer is, or what it is
 
 
 class ProcessSandbox:
@@ -30,8 +39,8 @@ class ProcessSandbox:
         self._counters = counters
         self._lock = Lock()
         self._closed = False
-        self._expressions = _Desk(Crew("fanout.sandbox.expressions", limits), counters)
-        self._templates = _Desk(Crew("fanout.sandbox.templates", limits), counters)
+        self._expressions = _Desk(Crew("fanout.sandbox.expressions", limits), counters, names_in)
+        self._templates = _Desk(Crew("fanout.sandbox.templates", limits), counters, _no_names)
 
     def evaluate(
         self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
@@ -80,14 +89,17 @@ class ProcessSandbox:
 class _Desk:
     """One kind of text: what each reads, and the answers that are known."""
 
-    def __init__(self, crew: Crew, counters: Counters) -> None:
+    def __init__(
+        self, crew: Crew, counters: Counters, names: Callable[[str], tuple[str, ...]]
+    ) -> None:
         self.crew = crew
+        self._names = names  # of the field that a text is nothing but the name of
         self._counters = counters
         self._reads: dict[str, Reads | Broken] = {}
         self._known: dict[str, dict[str | bytes, Any]] = {}  # least recently asked text first
 
     def answer(self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-        columns: dict[str, list[str | bytes | Broken] | Broken] = {}
+        columns: dict[str, list[_Key] | Broken] = {}
         tasks: list[Task] = []
         try:
             for text in dict.fromkeys(texts):
@@ -125,12 +137,17 @@ class _Desk:
 
     def _keys(
         self, text: str, reads: Reads, rows: Sequence[Mapping[str, Any]]
-    ) -> tuple[list[str | bytes | Broken], list[str]]:
+    ) -> tuple[list[_Key], list[str]]:
         """The key of each row's part, and the parts that have no answer yet."""
         known = self._known[text] = self._known.pop(text, {})
-        keys: list[str | bytes | Broken] = []
+        keys: list[_Key] = []
         unknown: dict[str | bytes, str] = {}
+        names = self._names(text)
         for row in rows:
+            seen = text_at(row, names) if names else None
+            if seen is not None:
+                keys.append(_Seen(seen))
+                continue
             try:
                 part = as_json(project(row, reads))
             except (TypeError, ValueError, RecursionError) as error:
@@ -148,13 +165,11 @@ class _Desk:
             known[key_of(part)] = answer[0] if len(answer) == 1 else Broken(*answer)
         self._counters.add("evaluations", len(answers))
 
-    def _column(
-        self, text: str, keys: list[str | bytes | Broken] | Broken, length: int
-    ) -> list[Any]:
+    def _column(self, text: str, keys: list[_Key] | Broken, length: int) -> list[Any]:
         if isinstance(keys, Broken):
             return [keys] * length
         known = self._known[text]
-        return [key if isinstance(key, Broken) else known[key] for key in keys]
+        return [known[key] if isinstance(key, str | bytes) else _said(key) for key in keys]
 
     def _forget(self) -> None:
         """Drop the texts that were not asked for longest, as long as too much is kept."""
@@ -164,6 +179,15 @@ class _Desk:
             kept -= len(self._known.pop(oldest))
         while len(self._reads) > KEPT_TEXTS:
             del self._reads[next(iter(self._reads))]
+
+
+def _no_names(_text: str) -> tuple[str, ...]:
+    """A template is text, whatever it looks like."""
+    return ()
+
+
+def _said(key: _Seen | Broken) -> str | Broken:
+    return key.text if isinstance(key, _Seen) else key
 
 
 def _chunks(text: str, rows: Sequence[str]) -> list[Task]:

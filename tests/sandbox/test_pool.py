@@ -118,11 +118,30 @@ def test_what_was_answered_is_not_asked_again():
     counters = Counters()
     rows = [{"target": {"stage": f"s{number % 4}", "name": str(number)}} for number in range(100)]
     with ProcessSandbox(TIGHT, counters) as sandbox:
-        first = sandbox.evaluate(["target.stage", "target.stage + 'x'"], rows)
+        first = sandbox.evaluate(["'' + target.stage", "target.stage + 'x'"], rows)
         assert counters.read()["evaluations"] == 8
-        assert sandbox.evaluate(["target.stage", "target.stage + 'x'"], rows) == first
+        assert sandbox.evaluate(["'' + target.stage", "target.stage + 'x'"], rows) == first
         assert counters.read()["evaluations"] == 8
     assert first[0][:5] == ["s0", "s1", "s2", "s3", "s0"]
+
+
+def test_short_text_under_a_name_is_read_off_without_asking_a_child():
+    counters = Counters()
+    rows = [{"target": {"name": f"t{number}"}} for number in range(100)]
+    with ProcessSandbox(TIGHT, counters) as sandbox:
+        (names,) = sandbox.evaluate([" target.name "], rows)
+        assert sandbox.fill(["target.name"], rows[:1]) == [["target.name"]]
+    assert names == [row["target"]["name"] for row in rows]
+    assert counters.read()["evaluations"] == 1  # the template, which is text
+
+
+VALUES = ["", "eu", "x" * 65, "Ærø", 3.0, 1, True, None, ["a"], {"b": "c"}]
+
+
+@pytest.mark.parametrize("target", [*({"n": value} for value in VALUES), {}, None, "n", ["n"]])
+def test_a_name_alone_gives_what_celpy_gives(tight, target):
+    bare, asked = tight.evaluate(["target.n", "(target.n)"], [{"target": target}])
+    assert repr(asked[0]).replace("(column 2)", "(column 1)") == repr(bare[0])
 
 
 def test_values_that_look_alike_are_kept_apart(tight):
