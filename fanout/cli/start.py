@@ -1,5 +1,6 @@
 """Builds the world that a verb works in: from settings and configuration to open ports."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,10 @@ from fanout.sandbox.pool import ProcessSandbox
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.redact import Redactor
 from fanout.variants.model import Limits
+
+# Objects between two searches for garbage. A pass makes millions that stay and hardly any cycles;
+# Python's 700 costs it a seventh of its time.
+_UNSEARCHED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class Program:
 @contextmanager
 def open_program(settings: Settings) -> Iterator[Program]:
     """Open everything; what was started is ended with it. Raises InvalidInput for bad settings."""
+    gc.set_threshold(_UNSEARCHED)
     files = settings.sources()
     configuration = _configuration(settings)
     counters, redactor, progress = Counters(), Redactor(), progress_for(settings)
