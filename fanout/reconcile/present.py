@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.meta import API_VERSION
+from fanout.api.reasons import Reason
 from fanout.api.views import DraftView, HoldView, StageView, TargetView, View, ViewMeta
 from fanout.cluster.declared import Declared
-from fanout.gates.model import Hold, PolicyDecision, State, VariantDecision
+from fanout.gates.model import Hold, State, VariantDecision
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.names import repository_key
@@ -48,7 +49,8 @@ def targets(observed: Observed) -> list[Plain]:
     for item in observed.policies:
         for case, decision in _decided(item):
             views.append(_plain(_target(item, case, decision)))
-        views += [_plain(_failed(item, failure)) for failure in item.failures]
+        views += [_plain(_without(item, it, State.FAILED)) for it in item.named.failures]
+        views += [_plain(_without(item, it, State.HELD)) for it in item.gone]
     return views
 
 
@@ -112,7 +114,7 @@ def _policy_object(item: PolicyPass) -> Plain:
         "observedGeneration": item.named.policy.metadata.generation or 0,
         "conditions": _conditions(item, holds),
         "variants": len(item.cases),
-        "failedTargets": len(item.failures),
+        "failedTargets": len(item.named.failures),
         "stages": [
             {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
             for name, stage in (decision.stages.items() if decision else ())
@@ -130,23 +132,24 @@ def _conditions(item: PolicyPass, holds: Sequence[Hold]) -> list[Plain]:
             {"type": "Ready", "status": "False", **stalled},
             {"type": "Stalled", "status": "True", **stalled},
         ]
-    ready, reason, sentence = _readiness(item.decision, holds, len(item.failures))
+    ready, reason, sentence = _readiness(item, holds)
     return [{"type": "Ready", "status": ready, "reason": reason, "message": sentence}]
 
 
-def _readiness(
-    decision: PolicyDecision | None, holds: Sequence[Hold], failures: int
-) -> tuple[str, str, str]:
-    states = [variant.state for variant in decision.variants.values()] if decision else []
-    ready = sum(state is State.READY for state in states)
-    sentence = f"{ready} of {len(states)} variants are ready"
-    if failures:
-        return "False", "TargetsFailed", f"{failures} targets have no variant; {sentence}"
-    if states and ready == len(states):
-        return "True", "Ready", sentence
+def _readiness(item: PolicyPass, holds: Sequence[Hold]) -> tuple[str, str, str]:
+    decided = item.decision.variants.values() if item.decision else ()
+    ready = sum(variant.state is State.READY for variant in decided)
+    sentence = f"{ready} of {len(decided)} variants are ready"
+    if item.named.failures:
+        failed = len(item.named.failures)
+        return "False", Reason.TARGETS_FAILED, f"{failed} targets have no variant; {sentence}"
+    if item.gone:
+        return "False", Reason.TARGET_GONE, f"{len(item.gone)} variants have no target; {sentence}"
+    if decided and ready == len(decided):
+        return "True", Reason.READY, sentence
     if holds:
         return "False", holds[0].reason, f"{holds[0].sentence}; {sentence}"
-    return "False", "Progressing", sentence
+    return "False", Reason.PROGRESSING, sentence
 
 
 def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
@@ -224,12 +227,12 @@ def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetVi
     )
 
 
-def _failed(item: PolicyPass, failure: TargetFailure) -> TargetView:
+def _without(item: PolicyPass, failure: TargetFailure, state: State) -> TargetView:
     return TargetView(
         metadata=_meta(item, failure.target),
         policy=_policy(item),
         target=failure.target,
-        state="Failed",
+        state=state.value,
         holds=(HoldView(reason=failure.reason, message=failure.problem),),
     )
 

@@ -73,10 +73,7 @@ def test_drafts_take_one_push_and_publications_two(fleet: Fleet):
 SCOPES = [
     ("a policy", []),
     ("a stage", ["--stage", "dev"]),
-    (
-        "variants",
-        [word for site in ("ams", "ber", "cph") for word in ("--variant", f"sites/{site}")],
-    ),
+    ("variants", [f"--variant=sites/{site}" for site in ("ams", "ber", "cph")]),
 ]
 
 
