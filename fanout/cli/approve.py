@@ -28,9 +28,9 @@ def command(
     check: str,
     by: str | None,
 ) -> None:
-    """Approve the drafts of a stage as they are now.
+    """Record an approval of drafts.
 
-    It counts for exactly these trees: a draft that is rewritten asks again, for itself only.
+    Of those of a stage as they are now. It counts for exactly these trees: a draft that is rewritten asks again, for itself only.
     """
     who = identity(by)
     with open_program(settings) as program:

@@ -24,7 +24,7 @@ from fanout.cli.variant import Sides, find_case, sides
 )
 @with_settings()
 def command(settings: Settings, variant: str, against: str) -> ExitCode:
-    """Compare what a variant is rendered to now with what is published, upstream, or drafted.
+    """Compare a variant with what is published, with its draft or its upstream.
 
     Leaves with 1 when they differ. VARIANT is a name, a target, or repository:path.
     """

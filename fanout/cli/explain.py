@@ -22,9 +22,9 @@ from fanout.reconcile.report import PolicyPass
 @click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]")
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
 def command(settings: Settings, subject: str) -> None:
-    """Say what a policy, a stage or a variant waits for, and who can do what about it.
+    """Say what something waits for, and who can do what about it.
 
-    A variant may be named by its target, or by repository:path. A PackageVariant that was written
+    Of a policy, a stage or a variant. A variant may be named by its target, or by repository:path. A PackageVariant that was written
     by hand is named alone.
     """
     policy, _, rest = subject.partition("/")

@@ -127,7 +127,10 @@ _ALIASES = {
 def command(
     settings: Settings, what: str, names: tuple[str, ...], selector: str | None, watch: bool
 ) -> ExitCode:
-    """List policies, variants, stages, targets, repositories or drafts as they are now."""
+    """List policies, variants, stages, targets, repositories or drafts.
+
+    As they are now; nothing is changed.
+    """
     noun = _noun(what)
     labels = _labels(selector)
     with open_program(settings) as program:

@@ -25,9 +25,9 @@ from fanout.reconcile.passes import Mode
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, out: Path | None
 ) -> ExitCode:
-    """Show what a sweep would do now; leave with 1 when there is something to do.
+    """Show what a sweep would do now.
 
-    With POLICIES only these (or variants written by hand).
+    Leaves with 1 when there is something to do. With POLICIES only these (or variants written by hand).
     """
     mode = Mode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace

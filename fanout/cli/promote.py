@@ -34,9 +34,9 @@ from fanout.reconcile.report import PolicyPass
 def command(
     settings: Settings, policy: str, stage: str, by: str | None, **said: tuple[str, ...] | str
 ) -> ExitCode:
-    """Publish in a stage by hand: what automation would do there, if it were switched on.
+    """Publish in a stage by hand, through the same gates.
 
-    The decision is recorded and stands until it is carried out; what its gates still hold is
+    What automation would do there, if it were switched on. The decision is recorded and stands until it is carried out; what its gates still hold is
     published by a later sweep. Overrides lift only what they name.
     """
     who = identity(by)

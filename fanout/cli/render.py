@@ -21,9 +21,9 @@ from fanout.errors import InvalidInput
 )
 @with_settings()
 def command(settings: Settings, variant: str, to: Path | None) -> None:
-    """Print the files of a variant as they are rendered for its candidate.
+    """Print the files of a variant.
 
-    VARIANT is a name, a target, or repository:path.
+    As they are rendered for its candidate. VARIANT is a name, a target, or repository:path.
     """
     with open_program(settings) as program:
         files = sides(program, find_case(program, variant)).rendered

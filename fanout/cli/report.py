@@ -32,7 +32,7 @@ def command(
     by: str | None,
     **said: str,
 ) -> None:
-    """Record evidence about what is published: the answer to a check of a stage's verification.
+    """Record evidence: the answer to a check.
 
     Exactly one of --revision and --commit says what the answer is about; it must be published.
     """

@@ -2,6 +2,4 @@
 
 from fanout.cli.suspension import verb
 
-command = verb(
-    "Resume", "Resume what `fanout suspend` stopped; what a file suspends, a file resumes."
-)
+command = verb("Resume", "Resume what was suspended. What a file suspends, a file resumes.")

@@ -16,7 +16,10 @@ from fanout.errors import InvalidInput
 @by_option
 @with_settings()
 def command(settings: Settings, policy: str, approval: str, by: str | None) -> None:
-    """Take an approval back; APPROVAL is the name that `fanout approve` printed."""
+    """Take an approval back.
+
+    APPROVAL is the name that `fanout approve` printed.
+    """
     who = identity(by)
     name = approval.removeprefix("approval.fanout.dev/")
     with open_program(settings) as program:

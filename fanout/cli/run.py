@@ -40,7 +40,7 @@ _log = structlog.get_logger()
 )
 @with_settings()
 def command(settings: Settings, interval: str) -> ExitCode:
-    """Stay: watch the files and the repositories, and sweep by schedule.
+    """Stay, and sweep by schedule.
 
     Drafts are kept up to date at all times. A policy that a PromotionPolicy with a schedule names
     is published at its instants; any other as soon as its gates open. A sweep that was missed while

@@ -13,9 +13,9 @@ from fanout.errors import InvalidInput
 @click.argument("kind", required=False)
 @with_settings(sources=False, formats=(Format.JSON, Format.YAML))
 def command(settings: Settings, kind: str | None) -> None:
-    """Print JSON Schemas of the kinds, for editors, and of the views that `fanout get` prints.
+    """Print JSON Schemas of the kinds, for editors.
 
-    With a KIND, such as UpstreamPolicy or StageView, its schema; without, all of them by kind.
+    And of the views that `fanout get` prints. With a KIND, such as UpstreamPolicy or StageView, its schema; without, all of them by kind.
     """
     schemas = json_schemas()
     if kind is None:

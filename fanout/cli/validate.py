@@ -15,9 +15,9 @@ from fanout.reconcile.compile import uncompilable
 @click.command()
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
 def command(settings: Settings) -> ExitCode:
-    """Name every fault of every document, each with its file, line and field.
+    """Name every fault of every document.
 
-    Expressions and templates are compiled too. No repository is looked at.
+    Each has its file, line and field, and what to do. Expressions and templates are compiled too. No repository is looked at.
     """
     declared = FileCluster(settings.sources()).read()
     with open_sandbox(settings) as sandbox:
