@@ -30,7 +30,8 @@ def command(
 ) -> None:
     """Record an approval of drafts.
 
-    Of those of a stage as they are now. It counts for exactly these trees: a draft that is rewritten asks again, for itself only.
+    Of those of a stage as they are now. It counts for exactly these trees: a draft that is
+    rewritten asks again, for itself only.
     """
     who = identity(by)
     with open_program(settings) as program:

@@ -24,9 +24,10 @@ from fanout.cli.variant import Sides, find_case, sides
 )
 @with_settings()
 def command(settings: Settings, variant: str, against: str) -> ExitCode:
-    """Compare a variant with what is published, with its draft or its upstream.
+    """Compare a variant with what is published.
 
-    Leaves with 1 when they differ. VARIANT is a name, a target, or repository:path.
+    Or with its draft, or its upstream. Leaves with 1 when they differ. VARIANT is a name, a
+    target, or repository:path.
     """
     with open_program(settings) as program:
         both = sides(program, find_case(program, variant))

@@ -24,8 +24,8 @@ from fanout.reconcile.report import PolicyPass
 def command(settings: Settings, subject: str) -> None:
     """Say what something waits for, and who can do what about it.
 
-    Of a policy, a stage or a variant. A variant may be named by its target, or by repository:path. A PackageVariant that was written
-    by hand is named alone.
+    Of a policy, a stage or a variant. A variant may be named by its target, or by
+    repository:path. A PackageVariant that was written by hand is named alone.
     """
     policy, _, rest = subject.partition("/")
     stage, _, variant = rest.partition("/")

@@ -35,9 +35,7 @@ VERBS = {
     "get": Verb("get", "List policies, variants, stages, targets, repositories or drafts.", _SEE),
     "plan": Verb("plan", "Show what a sweep would do now.", _SEE),
     "explain": Verb("explain", "Say what something waits for, and who can do what about it.", _SEE),
-    "diff": Verb(
-        "diff", "Compare a variant with what is published, with its draft or its upstream.", _SEE
-    ),
+    "diff": Verb("diff", "Compare a variant with what is published.", _SEE),
     "render": Verb("render", "Print the files of a variant.", _SEE),
     "sweep": Verb("sweep", "Bring drafts up to date, judge all gates, publish what may go.", _DO),
     "promote": Verb("promote", "Publish in a stage by hand, through the same gates.", _DO),

@@ -27,7 +27,8 @@ def command(
 ) -> ExitCode:
     """Show what a sweep would do now.
 
-    Leaves with 1 when there is something to do. With POLICIES only these (or variants written by hand).
+    Leaves with 1 when there is something to do. With POLICIES only these (or variants written by
+    hand).
     """
     mode = Mode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace

@@ -36,8 +36,9 @@ def command(
 ) -> ExitCode:
     """Publish in a stage by hand, through the same gates.
 
-    What automation would do there, if it were switched on. The decision is recorded and stands until it is carried out; what its gates still hold is
-    published by a later sweep. Overrides lift only what they name.
+    What automation would do there, if it were switched on. The decision is recorded and stands
+    until it is carried out; what its gates still hold is published by a later sweep. Overrides
+    lift only what they name.
     """
     who = identity(by)
     with open_program(settings) as program:

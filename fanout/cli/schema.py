@@ -15,7 +15,8 @@ from fanout.errors import InvalidInput
 def command(settings: Settings, kind: str | None) -> None:
     """Print JSON Schemas of the kinds, for editors.
 
-    And of the views that `fanout get` prints. With a KIND, such as UpstreamPolicy or StageView, its schema; without, all of them by kind.
+    And of the views that `fanout get` prints. With a KIND, such as UpstreamPolicy or StageView,
+    its schema; without, all of them by kind.
     """
     schemas = json_schemas()
     if kind is None:

@@ -17,7 +17,8 @@ from fanout.reconcile.compile import uncompilable
 def command(settings: Settings) -> ExitCode:
     """Name every fault of every document.
 
-    Each has its file, line and field, and what to do. Expressions and templates are compiled too. No repository is looked at.
+    Each has its file, line and field, and what to do. Expressions and templates are compiled too.
+    No repository is looked at.
     """
     declared = FileCluster(settings.sources()).read()
     with open_sandbox(settings) as sandbox:
