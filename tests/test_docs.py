@@ -8,6 +8,9 @@ import pytest
 import yaml
 
 from fanout.api.validation import validate
+from fanout.sandbox.limits import Limits
+from fanout.sandbox.pool import ProcessSandbox
+from fanout.telemetry.counters import Counters
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -36,3 +39,14 @@ def test_the_readme_s_policy_is_valid():
     assert blocks
     for block in blocks:
         assert validate(yaml.safe_load(block))[1] == ()
+
+
+def test_the_expressions_and_templates_that_are_shown_compile():
+    text = (ROOT / "docs" / "concepts" / "expressions.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
+    lines = [yaml.safe_load(line) for line in blocks[0].splitlines()]
+    expressions = [value for line in lines for value in line.values()]
+    templates = list(yaml.safe_load(blocks[1]).values())
+    with ProcessSandbox(Limits(), Counters()) as sandbox:
+        assert sandbox.compile(expressions, templates) == {}
+    assert len(expressions) >= 5
