@@ -88,7 +88,7 @@ def one_fails(world: World, tell: Teller) -> None:
         f" --revision v1 --link https://ci.example.com/17 {CI}"
     )
     tell.say("prod needs All three. `explain` says what it waits for, and who can do what.")
-    text = tell.fanout("explain monitoring/prod", lines=10)
+    text = tell.fanout("explain monitoring/prod", leaves=1, lines=10)
     tell.check("stage dev-us: failed" in text, True, "sea holds dev-us, and dev-us holds prod")
     tell.say("A sweep changes nothing in prod, however long one waits.")
     tell.fanout("sweep")

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import click
 
+from fanout.cli.exit_codes import ExitCode
 from fanout.cli.folding import fold
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
@@ -13,6 +14,7 @@ from fanout.cli.start import open_program
 from fanout.cli.telling import tell_faults
 from fanout.errors import InvalidInput
 from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
+from fanout.gates.model import State, Verdict
 from fanout.plan.status import written
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
@@ -21,16 +23,17 @@ from fanout.reconcile.report import PolicyPass
 @click.command()
 @click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]")
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
-def command(settings: Settings, subject: str) -> None:
+def command(settings: Settings, subject: str) -> ExitCode:
     """Say what something waits for, and who can do what about it.
 
     Of a policy, a stage or a variant. A variant may be named by its target, or by
-    repository:path. A PackageVariant that was written by hand is named alone.
+    repository:path. A PackageVariant that was written by hand is named alone. Leaves with 1 while
+    it waits for anything.
     """
     policy, _, rest = subject.partition("/")
     stage, _, variant = rest.partition("/")
     with open_program(settings) as program:
-        tell_faults(program.declared())
+        faults = tell_faults(program.declared())
         mode = Mode(only=frozenset([policy]), namespace=settings.namespace)
         found = program.observe(mode).policies
     if not found:
@@ -44,6 +47,13 @@ def command(settings: Settings, subject: str) -> None:
         write("".join(f"{line}\n" for one in explanations for line in _lines(fold(one), 0)))
     else:
         show_value([_plain(one) for one in explanations], settings.output)
+    if faults or any(item.problem is not None for item in found):
+        return ExitCode.SOME_FAILED
+    through = all(one.state in _THROUGH for one in explanations)
+    return ExitCode.OK if through else ExitCode.DIFFERENCES
+
+
+_THROUGH = (State.READY.value, Verdict.PASSED.value)
 
 
 def _explain(item: PolicyPass, stage: str, variant: str) -> Explanation:
