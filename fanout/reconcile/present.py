@@ -157,7 +157,12 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
-        "metadata": {"name": spec.name, "namespace": spec.namespace},
+        "metadata": {
+            "name": spec.name,
+            "namespace": spec.namespace,
+            "labels": dict(spec.labels),
+            "annotations": dict(spec.annotations),
+        },
         "spec": {
             "upstream": {"repository": spec.upstream_repository, "package": spec.upstream_package},
             "downstream": {"repository": spec.repository, "package": spec.path},
