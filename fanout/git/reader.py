@@ -59,28 +59,29 @@ class MirrorReader:
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
         """What is at each path of the commit; "" is its root directory."""
         known = {"": PathState(str(self._commit(commit).tree_id))}
-        return {path: self._state(path, known) for path in paths}
+        directories: dict[str, pygit2.Tree] = {}
+        return {path: self._state(path, known, directories) for path in paths}
 
-    def _state(self, path: str, known: dict[str, PathState]) -> PathState:
-        """Looked up level by level; a directory may be wide, so none is read as a whole."""
+    def _state(
+        self, path: str, known: dict[str, PathState], directories: dict[str, pygit2.Tree]
+    ) -> PathState:
+        """Looked up level by level; each directory on the way is opened once, and none listed."""
         if path not in known:
             parent, _, name = path.rpartition("/")
-            above = self._state(parent, known)
-            known[path] = self._entry(path, above.tree, name) if above.tree else above
+            above = self._state(parent, known, directories)
+            if above.tree is None:
+                known[path] = above
+            else:
+                if above.tree not in directories:
+                    directories[above.tree] = self._tree(above.tree)
+                known[path] = _state_of(path, directories[above.tree], name)
         return known[path]
 
-    def _entry(self, path: str, tree: str, name: str) -> PathState:
-        directory = self._parsed(tree)
-        if not isinstance(directory, pygit2.Tree):
-            raise _wrong_kind(tree, directory.type, _TREE)
-        try:
-            found = directory[name]
-        except KeyError:
-            return PathState(None)
-        if found.filemode == FileMode.TREE:
-            return PathState(str(found.id))
-        kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: "a submodule"}
-        return PathState(None, f"{path} is {kinds.get(found.filemode, 'a file')}")
+    def _tree(self, oid: str) -> pygit2.Tree:
+        found = self._parsed(oid)
+        if not isinstance(found, pygit2.Tree):
+            raise _wrong_kind(oid, found.type, _TREE)
+        return found
 
     def entries(self, tree: str) -> Mapping[str, Entry]:
         """All files below a tree, by path; submodules and unreadable names are InvalidInput."""
@@ -185,6 +186,17 @@ def _file_mode(mode: int, path: str) -> str:
         )
     # Very old commits have group-writable files; git writes them as plain ones today.
     return _FILE_MODES.get(mode, "100644")
+
+
+def _state_of(path: str, directory: pygit2.Tree, name: str) -> PathState:
+    try:
+        found = directory[name]
+    except KeyError:
+        return PathState(None)
+    if found.filemode == FileMode.TREE:
+        return PathState(str(found.id))
+    kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: "a submodule"}
+    return PathState(None, f"{path} is {kinds.get(found.filemode, 'a file')}")
 
 
 def _unreadable(oid: str, error: KeyError | ValueError) -> FanoutError:
