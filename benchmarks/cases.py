@@ -16,6 +16,7 @@ from benchmarks.product import Installation, Sweep
 class Case(StrEnum):
     """What is swept. Each begins with a fresh process but for the one that says otherwise."""
 
+    FIRST = "first"
     FULL = "full"
     NOTHING = "nothing"
     RUNNING = "nothing-running"
@@ -65,9 +66,8 @@ def measure(place: Path, size: Size, chosen: Collection[Case], repeat: int) -> I
 def _publish_in_one(place: Path, size: Size, repeat: int) -> Measured:
     found = Measured(Case.PUBLISH_ONE, size, size.targets, 1)
     installation = Installation(place, size)
-    for number in range(repeat):
-        if number:
-            installation.reset()
+    for _ in range(repeat):
+        installation.reset(mirrors=True)
         installation.sweep()
         _add(found, installation.sweep(publish=True), 2)
     shutil.rmtree(place)
@@ -83,6 +83,7 @@ class _Arena:
         everything, some, one = size.targets, size.changed, len(size.in_one())
         repositories = min(size.repositories, everything)
         shapes = {
+            Case.FIRST: (everything, repositories),
             Case.FULL: (everything, repositories),
             Case.NOTHING: (0, 0),
             Case.RUNNING: (0, 0),
@@ -97,6 +98,9 @@ class _Arena:
 
     def repeat(self) -> None:
         """Fan out, measure the yardsticks on what came of it, then change one thing at a time."""
+        if Case.FIRST in self._chosen:
+            self._fanout.reset(mirrors=False)
+            self._sweep(Case.FIRST)
         self._full()
         self._yardsticks()
         self._sweep(Case.NOTHING)
@@ -115,15 +119,13 @@ class _Arena:
     def _full(self) -> None:
         """The time is the command's; counts and memory are of a second one that tells them."""
         found = self.measured.get(Case.FULL)
+        self._fanout.reset(mirrors=True)
         if found is None:
-            self._fanout.reset()
             self._fanout.sweep()
             return
-        if found.seconds:
-            self._fanout.reset()
         found.seconds.append(self._fanout.command())
         if not found.sweeps:
-            self._fanout.reset()
+            self._fanout.reset(mirrors=True)
             _add(found, self._fanout.sweep(), 1, timed=False)
 
     def _sweep(self, case: Case, *, publish: bool = False, running: bool = False) -> None:

@@ -14,7 +14,7 @@ from benchmarks.processes import WHO, git
 FEW, ALL = 3, 8  # how many of the eight files differ from target to target
 PACKAGE = "monitoring"
 NAMESPACE = "platform"
-OTHERS = 20  # packages that are on every branch already
+OTHERS = 250  # packages that are on every branch already: 2,000 files, one wide directory
 OBJECT_SIZE = 1000  # bytes of a cluster object
 NOW = "2026-02-01T12:00:00Z"
 _WHEN = 1_760_000_000  # of the commits that are there before
@@ -149,7 +149,7 @@ def make_seed(place: Path) -> None:
     files = {"README.md": "Configuration of the clusters.\n"}
     for number in range(OTHERS):
         package = package_files(0).items()
-        files |= {f"clusters/other-{number:02d}/{name}": text for name, text in package}
+        files |= {f"clusters/other-{number:03d}/{name}": text for name, text in package}
     _import(place, _commit(files, "seed", "", _WHEN))
 
 

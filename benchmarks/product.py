@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import inputs
 from benchmarks.inputs import Size
-from benchmarks.processes import timed
+from benchmarks.processes import Run, timed
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 _SETTINGS = {
@@ -40,14 +40,23 @@ class Installation:
         self.place, self.size = place, size
         self.seed, self.remotes = place / "seed.git", place / "remotes"
         self.policies, self._upstream = place / "policies", place / "blueprints.git"
+        self._planned = place / "planned"
         shutil.rmtree(place, ignore_errors=True)
         inputs.make_seed(self.seed)
-        self.reset()
+        self.reset(mirrors=False)
+        self._run("-m", "fanout", "plan", "--drafts-only", allowed=1)  # 1: there is something to do
+        (self.place / "state").rename(self._planned)
 
-    def reset(self) -> None:
-        """As before the first sweep: no mirror, no record, no draft, upstream at v1."""
-        for path in (self._upstream, self.place / "state"):
+    def reset(self, *, mirrors: bool) -> None:
+        """As before the first sweep: no record, no draft, upstream at v1.
+
+        With `mirrors` somebody has looked at a plan before, so the repositories were fetched.
+        """
+        state = self.place / "state"
+        for path in (self._upstream, state):
             shutil.rmtree(path, ignore_errors=True)
+        if mirrors:
+            shutil.copytree(self._planned, state)
         inputs.make_upstream(self._upstream)
         inputs.copy_seed(self.seed, self.remotes, self.size.repositories)
         inputs.write_objects(self.policies, self.size, self._upstream, self.remotes)
@@ -64,8 +73,7 @@ class Installation:
 
     def command(self) -> float:
         """Seconds of `fanout sweep --drafts-only`."""
-        line = [sys.executable, "-m", "fanout", "sweep", "--drafts-only"]
-        return timed(line, self.place, _SETTINGS, allowed=0).seconds
+        return self._run("-m", "fanout", "sweep", "--drafts-only").seconds
 
     def sweep(self, *, publish: bool = False, running: bool = False) -> Sweep:
         """One sweep of a fresh process; with `running` the second one of a process.
@@ -74,15 +82,17 @@ class Installation:
         """
         result = self.place / "result.json"
         options = ["--publish"] * publish + ["--passes=2"] * running
-        line = [sys.executable, "-m", "benchmarks.driver", str(result), *options]
         before = self._stored()
-        run = timed(line, self.place, _SETTINGS, allowed=0)
+        run = self._run("-m", "benchmarks.driver", str(result), *options)
         last: dict[str, Any] = json.loads(result.read_text())[-1]
         if last["troubled"]:
             raise RuntimeError(f"{last['troubled']} targets went wrong in a sweep")
         seconds = last["seconds"] if running else run.seconds
         sent = self._stored() - before
         return Sweep(seconds, run.peak, last["counts"], sent, last["done"])
+
+    def _run(self, *arguments: str, allowed: int = 0) -> Run:
+        return timed([sys.executable, *arguments], self.place, _SETTINGS, allowed)
 
     def _stored(self) -> int:
         return sum(path.stat().st_size for path in self.remotes.glob("*/objects/*/*"))

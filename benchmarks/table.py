@@ -28,8 +28,11 @@ _HEADS = (
     "renders",
     "evaluations",
 )
-_WHAT = """- `full`: no mirror, no draft, no record; all drafts are written. The time is that of the
-  command `fanout sweep --drafts-only` as a whole, start of the interpreter included.
+_WHAT = """\
+- `first`: all drafts are written; every repository is seen for the first time, and fetched.
+- `full`: all drafts are written; the repositories were fetched by a `fanout plan` before, as those
+  of the yardstick were. The time is that of the command `fanout sweep --drafts-only` as a whole,
+  start of the interpreter included.
 - `nothing`: a fresh process finds nothing to do; `nothing-running`: the second pass of a process.
 - `changed-everywhere`, `changed-in-one`: the ConfigMaps of 1 % of the targets changed, spread over
   all repositories or all in one (as many as that one has).
