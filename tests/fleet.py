@@ -159,7 +159,7 @@ class Repo:
         run("read-tree", *([old] if old else ["--empty"]))
         for path, text in files.items():
             if text is None:
-                run("update-index", "--force-remove", path)
+                run("update-index", "--index-info", data=f"0 {'0' * 40}\t{path}\n")
                 continue
             blob = run("hash-object", "-w", "--stdin", data=text)
             run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")

@@ -59,21 +59,27 @@ class Status:
 
 
 def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
-    """The status from its lines. Raises ValueError or KeyError when a line is not one of ours."""
+    """The status from its lines. Raises ValueError with the key of a line that is not one of ours.
+
+    What is not understood is never left out: it may be a release, or what is in force.
+    """
     variants: dict[str, VariantLine] = {}
     history: dict[tuple[str, str], StageHistory] = {}
     revisions: dict[str, str] = {}
     for key, line in lines.items():
         kind, _, name = key.partition("/")
-        if kind == "variant":
-            variants[name] = _read_variant(line)
-        elif kind == "stage":
-            stage, _, revision = name.partition("/")
-            history[stage, revision] = _read_history(line)
-        elif kind == "revision":
-            revisions[name] = str(line["commit"])
-        else:
-            raise ValueError(f"unknown status line {key}")
+        try:
+            if kind == "variant":
+                variants[name] = _read_variant(line)
+            elif kind == "stage":
+                stage, _, revision = name.partition("/")
+                history[stage, revision] = _read_history(line)
+            elif kind == "revision":
+                revisions[name] = str(line["commit"])
+            else:
+                raise ValueError(kind)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(key) from error
     return Status(variants, history, revisions)
 
 

@@ -178,18 +178,14 @@ class Judge:
 def _status(told: Told) -> Status:
     """What is on record. Fail closed: what cannot be read holds the policy."""
     if told.book.unreadable:
-        raise InvalidInput(
-            told.book.unreadable[0],
-            reason="RecordUnreadable",
-            remedy="repair or remove the file with a commit on that branch",
-        )
+        raise InvalidInput(told.book.unreadable[0], reason="RecordUnreadable")
     try:
         return read_status(told.book.status)
-    except (KeyError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise InvalidInput(
-            f"the status on record cannot be understood: {error}",
+            f"the status on record has a line that cannot be understood: {error}",
             reason="RecordUnreadable",
-            remedy="was it written by a newer fanout? use that one",
+            remedy="use the newer fanout that wrote it, or restore the line from the commit before",
         ) from error
 
 
