@@ -37,8 +37,8 @@ def command(
     with open_program(settings) as program:
         item = judged(program, policy)
         spec = about(item, stage, variants)
-        trees = _trees(item, stage, revision, spec.get("variants", ()))
-        spec |= {"revision": revision, "check": approval_check(item, stage, check), "trees": trees}
+        spec |= {"revision": revision, "check": approval_check(item, stage, check)}
+        trees = spec["trees"] = _trees(item, stage, revision, spec.get("variants", ()))
         name = record(program, item, "Approval", spec, who)
     write(f"approval.fanout.dev/{name} recorded for {len(trees)} drafts\n")
 

@@ -1,0 +1,142 @@
+"""Who may say yes, to what, for how long; and what an override lifts."""
+
+from pathlib import Path
+
+import pytest
+from fleet import POLICY, Fleet
+
+ANN = "Ann <ann@example.com>"
+BOB = "Bob <bob@example.com>"
+SIGNED = "requires: [{name: signed, approval: {atLeast: 2, from: [sre], expires: 72h}}]"
+PROD = "after: {stages: [dev], soak: 1h}"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """Two sites in prod behind a check that two people of sre must answer; dev verifies nothing."""
+    fleet = Fleet.build(tmp_path)
+    policy = POLICY.replace(", verification: [{name: e2e, report: {}}]", "")
+    fleet.write("policy.yaml", policy.replace(PROD, f"after: {{stages: [dev]}}, {SIGNED}"))
+    fleet.settle()
+    return fleet
+
+
+def approve(fleet: Fleet, by: str, *more: str) -> str:
+    """Answers the approval's name."""
+    line = ("--stage", "prod", "--revision", "v1", "--by", by)
+    result = fleet.run("approve", "monitoring", *line, *more)
+    assert result.code == 0, result.err
+    fleet.settle()
+    return result.out.split()[0]
+
+
+def prod(fleet: Fleet) -> list[str]:
+    return [fleet.published()[f"sites/{site}"] for site in ("ber", "cph")]
+
+
+def test_approvals_count_distinct_people_of_the_group(fleet: Fleet):
+    for who in (ANN, "Ann Again <ANN@example.com>", "Eve <eve@example.com>"):
+        approve(fleet, who)
+        assert prod(fleet) == ["", ""]
+    reason, sentence = fleet.condition("sites/ber")
+    assert (reason, sentence) == (
+        "ApprovalMissing", "signed: approved by ann@example.com, 1 of 2 approvals for this draft"
+    )  # fmt: skip
+    approve(fleet, BOB)
+    assert prod(fleet) == ["v1", "v1"]
+
+
+def test_a_rewritten_draft_asks_again_and_for_itself_only(fleet: Fleet):
+    approve(fleet, ANN)
+    fleet.site("cph", "prod", "core", retention="30d")
+    fleet.settle()
+    approve(fleet, BOB)
+    assert prod(fleet) == ["v1", ""]
+    assert "approved by bob@example.com, 1 of 2" in fleet.condition("sites/cph")[1]
+    approve(fleet, ANN, "--variant", "sites/cph")
+    assert prod(fleet) == ["v1", "v1"]
+
+
+def test_an_approval_that_expired_or_was_revoked_counts_no_more(fleet: Fleet):
+    approve(fleet, ANN)
+    fleet.later(hours=73)
+    taken = approve(fleet, BOB)
+    assert prod(fleet) == ["", ""]
+    assert "approved by bob@example.com, 1 of 2" in fleet.condition("sites/ber")[1]
+    assert fleet.run("revoke", "monitoring", taken, "--by", ANN).code == 0
+    approve(fleet, ANN)
+    assert "approved by ann@example.com, 1 of 2" in fleet.condition("sites/ber")[1]
+    approve(fleet, BOB)
+    assert prod(fleet) == ["v1", "v1"]
+
+
+REFUSALS = [
+    ("another revision than the drafts'", ("--stage", "prod", "--revision", "v9"), "no draft"),
+    ("a stage that asks for none", ("--stage", "dev", "--revision", "v1"), "it asks for none"),
+    (
+        "a check that is not there",
+        ("--stage", "prod", "--revision", "v1", "--check", "x"),
+        "signed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("_", "line", "words"), REFUSALS, ids=[row[0] for row in REFUSALS])
+def test_an_approval_that_could_never_count_is_refused(fleet: Fleet, _, line, words):
+    before = fleet.records().refs()
+    result = fleet.run("approve", "monitoring", *line, "--by", ANN)
+    assert result.code == 2
+    assert words in result.err
+    assert fleet.records().refs() == before
+
+
+def test_revoking_what_was_never_approved_is_refused(fleet: Fleet):
+    result = fleet.run("revoke", "monitoring", "20260302t090000z-000000000000", "--by", ANN)
+    assert result.code == 2
+    assert "has no approval" in result.err
+
+
+# What the stage asks for, what was lifted, and whether the variants of prod are published then.
+OVERRIDES = [
+    ("nothing lifted, nothing open", False, (), ["", ""]),
+    ("`after` lifts the gate and not the soak", False, ("after",), ["", ""]),
+    ("`soak` lifts the soak and not the gate", False, ("soak",), ["", ""]),
+    ("`after` and `soak` lift both", False, ("after", "soak"), ["v1", "v1"]),
+    ("`soak` is enough where the stage before has passed", True, ("soak",), ["v1", "v1"]),
+    ("`verification` counts dev as ready, then it soaks", False, ("verification",), ["", ""]),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "passed", "lifted", "published"), OVERRIDES, ids=[row[0] for row in OVERRIDES]
+)
+def test_an_override_lifts_what_it_names(tmp_path: Path, _, passed, lifted, published):
+    fleet = Fleet.build(tmp_path)
+    fleet.settle()
+    if passed:
+        fleet.report("dev", "v1")
+    flags = [f"--override={name}" for name in lifted]
+    why = ("--reason", "outage", "--by", ANN)
+    assert fleet.run("promote", "monitoring", "--stage", "prod", *flags, *why).code == 0
+    fleet.settle()
+    assert prod(fleet) == published
+
+
+def test_verification_that_a_person_lifts_starts_the_soak(tmp_path: Path):
+    fleet = Fleet.build(tmp_path)
+    fleet.settle()
+    why = ("--override=verification", "--reason", "tested by hand", "--by", ANN)
+    assert fleet.run("promote", "monitoring", "--stage", "dev", *why).code == 0
+    fleet.settle()
+    assert fleet.states()["sites/ams"] == "Ready"
+    assert fleet.later(minutes=59).settle() == 0
+    assert fleet.later(minutes=2).settle() > 0
+    assert prod(fleet) == ["v1", "v1"]
+
+
+def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision(fleet: Fleet):
+    why = ("--override=requires", "--reason", "outage", "--by", ANN)
+    line = ("promote", "monitoring", "--stage", "prod", "--variant", "sites/cph")
+    assert fleet.run(*line, *why).code == 0
+    fleet.settle()
+    assert prod(fleet) == ["", "v1"]
