@@ -96,7 +96,7 @@ def _write_objects(git: GitProgram, mirror: Path, change: RepositoryChange) -> d
     """The new id of every ref. Only file content needs a git process."""
     refs: dict[str, str] = {}
     objects = 0
-    if change.drafts or change.files:
+    if change.drafts or change.files or change.trees:
         _require_parents(mirror, change)
         imported = import_commits(git, mirror, change)
         refs |= imported.refs
@@ -110,7 +110,7 @@ def _write_objects(git: GitProgram, mirror: Path, change: RepositoryChange) -> d
 
 
 def _require_parents(mirror: Path, change: RepositoryChange) -> None:
-    parents = {draft.base for draft in change.drafts}
+    parents = {oid for draft in change.drafts for oid in (draft.base, *draft.also)}
     parents |= {commit.parent for commit in change.files if commit.parent}
     with open_mirror(mirror) as reader:
         missing = sorted(oid for oid in parents if not reader.has(oid))

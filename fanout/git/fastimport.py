@@ -2,7 +2,7 @@
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -11,7 +11,14 @@ from fanout.errors import Bug, InvalidInput
 from fanout.git.command import GitProgram
 from fanout.git.commits import message_bytes, signature
 from fanout.git.refs import SCRATCH
-from fanout.plan.repository import DraftCommit, FileCommit, Identity, RepositoryChange
+from fanout.package.tree import Entry
+from fanout.plan.repository import (
+    DraftCommit,
+    FileCommit,
+    Identity,
+    RepositoryChange,
+    StoredTree,
+)
 
 _ZERO = b"0" * 40
 _OPTIONS = ("--done", "--force", "--date-format=raw", "--stats")
@@ -39,7 +46,7 @@ def import_commits(git: GitProgram, mirror: Path, change: RepositoryChange) -> I
         stream.seek(0)
         output = _run(git, mirror, stream)
     lines = output[0].decode(errors="replace").splitlines()
-    expected = 2 * len(change.drafts) + len(change.files)
+    expected = len(change.trees) + 2 * len(change.drafts) + len(change.files)
     if len(lines) != expected:
         raise Bug(f"fast-import answered {len(lines)} lines, not {expected}", reason="ImportFailed")
     return Imported(_refs(change, lines), output[1])
@@ -52,18 +59,24 @@ def _run(git: GitProgram, mirror: Path, stream: BinaryIO) -> tuple[bytes, int]:
 
 
 def _refs(change: RepositoryChange, lines: Sequence[str]) -> dict[str, str]:
-    """The answers in the order of the questions: tree and commit of each draft, then the files."""
+    """The answers in the order of the questions: trees, tree and commit of each draft, files."""
     refs: dict[str, str] = {}
-    for number, draft in enumerate(change.drafts):
-        answer = lines[2 * number].split()
-        if len(answer) < 3 or answer[2] != draft.tree:
-            raise Bug(
-                f"{draft.path} was written as {answer[2:3] or 'nothing'}, planned was {draft.tree}",
-                reason="TreeMismatch",
-            )
-        refs[draft.ref] = lines[2 * number + 1]
-    rest = lines[2 * len(change.drafts) :]
-    return refs | {commit.ref: oid for commit, oid in zip(change.files, rest, strict=True)}
+    answers = iter(lines)
+    for stored in change.trees:
+        _check_tree("a directory", stored.tree, next(answers))
+    for draft in change.drafts:
+        _check_tree(draft.path, draft.tree, next(answers))
+        refs[draft.ref] = next(answers)
+    return refs | {commit.ref: oid for commit, oid in zip(change.files, answers, strict=True)}
+
+
+def _check_tree(what: str, planned: str, line: str) -> None:
+    answer = line.split()
+    if len(answer) < 3 or answer[2] != planned:
+        raise Bug(
+            f"{what} was written as {answer[2:3] or 'nothing'}, planned was {planned}",
+            reason="TreeMismatch",
+        )
 
 
 def _stream(change: RepositoryChange) -> Iterator[bytes]:
@@ -72,6 +85,9 @@ def _stream(change: RepositoryChange) -> Iterator[bytes]:
         yield data
         yield b"\n"
     mark = 0
+    for stored in change.trees:
+        mark += 1
+        yield from _tree(stored, change.identity, mark)
     for draft in change.drafts:
         mark += 1
         yield from _draft(draft, change.identity, mark)
@@ -81,13 +97,23 @@ def _stream(change: RepositoryChange) -> Iterator[bytes]:
     yield b"reset %s\nfrom %s\n\ndone\n" % (SCRATCH.encode(), _ZERO)
 
 
-def _draft(draft: DraftCommit, identity: Identity, mark: int) -> Iterator[bytes]:
-    yield _head(draft.base, identity, draft.when, draft.message, mark)
-    yield b"D %s\n" % _quoted(draft.path) if draft.path else b"deleteall\n"
-    above = f"{draft.path}/" if draft.path else ""
-    for path, entry in draft.entries.items():
+def _tree(stored: StoredTree, identity: Identity, mark: int) -> Iterator[bytes]:
+    """A directory without a commit: fast-import stores it with one that nothing points to."""
+    yield _head("", identity, 0, "a directory\n", mark)
+    yield from _entries("tree/", stored.entries)
+    yield b'ls "tree"\n\n'
+
+
+def _entries(above: str, entries: Mapping[str, Entry]) -> Iterator[bytes]:
+    for path, entry in entries.items():
         place = _quoted(above + path)
         yield b"M %s %s %s\n" % (entry.mode.encode(), entry.oid.encode(), place)
+
+
+def _draft(draft: DraftCommit, identity: Identity, mark: int) -> Iterator[bytes]:
+    yield _head(draft.base, identity, draft.when, draft.message, mark, draft.also)
+    yield b"D %s\n" % _quoted(draft.path) if draft.path else b"deleteall\n"
+    yield from _entries(f"{draft.path}/" if draft.path else "", draft.entries)
     yield b"ls %s\n\nget-mark :%d\n" % (_quoted(draft.path, empty=True), mark)
 
 
@@ -102,13 +128,21 @@ def _files(commit: FileCommit, identity: Identity, mark: int) -> Iterator[bytes]
     yield b"\nget-mark :%d\n" % mark
 
 
-def _head(parent: str, identity: Identity, when: int, message: str, mark: int) -> bytes:
+def _head(
+    parent: str,
+    identity: Identity,
+    when: int,
+    message: str,
+    mark: int,
+    also: Sequence[str] = (),
+) -> bytes:
     who = signature(identity, when)
     text = message_bytes(message)
     scratch = SCRATCH.encode()
     first = b"" if parent else b"reset %s\n\n" % scratch
     lines = b"commit %s\nmark :%d\nauthor %s\ncommitter %s\n" % (scratch, mark, who, who)
     onto = b"from %s\n" % parent.encode() if parent else b""
+    onto += b"".join(b"merge %s\n" % oid.encode() for oid in also)
     return b"%s%sdata %d\n%s\n%s" % (first, lines, len(text), text, onto)
 
 

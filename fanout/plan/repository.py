@@ -78,6 +78,15 @@ class DraftCommit:
     tree: str  # id of the package's tree, as computed before anything is written
     message: str
     when: int
+    also: tuple[str, ...] = ()  # further parents: a draft with a person's commits that it takes in
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTree:
+    """A directory that no commit of the change holds but the vendor commit names."""
+
+    entries: Mapping[str, Entry]
+    tree: str  # its id, as computed before anything is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,7 @@ class RepositoryChange:
     identity: Identity
     expected: Mapping[str, str]  # every ref touched → id in the listing; "": it was not there
     blobs: Mapping[str, bytes] = field(default_factory=dict)  # new file content, by blob id
+    trees: tuple[StoredTree, ...] = ()
     drafts: tuple[DraftCommit, ...] = ()
     branch: str = ""  # full name of the ref that the merges move
     merges: tuple[Merge, ...] = ()

@@ -1,9 +1,11 @@
 """What the remote has after drafts were written and published."""
 
+from dataclasses import replace
+
 import pytest
 
 from fanout.errors import Bug, InvalidInput
-from fanout.plan.repository import FileCommit
+from fanout.plan.repository import FileCommit, StoredTree, VendorCommit
 
 
 def test_a_draft_is_the_branch_with_the_package_replaced(downstream):
@@ -196,3 +198,31 @@ def test_a_file_where_a_package_is_to_be_merged_is_named(downstream):
     downstream.bare.commit({"apps": "a file\n"})
     with pytest.raises(InvalidInput, match="apps/web cannot be a directory: apps is a file"):
         downstream.publish(["apps/web"])
+
+
+def test_a_draft_takes_in_a_person_s_commits_and_keeps_its_pristine_rendering(downstream):
+    bare = downstream.bare
+    head = bare.refs()[downstream.main]
+    first = downstream.write({"web": downstream.package("web")}).refs[downstream.ref("web")]
+    branch = downstream.ref("web").removeprefix("refs/heads/")
+    tip = bare.commit({"web/Kptfile": "name: web # a person's\n"}, branch=branch)
+    refs = downstream.look().refs
+    merged = downstream.package("web") | {"Kptfile": "name: web # both\n"}
+    pristine = downstream.package("web") | {"Kptfile": "name: web # newer\n"}
+    draft = downstream.draft("web", merged, head)
+    stored = downstream.draft("web", pristine, head)
+    written = downstream.change(
+        expected={ref: refs[ref] for ref in (draft.ref, downstream.vendor)},
+        blobs=downstream.blobs(merged, pristine),
+        drafts=(replace(draft, also=(tip,)),),
+        trees=(StoredTree(stored.entries, stored.tree),),
+        vendor=VendorCommit(
+            downstream.vendor, refs[downstream.vendor], {"drafts/web": stored.tree}, (), "Up\n", 1
+        ),
+    )
+    assert bare.parents(written.refs[draft.ref]) == [head, tip]
+    assert bare.parents(tip) == [first]
+    assert bare.files(written.refs[draft.ref])["web/Kptfile"] == "name: web # both"
+    vendored = bare.files(written.refs[downstream.vendor])
+    assert vendored["drafts/web/Kptfile"] == "name: web # newer"
+    bare.check()
