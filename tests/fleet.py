@@ -321,9 +321,10 @@ class Fleet:
     def settle(self, limit: int = 12) -> int:
         """Sweep until there is nothing to do; answers how many sweeps that took."""
         for count in range(limit):
-            if not self.plan("-o", "json").json["actions"]:
+            swept = self.sweep("-o", "json")
+            assert swept.code == 0, swept.err
+            if not swept.json["outcomes"]:
                 return count
-            assert self.sweep().code == 0
         raise AssertionError("the sweeps do not come to an end")
 
     def targets(self) -> dict[str, dict[str, Any]]:

@@ -47,10 +47,14 @@ class MirrorStore:
         """`directory` is for the mirrors; `secrets` answers a secret by its name when it is used.
 
         `allowed` are protocols, `concurrency` is the number of repositories worked on at once.
+        Raises Unavailable when the directory cannot be made or written.
         """
         directory = directory.absolute()
-        self._mirrors = Mirrors(directory)
-        self._git = GitProgram(directory, tuple(allowed), counters, timeout)
+        try:
+            self._mirrors = Mirrors(directory)
+            self._git = GitProgram(directory, tuple(allowed), counters, timeout)
+        except OSError as error:
+            raise _disk_error(error) from error
         self._drafts_under = f"refs/heads/drafts/{install}/"
         self._secrets = secrets
         self._allowed = frozenset(allowed)
