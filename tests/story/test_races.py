@@ -1,0 +1,115 @@
+"""Somebody else writes while a pass is under way: never overwritten, observed again, then done."""
+
+from collections.abc import Callable
+
+import pytest
+from fleet import PACKAGE, Fleet
+
+from fanout.git.store import MirrorStore
+
+DRAFT = "drafts/default/sites/ams/monitoring"
+EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
+
+
+def on_main(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("main", {"notes.txt": "a person's\n"})
+
+
+def on_the_draft(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit(DRAFT, {"sites/ams/deployment.yaml": EDITED})
+
+
+def on_the_vendor_branch(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("fanout/default/rendered", {"notes.txt": "a person's\n"})
+
+
+def the_tag(fleet: Fleet) -> None:
+    fleet.repos["edge"].git("update-ref", "refs/tags/sites/ams/v1", "main")
+
+
+# What moved. A draft is in no push that publishes it; see below.
+RACES: list[tuple[str, Callable[[Fleet], None]]] = [
+    ("the branch", on_main),
+    ("the vendor branch", on_the_vendor_branch),
+    ("the tag that was to be made", the_tag),
+]
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    """One more site of dev in a repository where nobody else is at work."""
+    fleet.repository("calm")
+    fleet.site("dub", "dev", "calm")
+    return fleet
+
+
+def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Do it once, when the plan is made and the downstream repositories are about to be written."""
+    change, done = MirrorStore.change, []
+
+    def late(self, changes):
+        if not done and any(one.merges or one.drafts for one in changes):
+            done.append(act())
+        return change(self, changes)
+
+    patch.setattr(MirrorStore, "change", late)
+
+
+@pytest.mark.parametrize("act", [row[1] for row in RACES], ids=[row[0] for row in RACES])
+def test_a_publication_that_loses_a_race_is_done_by_the_next_pass(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, act: Callable[[Fleet], None]
+):
+    fleet.sweep("--drafts-only")
+    meanwhile(monkeypatch, lambda: act(fleet))
+    lost = fleet.sweep()
+    assert lost.code == 3
+    assert "failed: publish edge:sites/ams at v1: " in lost.err
+    assert "the next pass observes it again" in lost.err
+    edge = fleet.repos["edge"]
+    moved = edge.refs()
+    assert f"refs/heads/{DRAFT}" in moved
+    assert fleet.repos["calm"].tags() == ["sites/dub/v1"], "all others are served"
+    fleet.settle()
+    for ref, oid in moved.items():
+        if not ref.startswith("refs/heads/drafts/"):
+            edge.git("merge-base", "--is-ancestor", oid, ref)
+    assert fleet.published()["sites/ams"] == "v1"
+    tag = "sites/ams/v2" if act is the_tag else "sites/ams/v1"
+    assert tag in edge.tags()
+    assert edge.file(tag, "sites/ams/deployment.yaml") == PACKAGE["deployment.yaml"]
+    edge.fsck()
+
+
+def test_a_commit_on_a_draft_that_is_being_published_stays_on_its_branch(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    fleet.sweep("--drafts-only")
+    meanwhile(monkeypatch, lambda: on_the_draft(fleet))
+    assert fleet.sweep().code == 0
+    fleet.settle()
+    edge = fleet.repos["edge"]
+    assert edge.file("sites/ams/v1", "sites/ams/deployment.yaml") == PACKAGE["deployment.yaml"]
+    assert edge.file(DRAFT, "sites/ams/deployment.yaml") == EDITED
+    fleet.release("v2")
+    fleet.settle()
+    assert fleet.condition("sites/ams")[0] == "DraftEdited"
+    assert edge.file(DRAFT, "sites/ams/deployment.yaml") == EDITED
+
+
+def test_a_draft_that_somebody_commits_to_is_not_rewritten_over_it(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    fleet.sweep("--drafts-only")
+    fleet.release("v2")
+    meanwhile(monkeypatch, lambda: on_the_draft(fleet))
+    lost = fleet.sweep("--drafts-only")
+    assert lost.code == 3
+    assert "failed: rewrite the draft of edge:sites/ams at v2" in lost.err
+    edge = fleet.repos["edge"]
+    assert edge.file(DRAFT, "sites/ams/deployment.yaml") == EDITED
+    assert "replicas: 2" in fleet.repos["calm"].file(
+        "drafts/default/sites/dub/monitoring", "sites/dub/deployment.yaml"
+    )
+    assert fleet.sweep("--drafts-only").code == 0
+    assert edge.file(DRAFT, "sites/ams/deployment.yaml") == EDITED
+    assert fleet.condition("sites/ams")[0] == "DraftEdited"
