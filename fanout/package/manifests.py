@@ -5,8 +5,9 @@ are looked up and the result is checked once per *shape* of edits (documents, pa
 values), and after that an edit only joins text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from fanout.api.reasons import Reason
@@ -29,6 +30,7 @@ from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
 from fanout.package.jsontext import is_json, json_line, read_json, write_json
 from fanout.package.nodes import Root, read
 from fanout.package.roundtrip import CannotEdit, round_trip
+from fanout.package.spelling import Spelling, commented, spellings
 
 _MOST_SHAPES: Final = 1000  # remembered per file
 
@@ -42,6 +44,13 @@ class Document:
     file: str = field(repr=False)
     _text: str = field(repr=False)
     root: Root | None = field(repr=False)  # None: the file is JSON
+    _spellings: dict[Path, Spelling] = field(default_factory=dict, repr=False, compare=False)
+
+    def spellings(self) -> Mapping[Path, Spelling]:
+        """How the values stand in the text, by path; nothing for JSON, which has no comments."""
+        if self.root is not None and not self._spellings:
+            self._spellings.update(spellings(self._text, self.root.node))
+        return self._spellings
 
     def line_of(self, path: Path) -> int:
         """The line, from 1, of the deepest value on the path that is there."""
@@ -128,6 +137,41 @@ class Manifest:
             return self._slowly(edits)
         return textpatch.fill(plan.pieces, plan.writes, values)
 
+    def commented(self, comments: Mapping[int, Mapping[Path, str]]) -> bytes:
+        """The file's bytes with comments on the lines of values, by document and path.
+
+        Each must have room for one (`Spelling.comments`).
+        """
+        text = self._text
+        for index in sorted(comments, reverse=True):
+            text = commented(text, _root(self.document(index)).node, comments[index])
+        return self._mark() + text.encode()
+
+    def without(self, indices: Collection[int]) -> bytes | None:
+        """The file's bytes without these documents; None when no other one is left in it."""
+        kept = [document for document in self.documents if document.index not in indices]
+        if not kept:
+            return None
+        if len(kept) == len(self.documents):
+            return self.data
+        before = {later.index: this for this, later in pairwise(self.documents)}
+        head = _root(self.documents[0]).body
+        pieces = [self._text[:head], self._part(kept[0])]
+        for document in kept[1:]:
+            gap = _root(before[document.index]).end  # the markers between the two stay as they are
+            pieces += [self._text[gap : _root(document).body], self._part(document)]
+        if kept[-1] is self.documents[-1]:
+            pieces.append(self._text[_root(kept[-1]).end :])
+        result = self._mark() + "".join(pieces).encode()
+        if not same([d.value for d in Manifest.parse(result, self.file).documents],
+                    [d.value for d in kept]):  # fmt: skip
+            raise Bug(f"{self.file} cannot be taken apart", reason="EditFailed")
+        return result
+
+    def _part(self, document: Document) -> str:
+        root = _root(document)
+        return self._text[root.body : root.end]
+
     def _remember(self, places: tuple[tuple[int, Path], ...]) -> _Shape:
         present = [get(self.document(document).value, path) for document, path in places]
         if len(self._shapes) >= _MOST_SHAPES:
@@ -162,8 +206,7 @@ class Manifest:
                 wants = by_document.setdefault(edit.document, [])
                 wants.append(textpatch.Wanted(number, edit.path, kind))
         for index, wants in by_document.items():
-            root = self._by_index[index].root
-            assert root is not None
+            root = _root(self._by_index[index])
             spans += textpatch.plan(self._text, root.node, wants)
         pieces, writes = textpatch.cut(self._text, spans)
         pieces[0] = self._mark() + pieces[0]
@@ -218,8 +261,7 @@ class Manifest:
         return result
 
     def _round_trip(self, document: Document, edits: Sequence[Edit]) -> str:
-        root = document.root
-        assert root is not None
+        root = _root(document)
         before = self._text[root.body : root.end].replace("\r\n", "\n")
         mine = [edit for edit in edits if edit.document == document.index]
         return round_trip(before, mine, textpatch.style_of(root.node))
@@ -228,13 +270,17 @@ class Manifest:
         """The file with the text of some documents replaced."""
         out, position = [self._mark().decode()], 0
         for index, text in sorted(texts.items()):
-            root = self._by_index[index].root
-            assert root is not None
+            root = _root(self._by_index[index])
             gap = "\n" if root.body and self._text[root.body - 1] != "\n" else ""
             out += [self._text[position : root.body], gap]
             out.append(text.replace("\n", "\r\n") if "\r\n" in self._text else text)
             position = root.end
         return "".join([*out, self._text[position:]]).encode()
+
+
+def _root(document: Document) -> Root:
+    assert document.root is not None  # a JSON file is one document, which has no neighbours
+    return document.root
 
 
 def _document(root: Root, file: str, text: str) -> Document:

@@ -1,0 +1,140 @@
+"""How values stand in the text, comments put there, and documents taken out of a file."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.package.manifests import Manifest
+from fanout.package.spelling import Spelling
+
+TEXT = """# top
+a: 1 # one
+b: "x"   #two
+nothing: # none
+list: # all
+- x # first
+- z
+flow: [p, q] # both
+empty: []
+lines: |
+  some
+map: {k: v}
+mode: 0755
+deep:
+- - inner
+anchor: &it word # named
+alias: *it
+tagged: !!str 12
+last: 'it''s'"""
+
+
+def spelled(text):
+    return Manifest.parse(text.encode(), "a.yaml").documents[0].spellings()
+
+
+SPELLINGS = [
+    (("a",), Spelling("1", False, "one", True)),
+    (("b",), Spelling("x", True, "two", True)),
+    (("nothing",), Spelling("", False, "none", True)),
+    (("list",), Spelling(None, False, "all", True)),
+    (("list", 0), Spelling("x", False, "first", True)),
+    (("list", 1), Spelling("z", False, "", True)),
+    (("flow",), Spelling(None, False, "both", True)),
+    (("flow", 0), Spelling("p", False, "", False)),
+    (("empty",), Spelling(None, False, "", True)),
+    (("lines",), Spelling("some\n", True, "", False)),
+    (("map",), Spelling(None, False, "", True)),
+    (("map", "k"), Spelling("v", False, "", False)),
+    (("mode",), Spelling("0755", False, "", True)),
+    (("deep", 0), Spelling(None, False, "", False)),
+    (("deep", 0, 0), Spelling("inner", False, "", True)),
+    (("anchor",), Spelling("word", True, "named", True)),
+    (("tagged",), Spelling("12", True, "", True)),
+    (("last",), Spelling("it's", True, "", True)),
+]
+
+
+@pytest.mark.parametrize(("path", "expected"), SPELLINGS, ids=lambda value: str(value)[:40])
+def test_a_value_s_spelling(path, expected):
+    assert spelled(TEXT)[path] == expected
+
+
+def test_what_is_behind_an_alias_is_spelled_elsewhere():
+    assert ("alias",) not in spelled(TEXT)
+
+
+def test_json_has_no_spellings():
+    assert Manifest.parse(b'{"a": 1}', "a.json").documents[0].spellings() == {}
+
+
+PUT = [
+    (("a",), "a: 1 # new\n"),
+    (("b",), 'b: "x" # new\n'),
+    (("nothing",), "nothing: # new\n"),
+    (("list",), "list: # new\n- x # first\n"),
+    (("list", 1), "- z # new\nflow:"),
+    (("flow",), "flow: [p, q] # new\n"),
+    (("empty",), "empty: [] # new\n"),
+    (("last",), "last: 'it''s' # new"),
+]
+
+
+@pytest.mark.parametrize(("path", "line"), PUT, ids=lambda value: str(value)[:40])
+def test_a_comment_is_put_on_a_line(path, line):
+    manifest = Manifest.parse(TEXT.encode(), "a.yaml")
+    found = manifest.commented({0: {path: "new"}}).decode()
+    assert line in found
+    assert spelled(found)[path].comment == "new"
+    assert (
+        Manifest.parse(found.encode(), "a.yaml").documents[0].value == manifest.documents[0].value
+    )
+
+
+def test_comments_in_several_documents_with_their_own_line_breaks():
+    manifest = Manifest.parse("\ufeffa: 1\r\n---\r\nb: 2\r\n".encode(), "a.yaml")
+    found = manifest.commented({0: {("a",): "x"}, 1: {("b",): "y"}})
+    assert found.decode() == "\ufeffa: 1 # x\r\n---\r\nb: 2 # y\r\n"
+
+
+@given(st.dictionaries(st.sampled_from([path for path, _ in PUT]), st.text("abc #$", max_size=5)))
+def test_comments_change_no_data(comments):
+    manifest = Manifest.parse(TEXT.encode(), "a.yaml")
+    found = Manifest.parse(manifest.commented({0: comments}), "a.yaml")
+    assert found.documents[0].value == manifest.documents[0].value
+
+
+FILE = "# top\na: 1\n---\n# second\nb: 2\n--- # third\nc: 3\n---\n\n---\n{d: 4}\n"
+WITHOUT = [
+    ({0}, "# second\nb: 2\n--- # third\nc: 3\n---\n\n---\n{d: 4}\n"),
+    ({1}, "# top\na: 1\n--- # third\nc: 3\n---\n\n---\n{d: 4}\n"),
+    ({2}, "# top\na: 1\n---\n# second\nb: 2\n---\n\n---\n{d: 4}\n"),
+    ({4}, "# top\na: 1\n---\n# second\nb: 2\n--- # third\nc: 3\n"),
+    ({0, 1, 2}, "{d: 4}\n"),
+    ({1, 2, 4}, "# top\na: 1\n"),
+    (set(), FILE),
+    ({0, 1, 2, 4}, None),
+]
+
+
+@pytest.mark.parametrize(("gone", "expected"), WITHOUT, ids=lambda value: str(value)[:20])
+def test_documents_are_taken_out(gone, expected):
+    found = Manifest.parse(FILE.encode(), "a.yaml").without(gone)
+    assert found == (expected if expected is None else expected.encode())
+
+
+STARTS = [
+    ("a marker before the first", "---\na: 1\n---\nb: 2\n", {0}, "---\nb: 2\n"),
+    ("a directive", "%YAML 1.1\n---\na: 1\n---\nb: 2\n", {0}, "%YAML 1.1\n---\nb: 2\n"),
+    ("an object on the marker's line", "--- {a: 1}\n--- {b: 2}\n", {0}, "--- {b: 2}\n"),
+    ("an end marker", "a: 1\n...\n---\nb: 2\n", {0}, "b: 2\n"),
+    ("no last line break", "a: 1\n---\nb: 2", {0}, "b: 2"),
+    ("carriage returns", "a: 1\r\n---\r\nb: 2\r\n", {1}, "a: 1\r\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "gone", "expected"), [row[1:] for row in STARTS],
+                         ids=[row[0] for row in STARTS])  # fmt: skip
+def test_what_stands_around_documents(before, gone, expected):
+    found = Manifest.parse(before.encode(), "a.yaml").without(gone)
+    assert found is not None
+    assert found.decode() == expected
