@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry
+from fanout.variants.functions.function import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +61,4 @@ class Rendered:
     tree: str  # git id of the package's tree
     entries: Mapping[str, Entry]  # by path inside the package
     blobs: Mapping[str, bytes] = field(default_factory=dict)  # new content, by blob id
+    results: tuple[Result, ...] = ()  # what functions of the pipeline had to say

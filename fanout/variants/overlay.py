@@ -5,32 +5,55 @@ change below an earlier one becomes part of it, and a map that is missing is mad
 edits never meet in the text.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING, REMOVE, BlockedPath, Edit, get, same, show, with_value
 from fanout.package.manifests import Document
-from fanout.variants.functions.function import Path, mapping
+from fanout.package.scalars import is_plain, scalar
+from fanout.package.spelling import Spelling
+from fanout.variants.functions.function import Comment, Path, Unfit, mapping
+
+
+class Outcome(NamedTuple):
+    """What became of one document."""
+
+    edits: tuple[Edit, ...] = ()
+    comments: tuple[tuple[Path, str], ...] = ()  # to be put on the lines of values
+    dropped: bool = False  # it is no longer in the package
+
+
+UNTOUCHED = Outcome()
 
 
 class Overlay:
     """Collects the changes to one document; upstream's data is never written to."""
 
-    __slots__ = ("_changed", "_document", "_file", "value")
+    __slots__ = ("_changed", "_comments", "_document", "_file", "dropped", "value")
 
     def __init__(self, file: str, document: Document) -> None:
         self.value: Any = document.value  # the object as it stands now
+        self.dropped = False
         self._changed: dict[Path, object] = {}
+        self._comments: dict[Path, str] = {}
         self._document = document
         self._file = file
 
     def set(self, path: Path, value: object) -> None:
         """Put the value at the path, or take away what is there (REMOVE).
 
-        Missing maps on the way are made. Raises InvalidInput, with file and line, when something
-        on the way is neither a map nor a list with that index.
+        Missing maps on the way are made; a Comment is put on the line of the value. Raises
+        InvalidInput, with file and line, when something on the way is neither a map nor a list
+        with that index.
         """
+        if isinstance(value, Comment):
+            self._comments[path] = value.text
+            return
+        if not path and value is REMOVE:
+            self.dropped = True
+            return
         present = get(self.value, path)
         if same(present, value) or (present is MISSING and value is REMOVE):
             return
@@ -61,12 +84,45 @@ class Overlay:
             del self._changed[below]
         return path
 
-    def _unfit(self, path: Path, sentence: str) -> InvalidInput:
+    def comments(self) -> Mapping[Path, str]:
+        """The comments on values' lines, those to be put there included."""
+        found = {
+            path: spelling.comment
+            for path, spelling in self._document.spellings().items()
+            if spelling.comment and not self._below_a_change(path)
+        }
+        return {**found, **self._comments}
+
+    def spelling(self, path: Path) -> Spelling:
+        """How the value at the path is spelled, or would be if it were written now."""
+        there = self._document.spellings().get(path)
+        below = self._below_a_change(path)
+        if there is not None and not below and path not in self._changed:
+            return there
+        value = get(self.value, path)
+        if below:
+            return Spelling(_spelled(value), _is_quoted(value), "", self._document.root is not None)
+        before = get(self._document.value, path)
+        # what is there and has no spelling of its own comes from an alias
+        room = there.comments if there else before is MISSING and self._document.root is not None
+        return Spelling(_spelled(value), _is_quoted(value), there.comment if there else "", room)
+
+    def _below_a_change(self, path: Path) -> bool:
+        """Is the value part of one that is written anew as a whole?"""
+        return any(path[:length] in self._changed for length in range(len(path)))
+
+    def refused(self, function: str, unfit: Unfit) -> InvalidInput:
+        """The error for an object that a function cannot do its work on, with file and line."""
+        return self._unfit(unfit.path, f"{function}: {unfit.problem}", unfit.remedy)
+
+    def _unfit(
+        self, path: Path, sentence: str, remedy: str = "correct the upstream package"
+    ) -> InvalidInput:
         name = mapping(mapping(self.value).get("metadata")).get("name", "")
         return InvalidInput(
             sentence,
             reason=Reason.RENDER_FAILED,
-            remedy="correct the upstream package",
+            remedy=remedy,
             where=Where(
                 object=f"{mapping(self.value).get('kind', '')}/{name}",
                 field=show(path),
@@ -74,6 +130,18 @@ class Overlay:
                 line=self._document.line_of(path),
             ),
         )
+
+    def outcome(self) -> Outcome:
+        """All that became of the document."""
+        if self.dropped:
+            return Outcome(dropped=True)
+        there = self._document.spellings() if self._comments else {}
+        new = tuple(
+            (path, text)
+            for path, text in self._comments.items()
+            if path not in there or there[path].comment != text
+        )
+        return Outcome(tuple(self.edits()), new) if self._changed or new else UNTOUCHED
 
     def edits(self) -> list[Edit]:
         """What to change in the text."""
@@ -84,3 +152,13 @@ class Overlay:
             if not same(before, value) and not (before is MISSING and value is REMOVE):
                 found.append(Edit(index, path, value))
         return found
+
+
+def _spelled(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    return None if value is MISSING or isinstance(value, dict | list) else scalar(value)
+
+
+def _is_quoted(value: Any) -> bool:
+    return isinstance(value, str) and not is_plain(value)

@@ -18,6 +18,8 @@ from fanout.variants.functions.function import InProcess, Object, mapping
 from fanout.variants.functions.registry import find
 from fanout.variants.selection import ALL, Selection
 
+NOWHERE = Where()
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -27,6 +29,7 @@ class Step:
     config: Hashable
     below: str = ""  # "" or a directory with its slash
     selection: Selection = ALL
+    where: Where = NOWHERE  # of its entry, for errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,11 @@ class Declared:
         """The step, with its configuration; `read` gives a file's object as the variant has it."""
         config = read(self.config_file) if self.config is None else self.config
         return Step(
-            self.function, configured(self.function, config, self.where), self.below, self.selection
+            self.function,
+            configured(self.function, config, self.where),
+            self.below,
+            self.selection,
+            self.where,
         )
 
 
@@ -54,24 +61,35 @@ def configured(function: InProcess, config: Object, where: Where) -> Hashable:
     try:
         return function.configure(config)
     except InvalidInput as problem:
-        raise _at(problem, where) from None
+        raise refused(function, problem, where) from None
+
+
+def refused(function: InProcess, problem: InvalidInput, where: Where) -> InvalidInput:
+    """The error as one of this function, at this place."""
+    return InvalidInput(
+        f"{function.name}: {problem.problem}",
+        reason=Reason.RENDER_FAILED,
+        remedy=problem.remedy,
+        where=where,
+    )
 
 
 def policy_step(function: Function, at: int, spec: VariantSpec) -> Step:
     """A function of the policy as a step. Raises InvalidInput."""
+    owner = spec.where.object or f"PackageVariant/{spec.name}"
+    where = replace(spec.where, object=owner, field=f"pipeline.mutators[{at}]")
     try:
-        return _ready(function.image, tuple(function.config.items()))
+        step = _ready(function.image, tuple(function.config.items()))
     except InvalidInput as problem:
-        owner = spec.where.object or f"PackageVariant/{spec.name}"
-        where = replace(spec.where, object=owner, field=f"pipeline.mutators[{at}]")
         raise _at(problem, where) from None
+    return replace(step, where=where) if step.function.looks_around else step
 
 
 @lru_cache(maxsize=1024)
 def _ready(image: str, config: tuple[tuple[str, str], ...]) -> Step:
     function = _available(image, Where())
     item = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(config)}
-    return Step(function, function.configure(item))
+    return Step(function, configured(function, item, Where()))
 
 
 def read_pipelines(manifests: Mapping[str, Manifest]) -> tuple[Declared, ...]:

@@ -45,7 +45,10 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
     else:
         manifests[CONTEXT] = new_context()
     functions = read_pipelines(manifests)
-    objects = _objects(manifests)
+    configuring = frozenset(item.config_file for item in functions if item.config_file)
+    objects = _objects(manifests, configuring)
+    local = frozenset(place for place, document in objects.items() if is_local(document.value))
+    others = {place: document for place, document in objects.items() if place not in local}
     return PreparedPackage(
         upstream=package,
         entries={path: entry for path, (entry, _) in package.files.items()},
@@ -55,11 +58,12 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         injectable=limits.injectable,
         varying=tuple(dict.fromkeys((CONTEXT, *(point.file for point in points)))),
         objects=objects,
+        local=local,
         functions=functions,
-        configuring=frozenset(item.config_file for item in functions if item.config_file),
+        configuring=configuring,
         policy_at=sum(1 for function in functions if function.below),
-        facts=Facts(_cluster_kinds(objects)),
-        waits=any(_waits(document.value) for document in objects.values()),
+        facts=Facts(_cluster_kinds(others)),
+        waits=any(_waits(document.value) for document in others.values()),
         fingerprint=canonical(
             [
                 package.repository,
@@ -101,8 +105,10 @@ def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) 
             kptfile_of(manifest)
 
 
-def _objects(manifests: Mapping[str, Manifest]) -> dict[Place, Document]:
-    """The objects that functions see: neither Kptfiles nor what is for tools alone."""
+def _objects(
+    manifests: Mapping[str, Manifest], configuring: frozenset[str]
+) -> dict[Place, Document]:
+    """The objects that functions see: all but Kptfiles, and Lists that configure a function."""
     found: dict[Place, Document] = {}
     for file, manifest in manifests.items():
         for document in manifest.documents:
@@ -110,13 +116,15 @@ def _objects(manifests: Mapping[str, Manifest]) -> dict[Place, Document]:
             if not item.get("kind") or not item.get("apiVersion"):
                 continue  # a file of values or the like, no object
             if item["kind"] == "List" and item["apiVersion"] == "v1":
+                if file in configuring:
+                    continue
                 raise _refused(
                     "a List of objects is not supported yet",
                     "write its items as documents of their own",
                     file,
                     document.line_of(("kind",)),
                 )
-            if item["kind"] != KPTFILE and not is_local(item):
+            if item["kind"] != KPTFILE:
                 found[file, document.index] = document
     return found
 

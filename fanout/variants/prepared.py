@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fanout.package.edits import Edit
 from fanout.package.manifests import Document, Manifest
 from fanout.package.tree import Entry
 from fanout.variants.functions.function import Facts
 from fanout.variants.model import UpstreamPackage
+from fanout.variants.overlay import Outcome
 from fanout.variants.pipeline import Declared, Step
 from fanout.variants.points import Point
 from fanout.variants.treeform import TreeForm
@@ -20,7 +20,7 @@ class Settled:
     """What one pipeline makes of the package, but for the documents in which targets differ."""
 
     steps: tuple[tuple[Step, Facts], ...]  # each with what it may know of the package
-    edits: Mapping[Place, tuple[Edit, ...]]  # in files that have such a document
+    outcomes: Mapping[Place, Outcome]  # in files that have such a document
     entries: Mapping[str, Entry]
     blobs: Mapping[str, bytes]
     tree: TreeForm
@@ -38,6 +38,7 @@ class PreparedPackage:
     injectable: frozenset[tuple[str, str]] | None
     varying: tuple[str, ...]  # files in which targets differ, the Kptfile aside
     objects: Mapping[Place, Document]  # what functions see
+    local: frozenset[Place]  # those that are for tools alone: only few functions see them
     functions: tuple[Declared, ...]  # of the package's own pipeline
     configuring: frozenset[str]  # files that they read their configuration from
     policy_at: int  # how many of them run before the policy's

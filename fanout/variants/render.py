@@ -9,20 +9,27 @@ from collections.abc import Callable, Iterator, Mapping
 from fanout.package.edits import Edit
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Document, Manifest
+from fanout.package.tree import Entry, tree_id
 from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import form_key, kptfile_edits, kptfile_form
 from fanout.variants.context import CONTEXT, context_changes
-from fanout.variants.functions.function import Change, Object, Path, mapping
+from fanout.variants.functions.function import Change, Object, Path, Result, mapping
 from fanout.variants.model import Injection, Inputs, Rendered
-from fanout.variants.overlay import Overlay
-from fanout.variants.pipeline import Step, policy_step
+from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
+from fanout.variants.pipeline import Declared, Step, policy_step
 from fanout.variants.points import Point
 from fanout.variants.prepared import Place, PreparedPackage, Settled
-from fanout.variants.settle import KEPT, put, run_step, settled_for
+from fanout.variants.settle import KEPT, put, run_step, sees, settled_for
+from fanout.variants.whole import Whole
+from fanout.variants.writing import written
 
 INJECTED = "kpt.dev/injected-resource"
-_NEW_FILE = "100644"
 _Own = Mapping[Place, Mapping[Path, object]]
+_Forms = Mapping[str, Manifest]
+_Pipeline = tuple[Step | Declared, ...]
+_Files = tuple[
+    dict[str, Entry], dict[str, bytes], Callable[[Mapping[str, Entry]], str], tuple[Result, ...]
+]
 
 
 def render(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -> Rendered:
@@ -34,20 +41,66 @@ def render(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -> Rend
     """
     own = _own_content(prepared, spec, inputs)
     forms = {file: _form_of(prepared, file, own) for file in prepared.varying}
-    overlays = _overlays(prepared, forms, own)
-    settled = settled_for(prepared, _steps(prepared, spec, overlays))
-    entries, blobs = dict(settled.entries), dict(settled.blobs)
-    for file, form in forms.items():
-        data = form.edited(_file_edits(prepared, settled, form, own, overlays))
-        upstream = entries.get(file)
-        if upstream is None or data != prepared.upstream.files[file][1]:
-            put(file, data, upstream.mode if upstream else _NEW_FILE, entries, blobs)
+    pipeline = _pipeline(prepared, spec)
+    entries, blobs, tree, results = (_wholly if _whole(prepared, pipeline) else _mostly_shared)(
+        prepared, forms, own, pipeline
+    )
     form = _remembered(
         prepared, (KPTFILE, form_key(spec)), lambda: kptfile_form(prepared.kptfile, spec)
     )
-    data = form.edited(kptfile_edits(form, spec, inputs))
-    put(KPTFILE, data, entries[KPTFILE].mode, entries, blobs)
-    return Rendered(settled.tree.id_of(entries), entries, blobs)
+    put(KPTFILE, form.edited(kptfile_edits(form, spec, inputs)), entries, blobs)
+    return Rendered(tree(entries), entries, blobs, results)
+
+
+def _mostly_shared(
+    prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: _Pipeline
+) -> _Files:
+    """The files, those in which targets do not differ from memory."""
+    overlays = _overlays(prepared, forms, own)
+    settled = settled_for(prepared, _steps(prepared, forms, pipeline, overlays))
+    for place in prepared.local & own.keys() - overlays.keys():
+        if any(step.function.sees_local for step, _ in settled.steps):
+            overlays[place] = _overlay(forms, own, place)
+    entries, blobs = dict(settled.entries), dict(settled.blobs)
+    tree: Callable[[Mapping[str, Entry]], str] = settled.tree.id_of
+    for file, form in forms.items():
+        data = written(form, _outcomes(prepared, settled, form, own, overlays))
+        if data is None:
+            tree = tree_id  # the remembered form of the tree has a place for the file
+        if data is None or file not in entries or data != prepared.upstream.files[file][1]:
+            put(file, data, entries, blobs)
+    return entries, blobs, tree, ()
+
+
+def _wholly(prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: _Pipeline) -> _Files:
+    """The files after functions that look at the objects of a package together."""
+    overlays = {
+        place: _overlay(forms, own, place) if place in own else Overlay(place[0], document)
+        for place, document in prepared.objects.items()
+    }
+    overlays |= {place: _overlay(forms, own, place) for place in own.keys() - overlays.keys()}
+    whole = Whole(prepared, forms, overlays)
+    whole.run(pipeline)
+    return *whole.write(), tree_id, tuple(whole.results)
+
+
+def _whole(prepared: PreparedPackage, pipeline: _Pipeline) -> bool:
+    """Must the functions be shown this target's objects all together?"""
+    if any(item.function.looks_around for item in pipeline):
+        return True
+    return any(
+        isinstance(item, Declared) and item.config_file and _may_change(prepared, before, item)
+        for at, item in enumerate(pipeline)
+        for before in pipeline[:at]
+    )
+
+
+def _may_change(prepared: PreparedPackage, before: Step | Declared, item: Declared) -> bool:
+    """Can the function before it change what the other is configured by?"""
+    if not item.config_file.startswith(before.below):
+        return False
+    document = prepared.manifests[item.config_file].documents[0]
+    return before.function.sees_local or (item.config_file, document.index) not in prepared.local
 
 
 def _own_content(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -> _Own:
@@ -116,54 +169,69 @@ def _remembered(prepared: PreparedPackage, key: object, make: Callable[[], Manif
     return found
 
 
-def _overlays(
-    prepared: PreparedPackage, forms: Mapping[str, Manifest], own: _Own
-) -> dict[Place, Overlay]:
+def _overlays(prepared: PreparedPackage, forms: _Forms, own: _Own) -> dict[Place, Overlay]:
     """Those of the documents that a function sees or is configured by, with their changes."""
-    found: dict[Place, Overlay] = {}
-    for place, changes in own.items():
-        if place in prepared.objects or place[0] in prepared.configuring:
-            file, index = place
-            overlay = found[place] = Overlay(file, forms[file].document(index))
-            for path, value in changes.items():
-                overlay.set(path, value)
-    return found
+    return {
+        place: _overlay(forms, own, place)
+        for place in own
+        if (place in prepared.objects and place not in prepared.local)
+        or place[0] in prepared.configuring
+    }
+
+
+def _overlay(forms: _Forms, own: _Own, place: Place) -> Overlay:
+    file, index = place
+    overlay = Overlay(file, forms[file].document(index))
+    for path, value in own[place].items():
+        overlay.set(path, value)
+    return overlay
+
+
+def _pipeline(prepared: PreparedPackage, spec: VariantSpec) -> _Pipeline:
+    """The whole pipeline: subpackages' functions, the policy's, the package's own."""
+    policy = [policy_step(function, at, spec) for at, function in enumerate(spec.mutators)]
+    return (
+        *prepared.functions[: prepared.policy_at],
+        *policy,
+        *prepared.functions[prepared.policy_at :],
+    )
 
 
 def _steps(
-    prepared: PreparedPackage, spec: VariantSpec, overlays: Mapping[Place, Overlay]
+    prepared: PreparedPackage,
+    forms: _Forms,
+    pipeline: _Pipeline,
+    overlays: Mapping[Place, Overlay],
 ) -> tuple[Step, ...]:
-    """The whole pipeline: subpackages' functions, the policy's, the package's own."""
-
     def read(file: str) -> Object:
-        document = prepared.manifests[file].documents[0]
+        document = (forms.get(file) or prepared.manifests[file]).documents[0]
         overlay = overlays.get((file, document.index))
         value: Object = overlay.value if overlay else document.value
         return value
 
-    own = [declared.step(read) for declared in prepared.functions]
-    policy = [policy_step(function, at, spec) for at, function in enumerate(spec.mutators)]
-    return (*own[: prepared.policy_at], *policy, *own[prepared.policy_at :])
+    return tuple(item if isinstance(item, Step) else item.step(read) for item in pipeline)
 
 
-def _file_edits(
+def _outcomes(
     prepared: PreparedPackage,
     settled: Settled,
     form: Manifest,
     own: _Own,
     overlays: Mapping[Place, Overlay],
-) -> list[Edit]:
-    edits: list[Edit] = []
+) -> dict[int, Outcome]:
+    found: dict[int, Outcome] = {}
     for document in form.documents:
         place = (form.file, document.index)
         overlay = overlays.get(place)
         if overlay is not None:
             if place in prepared.objects:
                 for step, facts in settled.steps:
-                    run_step(step, facts, form.file, overlay)
-            edits += overlay.edits()
+                    if sees(prepared, step, place, overlay):
+                        run_step(step, facts, form.file, overlay)
+            found[document.index] = overlay.outcome()
         elif place in own:
-            edits += [Edit(document.index, path, value) for path, value in own[place].items()]
+            edits = (Edit(document.index, path, value) for path, value in own[place].items())
+            found[document.index] = Outcome(tuple(edits))
         else:
-            edits += settled.edits.get(place, ())
-    return edits
+            found[document.index] = settled.outcomes.get(place, UNTOUCHED)
+    return found

@@ -1,19 +1,21 @@
 """Runs a pipeline over the documents in which targets do not differ, once for all of them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from fanout.package.edits import Edit
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.tree import Entry, blob_id
 from fanout.selection.objects import group_of
-from fanout.variants.functions.function import Facts, Identity, mapping
+from fanout.variants.functions.function import Facts, Identity, Unfit, mapping
 from fanout.variants.functions.scope import is_namespaced
-from fanout.variants.overlay import Overlay
+from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
 from fanout.variants.pipeline import Step
 from fanout.variants.prepared import Place, PreparedPackage, Settled
 from fanout.variants.selection import ALL
 from fanout.variants.treeform import TreeForm
+from fanout.variants.writing import written
 
+NEW_FILE = "100644"
 KEPT = 64  # pipelines; where every target has its own, keeping more would only cost memory
 
 
@@ -31,22 +33,38 @@ def settled_for(prepared: PreparedPackage, steps: tuple[Step, ...]) -> Settled:
     return found
 
 
+def sees(prepared: PreparedPackage, step: Step, place: Place, overlay: Overlay) -> bool:
+    """Is the document one that the function sees (porch.md §8.2)?"""
+    return (
+        place[0].startswith(step.below)
+        and (step.function.sees_local or place not in prepared.local)
+        and not overlay.dropped
+        and (step.selection is ALL or step.selection.sees(overlay.value))
+    )
+
+
 def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> None:
-    """Let a function change the document if it is one that the function sees."""
-    if not file.startswith(step.below):
-        return
-    if step.selection is not ALL and not step.selection.sees(overlay.value):
-        return
-    for path, value in step.function.changes(step.config, overlay.value, facts):
-        overlay.set(path, value)
+    """Let a function change a document that it sees.
+
+    Raises InvalidInput with file and line when the object is not fit for it.
+    """
+    if step.function.in_text:
+        facts = replace(facts, file=file[len(step.below) :], written=overlay)
+    try:
+        for path, value in step.function.changes(step.config, overlay.value, facts):
+            overlay.set(path, value)
+    except Unfit as unfit:
+        raise overlay.refused(step.function.name, unfit) from None
 
 
-def put(
-    file: str, data: bytes, mode: str, entries: dict[str, Entry], blobs: dict[str, bytes]
-) -> None:
-    """Record a file's new content."""
+def put(file: str, data: bytes | None, entries: dict[str, Entry], blobs: dict[str, bytes]) -> None:
+    """Record a file's new content; None: it is gone."""
+    if data is None:
+        entries.pop(file, None)
+        return
     oid = blob_id(data)
-    entries[file] = Entry(mode, oid)
+    there = entries.get(file)
+    entries[file] = Entry(there.mode if there else NEW_FILE, oid)
     blobs[oid] = data
 
 
@@ -54,31 +72,35 @@ def _settle(prepared: PreparedPackage, steps: tuple[Step, ...]) -> Settled:
     overlays = {place: Overlay(place[0], document) for place, document in prepared.objects.items()}
     known: list[tuple[Step, Facts]] = []
     for step in steps:
-        facts = _facts(prepared, overlays)
+        facts = facts_of(prepared, overlays)
         known.append((step, facts))
-        for (file, _), overlay in overlays.items():
-            run_step(step, facts, file, overlay)
-    edits = {place: tuple(overlay.edits()) for place, overlay in overlays.items()}
+        for place, overlay in overlays.items():
+            if sees(prepared, step, place, overlay):
+                run_step(step, facts, place[0], overlay)
+    outcomes = {place: overlay.outcome() for place, overlay in overlays.items()}
     entries = dict(prepared.entries)
     blobs: dict[str, bytes] = {}
-    by_file: dict[str, list[Edit]] = {}
-    for (file, _), changes in edits.items():
-        if changes and file not in prepared.varying:
-            by_file.setdefault(file, []).extend(changes)
+    by_file: dict[str, dict[int, Outcome]] = {}
+    for (file, index), outcome in outcomes.items():
+        if outcome is not UNTOUCHED and file not in prepared.varying:
+            by_file.setdefault(file, {})[index] = outcome
     for file, changed in by_file.items():
-        put(file, prepared.manifests[file].edited(changed), entries[file].mode, entries, blobs)
-    remaining = {place: done for place, done in edits.items() if place[0] in prepared.varying}
+        put(file, written(prepared.manifests[file], changed), entries, blobs)
+    remaining = {place: done for place, done in outcomes.items() if place[0] in prepared.varying}
     varying = {KPTFILE, *prepared.varying}
     nothing = Entry("100644", "0" * 40)  # takes the place of a file that the variant gets
     tree = TreeForm({**dict.fromkeys(varying, nothing), **entries}, varying)
     return Settled(tuple(known), remaining, entries, blobs, tree)
 
 
-def _facts(prepared: PreparedPackage, overlays: Mapping[Place, Overlay]) -> Facts:
+def facts_of(prepared: PreparedPackage, overlays: Mapping[Place, Overlay]) -> Facts:
+    """What functions may know of the package as it stands."""
     if not prepared.waits:
         return prepared.facts
     found: set[Identity] = set()
-    for overlay in overlays.values():
+    for place, overlay in overlays.items():
+        if place in prepared.local or overlay.dropped:
+            continue
         item = overlay.value
         meta = mapping(item.get("metadata"))
         group, kind = group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))

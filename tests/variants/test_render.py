@@ -274,8 +274,8 @@ def test_json_is_an_object_too():
 
 
 FAILURES = [
-    ("a function of the policy that is not there", {}, Function("set-image"),
-     "PackageVariant/monitoring-eu: pipeline.mutators[0]: the function set-image is not available"),
+    ("a function of the policy that is not there", {}, Function("starlark"),
+     "PackageVariant/monitoring-eu: pipeline.mutators[0]: the function starlark is not available"),
     ("one that lacks its configuration", {}, Function("set-namespace"),
      "PackageVariant/monitoring-eu: pipeline.mutators[0]: set-namespace: no namespace is given"),
     ("an object whose labels are a list", {"sub/a.yaml": f"{SERVICE}  labels:\n  - a\n"},

@@ -1,5 +1,7 @@
 """Reading a function's configuration: a ConfigMap's data, or the fields of its own kind."""
 
+from collections.abc import Collection, Mapping
+
 from fanout.errors import InvalidInput
 from fanout.variants.functions.function import Object, mapping
 
@@ -19,11 +21,38 @@ def is_own_kind(config: Object, kind: str) -> bool:
     )
 
 
+def data_of(config: Object) -> tuple[tuple[str, str], ...]:
+    """The data, sorted, of a function that has no kind of its own. Raises InvalidInput."""
+    api_version, found = config.get("apiVersion"), config.get("kind")
+    if (api_version, found) != ("v1", "ConfigMap"):
+        raise InvalidInput(
+            f"the configuration is of kind {found} ({api_version})", remedy="use a v1 ConfigMap"
+        )
+    return _texts(config.get("data"), "data")
+
+
+def fields_of(values: object, field: str, known: Collection[str]) -> Mapping[str, str]:
+    """Texts by the names that the function knows. Raises InvalidInput for other names, and for
+    what is no text."""
+    found = dict(_texts(values, field))
+    for key in found:
+        if key not in known:
+            raise InvalidInput(
+                f"{field}.{key} is not understood", remedy=f"there are {', '.join(known)}"
+            )
+    return found
+
+
 def text_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str], ...]:
     """The map to set, sorted: `data` of a ConfigMap or `field` of the kind. Raises InvalidInput."""
     field = field if is_own_kind(config, kind) else "data"
-    values = mapping(config.get(field))
-    for key, value in values.items():
+    return _texts(config.get(field), field)
+
+
+def _texts(values: object, field: str) -> tuple[tuple[str, str], ...]:
+    if values is not None and not isinstance(values, Mapping):
+        raise InvalidInput(f"{field} is no map", remedy="give names and values")
+    for key, value in mapping(values).items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise InvalidInput(f"{field}.{key} is not text", remedy="put the value in quotes")
-    return tuple(sorted(values.items()))
+    return tuple(sorted(mapping(values).items()))

@@ -2,30 +2,80 @@
 
 A function never edits anything itself. It is shown an object as it stands and yields what it wants
 changed; the pipeline applies that to the text. So one function serves every layout of YAML, and
-what it yields for an object can be kept for all targets that share its configuration.
+what it yields for an object can be kept for all targets that share its configuration. The few
+functions that must look at several objects at once say so, and run for every target anew.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
+
+from fanout.package.spelling import Spelling
 
 Path = tuple[str | int, ...]
-Change = tuple[Path, object]  # what is at the path from now on; missing maps on the way are made
+# What is at the path from now on; missing maps on the way are made. REMOVE at the empty path takes
+# the object out of the package, a Comment goes on the line of the value that is there.
+Change = tuple[Path, object]
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name
 Object = Mapping[str, Any]
 
 LOCAL_CONFIG = "config.kubernetes.io/local-config"
 
 
+class Comment(NamedTuple):
+    """A comment to be put on a value's line, without its `#`."""
+
+    text: str
+
+
+class Unfit(Exception):
+    """An object does not fit what the function is to do; the pipeline adds file and line."""
+
+    def __init__(self, path: Path, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+
+class Result(NamedTuple):
+    """What a function has to say about the package (porch.md §8.3)."""
+
+    message: str
+    severity: str = "info"  # info | warning | error
+
+
+class Written(Protocol):
+    """How the object's values stand in the file."""
+
+    def comments(self) -> Mapping[Path, str]:
+        """The comments on values' lines, those that functions have put there included."""
+
+    def spelling(self, path: Path) -> Spelling:
+        """The spelling of a value that is there."""
+
+
+class Seen(NamedTuple):
+    """One of the objects that a function sees."""
+
+    value: Object
+    file: str  # from the directory of the package whose pipeline it is
+    written: Written
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a function may know of the package around an object, as it stands before the function.
 
-    `namespaced` is filled in only where some object of the package names its dependencies.
+    `namespaced` is filled in only where some object of the package names its dependencies, `survey`
+    where the function has one, `file` and `written` where it looks at the text.
     """
 
     cluster_kinds: frozenset[tuple[str, str]] = frozenset()  # by the CRDs in the package
     namespaced: frozenset[Identity] = frozenset()
+    survey: Any = None
+    file: str = ""
+    written: Written | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +84,26 @@ class InProcess:
 
     `version` enters the digest: it grows whenever the function yields something else for the same
     package. `configure` reads the function's configuration object into a value that can be hashed;
-    it raises InvalidInput. `changes` yields what is to change in an object.
+    it raises InvalidInput. `changes` yields what is to change in an object; it raises Unfit.
     """
 
     name: str
     version: str
     configure: Callable[[Object], Hashable]
     changes: Callable[[Any, Object, Facts], Iterator[Change]]
+    in_text: bool = False  # `changes` looks at the object's file and comments
+    sees_local: bool = False  # it sees objects that are for tools alone
+    # What it wants to know of all its objects together; raises InvalidInput.
+    survey: Callable[[Any, Sequence[Seen]], object] | None = None
+    # Objects that are to be new in the package, and their files; raises InvalidInput.
+    adds: Callable[[Any, Sequence[Seen]], Iterator[tuple[str, Object]]] | None = None
+    # What it reports of its objects.
+    reports: Callable[[Any, Sequence[Seen]], Iterator[Result]] | None = None
+
+    @property
+    def looks_around(self) -> bool:
+        """Does it need to see several objects at once?"""
+        return any((self.survey, self.adds, self.reports))
 
 
 def mapping(value: object) -> Mapping[Any, Any]:
@@ -52,3 +115,8 @@ def is_local(item: Object) -> bool:
     """Is the object for tools alone? The catalog's functions pass such objects by."""
     notes = mapping(mapping(item.get("metadata")).get("annotations"))
     return str(notes.get(LOCAL_CONFIG) or "false").lower() != "false"
+
+
+def nothing(_config: Any, _item: Object, _facts: Facts) -> Iterator[Change]:
+    """The changes of a function that changes no object."""
+    return iter(())

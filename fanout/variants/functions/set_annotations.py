@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.variants.functions.config import is_own_kind, text_values
-from fanout.variants.functions.fields import Field, Values, set_values
-from fanout.variants.functions.function import Change, Facts, InProcess, Object, mapping
+from fanout.variants.functions.fields import Field, Values, further, set_values
+from fanout.variants.functions.function import Change, Facts, InProcess, Object
 from fanout.variants.functions.pods import BATCH, in_templates
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -27,36 +27,11 @@ class _Config:
 def _configure(config: Object) -> _Config:
     values = text_values(config, "SetAnnotations", "annotations")
     if not values:
-        raise InvalidInput(
-            "set-annotations: no annotations are given", remedy="name at least one annotation"
-        )
+        raise InvalidInput("no annotations are given", remedy="name at least one annotation")
     rows: object = None
     if is_own_kind(config, "SetAnnotations"):
         rows = config.get("additionalAnnotationFields")
-    extra = tuple(_extra(row) for row in rows) if isinstance(rows, list) else ()
-    return _Config(values, FIELDS + extra)
-
-
-def _extra(row: object) -> Field:
-    """An entry of `additionalAnnotationFields`: `path` with ``/``, and which objects have it."""
-    wanted = {key: value for key, value in mapping(row).items() if value is not None}
-    unknown = sorted(set(wanted) - {"group", "version", "kind", "path", "create"})
-    path = tuple(str(wanted.get("path", "")).replace("[]", "/*").strip("/").split("/"))
-    if unknown or not all(path):
-        raise InvalidInput(
-            f"additionalAnnotationFields: {', '.join(unknown) or 'path'} is not understood",
-            remedy="give path and, where it helps, group, version, kind and create",
-        )
-    # Elements of a list are never made, nor is anything where `create` does not say so.
-    listed = len(path) - path[::-1].index("*") if "*" in path else 0
-    there = listed if wanted.get("create") else len(path)
-    return Field(
-        at=path[:there],
-        below=path[there:],
-        kinds=frozenset({str(wanted["kind"])}) if "kind" in wanted else frozenset(),
-        groups=frozenset({str(wanted["group"])}) if "group" in wanted else None,
-        version=str(wanted.get("version", "")),
-    )
+    return _Config(values, FIELDS + further(rows, "additionalAnnotationFields"))
 
 
 def _changes(config: _Config, item: Object, _facts: Facts) -> Iterator[Change]:

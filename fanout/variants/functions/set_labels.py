@@ -55,7 +55,7 @@ FIELDS: tuple[Field, ...] = (
 def _configure(config: Object) -> Values:
     values = text_values(config, "SetLabels", "labels")
     if not values:
-        raise InvalidInput("set-labels: no labels are given", remedy="name at least one label")
+        raise InvalidInput("no labels are given", remedy="name at least one label")
     return values
 
 

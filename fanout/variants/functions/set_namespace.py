@@ -1,4 +1,4 @@
-"""set-namespace: everything in a package that names its namespace names another one."""
+"""everything in a package that names its namespace names another one."""
 
 import re
 from collections.abc import Iterator
@@ -43,12 +43,12 @@ def _configure(config: Object) -> _Config:
     if not isinstance(namespace, str) or not _LABEL.match(namespace):
         problem = f"{namespace!r} is no name for a namespace" if namespace else f"no {key} is given"
         raise InvalidInput(
-            f"set-namespace: {problem}",
+            problem,
             remedy="lower case letters, digits and dashes, at most 63, none at either end a dash",
         )
     matcher = values.get("namespaceMatcher") or ""
     if not isinstance(matcher, str):
-        raise InvalidInput("set-namespace: namespaceMatcher is not text")
+        raise InvalidInput("namespaceMatcher is not text")
     return _Config(namespace, matcher)
 
 

@@ -1,0 +1,130 @@
+"""Runs a pipeline over all objects of one variant together.
+
+Most functions look at one object at a time, and what they make of those that are alike for all
+targets is kept (`settle`). Some cannot be had so: they copy values from one object to others,
+rename what others refer to, add objects, or are configured by a file that a function before them
+changes (porch.md §8.2). A pipeline with such a function runs here, for every target anew.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fanout.api.reasons import Reason
+from fanout.errors import InvalidInput, Where
+from fanout.package.dump import dump
+from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.manifests import Manifest
+from fanout.package.paths import check_path
+from fanout.package.tree import Entry
+from fanout.variants.functions.function import Object, Result, Seen
+from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
+from fanout.variants.pipeline import Declared, Step, refused
+from fanout.variants.prepared import Place, PreparedPackage
+from fanout.variants.settle import facts_of, put, run_step, sees
+from fanout.variants.writing import joined, written
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(slots=True)
+class Whole:
+    """The objects of one variant while its pipeline runs."""
+
+    prepared: PreparedPackage
+    forms: Mapping[str, Manifest]  # of the files in which targets differ
+    overlays: dict[Place, Overlay]
+    fresh: dict[Place, Manifest] = field(default_factory=dict)  # objects that functions added
+    results: list[Result] = field(default_factory=list)
+
+    def run(self, pipeline: Sequence[Step | Declared]) -> None:
+        """All functions in their order. Raises InvalidInput."""
+        for item in pipeline:
+            self._step(item if isinstance(item, Step) else item.step(self._read))
+
+    def write(self) -> tuple[dict[str, Entry], dict[str, bytes]]:
+        """The entries of all files, and the content of those that are not upstream's."""
+        entries, blobs = dict(self.prepared.entries), dict[str, bytes]()
+        by_file: dict[str, dict[int, Outcome]] = {file: {} for file in self.forms}
+        for (file, index), overlay in self.overlays.items():
+            outcome = overlay.outcome()
+            if outcome is not UNTOUCHED and (file, index) not in self.fresh:
+                by_file.setdefault(file, {})[index] = outcome
+        for file, outcomes in by_file.items():
+            put(file, written(self._manifest(file), outcomes), entries, blobs)
+        for file in dict.fromkeys(file for file, _ in self.fresh):
+            self._append(file, entries, blobs)
+        for file in self.forms:
+            there = self.prepared.entries.get(file)
+            if there is not None and entries.get(file) == there:
+                blobs.pop(there.oid, None)
+        return entries, blobs
+
+    def _manifest(self, file: str) -> Manifest:
+        return self.forms.get(file) or self.prepared.manifests[file]
+
+    def _append(self, file: str, entries: dict[str, Entry], blobs: dict[str, bytes]) -> None:
+        parts = []
+        if file in entries:
+            known = blobs.get(entries[file].oid)
+            parts.append(known if known is not None else self._manifest(file).data)
+        for place, manifest in self.fresh.items():
+            if place[0] == file:
+                data = written(manifest, {0: self.overlays[place].outcome()})
+                parts += [data] if data is not None else []
+        if parts:
+            put(file, joined(parts), entries, blobs)
+
+    def _read(self, file: str) -> Object:
+        document = self._manifest(file).documents[0]
+        overlay = self.overlays.get((file, document.index))
+        value: Object = overlay.value if overlay else document.value
+        return value
+
+    def _step(self, step: Step) -> None:
+        function = step.function
+        seen = {
+            place: overlay
+            for place, overlay in self.overlays.items()
+            if (place in self.prepared.objects or place in self.fresh)
+            and sees(self.prepared, step, place, overlay)
+        }
+        around = tuple(
+            Seen(overlay.value, place[0][len(step.below) :], overlay)
+            for place, overlay in seen.items()
+        )
+        facts = facts_of(self.prepared, self.overlays)
+        try:
+            new = list(function.adds(step.config, around)) if function.adds else []
+            if function.survey:
+                facts = replace(facts, survey=function.survey(step.config, around))
+            if function.reports:
+                self.results += function.reports(step.config, around)
+        except InvalidInput as problem:
+            raise refused(function, problem, step.where) from None
+        for place, overlay in seen.items():
+            run_step(step, facts, place[0], overlay)
+        for path, item in new:
+            self._add(f"{step.below}{path}", item, function.name)
+
+    def _add(self, file: str, item: Object, function: str) -> None:
+        problem = check_path(file)
+        if not problem and (not file.endswith(_SUFFIXES) or file.rpartition("/")[2] == KPTFILE):
+            problem = f"{file} is no name of a YAML file"
+        if not problem and file in self.prepared.entries and file not in self.prepared.manifests:
+            problem = f"{file} holds no objects"
+        if problem:
+            raise InvalidInput(
+                f"{function}: {problem}",
+                reason=Reason.RENDER_FAILED,
+                remedy="give the object another target-path",
+                where=Where(object=f"{item.get('kind', '')}", file=file),
+            )
+        manifest = Manifest.parse(dump(item).encode(), file)
+        index = max(self._indices(file), default=-1) + 1
+        self.fresh[file, index] = manifest
+        self.overlays[file, index] = Overlay(file, manifest.documents[0])
+
+    def _indices(self, file: str) -> Iterator[int]:
+        if file in self.prepared.manifests:
+            yield from (document.index for document in self._manifest(file).documents)
+        yield from (index for name, index in self.fresh if name == file)

@@ -1,0 +1,35 @@
+"""Every folder in fixtures/functions is a package whose pipeline has that function."""
+
+from pathlib import Path
+
+import pytest
+from variants.builders import package
+from variants.running import OURS, rendered
+from variants.test_golden import files_below, write
+
+from fanout.variants.functions.registry import FUNCTIONS
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/functions"
+
+
+def rendered_files(folder):
+    files = {path: data.decode() for path, data in files_below(folder).items()}
+    result = rendered(files)
+    known = {entry.oid: data for entry, data in package(files).files.values()}
+    known |= dict(result.blobs)
+    return {path: known[entry.oid] for path, entry in result.entries.items() if path not in OURS}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_golden(name, update_golden):
+    case = FIXTURES / name
+    found = rendered_files(case / "input")
+    if update_golden:
+        write(case / "expected", found)
+    assert {path: data.decode() for path, data in found.items()} == {
+        path: data.decode() for path, data in files_below(case / "expected").items()
+    }
+
+
+def test_there_is_a_case_for_every_function():
+    assert {path.name for path in FIXTURES.iterdir()} == FUNCTIONS.keys()
