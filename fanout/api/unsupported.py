@@ -156,7 +156,14 @@ def is_refused(kind: str, path: Path, value: object = None) -> bool:
     return any(value in row.values if row.values else True for row in rows)
 
 
-FUNCTIONS = ("set-annotations", "set-labels", "set-namespace")
+# Those that a policy can configure: apply-replacements and upsert-resource are configured by an
+# object of the package, in the package's own pipeline.
+FUNCTIONS = (
+    "set-annotations",
+    "set-image",
+    "set-labels",
+    "set-namespace",
+)
 _IMAGE = re.compile(
     r"(?:ghcr\.io/kptdev/krm-functions-catalog/|gcr\.io/kpt-fn/)?"
     r"(?P<name>[a-z0-9][a-z0-9-]*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"

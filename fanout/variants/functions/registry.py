@@ -2,13 +2,19 @@
 
 from collections.abc import Mapping
 
-from fanout.variants.functions.function import InProcess
 from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
+from fanout.variants.functions.set_image import SET_IMAGE
 from fanout.variants.functions.set_labels import SET_LABELS
 from fanout.variants.functions.set_namespace import SET_NAMESPACE
 
 FUNCTIONS: Mapping[str, InProcess] = {
-    function.name: function for function in (SET_ANNOTATIONS, SET_LABELS, SET_NAMESPACE)
+    function.name: function
+    for function in (
+        SET_ANNOTATIONS,
+        SET_IMAGE,
+        SET_LABELS,
+        SET_NAMESPACE,
+    )
 }
 _CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog/", "gcr.io/kpt-fn/")
 
