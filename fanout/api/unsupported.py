@@ -159,6 +159,7 @@ def is_refused(kind: str, path: Path, value: object = None) -> bool:
 # Those that a policy can configure: apply-replacements and upsert-resource are configured by an
 # object of the package, in the package's own pipeline.
 FUNCTIONS = (
+    "remove-local-config-resources",
     "set-annotations",
     "set-image",
     "set-labels",

@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 
+from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
 from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
 from fanout.variants.functions.set_image import SET_IMAGE
 from fanout.variants.functions.set_labels import SET_LABELS
 from fanout.variants.functions.set_namespace import SET_NAMESPACE
+from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
 
 FUNCTIONS: Mapping[str, InProcess] = {
     function.name: function
     for function in (
+        REMOVE_LOCAL_CONFIG_RESOURCES,
         SET_ANNOTATIONS,
         SET_IMAGE,
         SET_LABELS,
         SET_NAMESPACE,
+        UPSERT_RESOURCE,
     )
 }
 _CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog/", "gcr.io/kpt-fn/")

@@ -1,0 +1,108 @@
+"""upsert-resource: puts an object into the package, in place of the one that is already there.
+
+The object is the function's configuration, or each of a List's items. In an object that it replaces
+only what differs is changed, so that the comments on the rest stay.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fanout.errors import InvalidInput
+from fanout.package.edits import MISSING, REMOVE, same
+from fanout.selection.objects import group_of
+from fanout.variants.canonical import canonical
+from fanout.variants.functions.function import (
+    Change,
+    Facts,
+    InProcess,
+    Object,
+    Path,
+    Seen,
+    mapping,
+)
+
+TARGET_PATH = "config.kubernetes.io/target-path"
+_FUNCTION = ("config.kubernetes.io/function", "config.k8s.io/function")
+
+
+class _Objects(tuple[tuple[Any, str], ...]):
+    """Objects and the files that they are for; equal when their contents are."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        """Objects are plain data, which has no hash of its own."""
+        return hash(canonical(list(self)))
+
+
+def _configure(config: Object) -> _Objects:
+    items = config.get("items") if config.get("kind") == "List" else [config]
+    if not isinstance(items, list):
+        raise InvalidInput("items is no list", remedy="give the objects as a list")
+    return _Objects(_object(item) for item in items)
+
+
+def _object(item: object) -> tuple[Any, str]:
+    meta = mapping(mapping(item).get("metadata"))
+    if not isinstance(item, dict) or not all(
+        isinstance(value, str) and value
+        for value in (item.get("apiVersion"), item.get("kind"), meta.get("name"))
+    ):
+        raise InvalidInput(
+            "the configuration is no object with apiVersion, kind and metadata.name",
+            remedy="give the object to be put into the package by configPath",
+        )
+    notes = dict(mapping(meta.get("annotations")))
+    file = str(notes.pop(TARGET_PATH, ""))
+    for key in _FUNCTION:
+        notes.pop(key, None)
+    clean = {key: value for key, value in meta.items() if key != "annotations"}
+    return {**item, "metadata": {**clean, "annotations": notes} if notes else clean}, file
+
+
+def _identity(item: Object) -> tuple[str, str, str, str]:
+    meta = mapping(item.get("metadata"))
+    group, kind = group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))
+    return group, kind, str(meta.get("namespace") or ""), str(meta.get("name", ""))
+
+
+def _is_it(wanted: Object, target: str, item: Object, file: str) -> bool:
+    return _identity(wanted) == _identity(item) and target in ("", file)
+
+
+def _changes(config: _Objects, item: Object, facts: Facts) -> Iterator[Change]:
+    for wanted, target in config:
+        if _is_it(wanted, target, item, facts.file):
+            yield from _differences(item, wanted, ())
+
+
+def _differences(
+    before: Mapping[str, Any], after: Mapping[str, Any], path: Path
+) -> Iterator[Change]:
+    for key in before:
+        if key not in after:
+            yield (*path, key), REMOVE
+    for key, value in after.items():
+        present = before.get(key, MISSING)
+        if isinstance(present, dict) and isinstance(value, dict) and present and value:
+            yield from _differences(present, value, (*path, key))
+        elif not same(present, value):
+            yield (*path, key), value
+
+
+def _adds(config: _Objects, items: Sequence[Seen]) -> Iterator[tuple[str, Object]]:
+    for wanted, target in config:
+        if not any(_is_it(wanted, target, item.value, item.file) for item in items):
+            yield target or _file_of(wanted), wanted
+
+
+def _file_of(item: Object) -> str:
+    """Where kpt puts an object that has no file: below its namespace, by kind and name."""
+    _, kind, namespace, name = _identity(item)
+    file = f"{kind.lower()}_{name}.yaml".replace(":", "_")
+    return f"{namespace}/{file}" if namespace else file
+
+
+UPSERT_RESOURCE = InProcess(
+    "upsert-resource", "1", _configure, _changes, in_text=True, sees_local=True, adds=_adds
+)

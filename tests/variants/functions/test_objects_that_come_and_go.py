@@ -1,0 +1,179 @@
+"""upsert-resource and remove-local-config-resources: functions that add and take away objects."""
+
+import pytest
+from variants.builders import KPTFILE, config_map, package, point, rows, spec
+from variants.running import configured_by, kptfile, rendered, run
+
+from fanout.errors import InvalidInput
+from fanout.package.tree import tree_id
+from fanout.selection.model import Function, Injector
+from fanout.selection.objects import ObjectIndex
+from fanout.variants.model import Limits
+from fanout.variants.prepare import prepare
+from fanout.variants.render import render
+from fanout.variants.resolve import resolve
+
+REMOVE = Function("remove-local-config-resources")
+NAMESPACE = Function("set-namespace", config={"namespace": "edge"})
+LOCAL = "metadata:\n  name: x\n  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
+TOOL = f"apiVersion: v1\nkind: ConfigMap\n{LOCAL}"
+SERVICE = (
+    "apiVersion: v1\nkind: Service\nmetadata:\n  name: web # ours\nspec:\n  a: b # why\n  c: d\n"
+)
+
+REMOVED = [
+    ("a file of its own goes", {"a.yaml": TOOL}, {"a.yaml": None}),
+    ("of a file of several documents the others stay as they are",
+     {"a.yaml": f"# top\n{SERVICE}---\n{TOOL}---\n# last\n{SERVICE}"},
+     {"a.yaml": f"# top\n{SERVICE}---\n# last\n{SERVICE}"}),
+    ("the first goes with its comment", {"a.yaml": f"# top\n{TOOL}---\n{SERVICE}"},
+     {"a.yaml": SERVICE}),
+    ("the last leaves no separator", {"a.yaml": f"{SERVICE}---\n{TOOL}"}, {"a.yaml": SERVICE}),
+    ("a directory goes with its last file", {"tools/a.yaml": TOOL}, {"tools/a.yaml": None}),
+    ("in whatever case it is written", {"a.yaml": TOOL.replace("'true'", "'True'")},
+     {"a.yaml": None}),
+    ("another value stays", {"a.yaml": TOOL.replace("'true'", "'false'")}, {}),
+    ("a JSON file", {"a.json": '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"'
+     ', "annotations": {"config.kubernetes.io/local-config": "true"}}}'}, {"a.json": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected"), rows(REMOVED))
+def test_remove_local_config_resources(files, expected):
+    assert run(files, REMOVE) == expected
+
+
+def test_the_package_context_goes_and_the_kptfile_stays():
+    result = rendered({"a.yaml": SERVICE}, REMOVE)
+    assert result.entries.keys() == {"Kptfile", "a.yaml"}
+    assert result.tree == tree_id(result.entries)
+
+
+def test_what_is_gone_is_not_seen_by_later_functions():
+    files = {"a.yaml": f"{TOOL}---\n{SERVICE}"}
+    moved = SERVICE.replace("web # ours\n", "web # ours\n  namespace: edge\n")
+    assert run(files, REMOVE, NAMESPACE) == {"a.yaml": moved}
+
+
+def test_an_injection_point_may_go():
+    marked = point().replace(
+        "annotations:", "annotations:\n    config.kubernetes.io/local-config: 'true'"
+    )
+    files = {"a.yaml": f"{marked}data: {{}}\n---\n{SERVICE}"}
+    result = rendered(
+        files, REMOVE, objects=(config_map("eu", data={"a": "b"}),), injectors=(Injector("eu"),)
+    )
+    assert result.blobs[result.entries["a.yaml"].oid].decode() == SERVICE
+
+
+NEW = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web # theirs\nspec:\n  a: e\n  c: d\n"
+LISTED = "apiVersion: v1\nkind: List\nitems:\n"
+
+
+def listed(*texts):
+    items = "".join("- " + text.replace("\n", "\n  ").rstrip(" ") for text in texts)
+    return {"Kptfile": configured_by("upsert-resource"), "config.yaml": f"{LISTED}{items}"}
+
+
+def named(name, text=NEW, **notes):
+    lines = "".join(f"    config.kubernetes.io/{key}: {value}\n" for key, value in notes.items())
+    text = text.replace("web # theirs", name)
+    return text.replace("spec:", f"  annotations:\n{lines}spec:") if notes else text
+
+
+PLAIN = NEW.replace(" # theirs", "")
+UPSERTED = [
+    ("what is there is changed where it differs, comments stay",
+     {**listed(NEW), "a.yaml": SERVICE}, {"a.yaml": SERVICE.replace("b # why", "e # why")}),
+    ("a field that the new one has not goes", {**listed(NEW), "a.yaml": f"{SERVICE}  f: g\n"},
+     {"a.yaml": SERVICE.replace("b # why", "e # why")}),
+    ("every instance is replaced", {**listed(PLAIN), "a.yaml": f"{SERVICE}---\n{SERVICE}"},
+     {"a.yaml": f"{SERVICE}---\n{SERVICE}".replace("b # why", "e # why")}),
+    ("what is not there gets a file of its own", listed(named("new")),
+     {"service_new.yaml": named("new")}),
+    ("below its namespace", listed(NEW.replace("web # theirs", "new\n  namespace: ns")),
+     {"ns/service_new.yaml": NEW.replace("web # theirs", "new\n  namespace: ns")}),
+    ("or the file that it asks for, which it does not keep",
+     listed(named("new", **{"target-path": "sub/x.yaml"})), {"sub/x.yaml": named("new")}),
+    ("behind what is in that file", {**listed(named("new", **{"target-path": "a.yaml"})),
+     "a.yaml": SERVICE}, {"a.yaml": f"{SERVICE}---\n{named('new')}"}),
+    ("one that is in another file than asked for is not it",
+     {**listed(named("web", **{"target-path": "b.yaml"})), "a.yaml": SERVICE},
+     {"b.yaml": named("web")}),
+    ("another namespace is another object",
+     {**listed(NEW.replace("web # theirs", "web\n  namespace: ns")), "a.yaml": SERVICE},
+     {"ns/service_web.yaml": NEW.replace("web # theirs", "web\n  namespace: ns")}),
+    ("another version of the group is the same object",
+     {**listed(PLAIN.replace("v1", "apps/v2")), "a.yaml": PLAIN.replace("v1", "apps/v1")},
+     {"a.yaml": PLAIN.replace("v1", "apps/v2")}),
+    ("several at once", listed(named("new"), named("other")),
+     {"service_new.yaml": named("new"), "service_other.yaml": named("other")}),
+    ("several in one new file", listed(named("one", **{"target-path": "x.yaml"}),
+     named("two", **{"target-path": "x.yaml"})),
+     {"x.yaml": f"{named('one')}---\n{named('two')}"}),
+    ("one that is there as it is", {**listed(PLAIN), "a.yaml": PLAIN}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected"), rows(UPSERTED))
+def test_upsert_resource(files, expected):
+    assert run(files) == expected
+
+
+def test_an_object_that_is_its_own_configuration_is_there_already():
+    files = {"Kptfile": configured_by("upsert-resource"), "config.yaml": NEW, "a.yaml": SERVICE}
+    assert run(files) == {"a.yaml": SERVICE.replace("b # why", "e # why")}
+
+
+def test_later_functions_see_what_was_added():
+    entries = ("{image: upsert-resource, configPath: config.yaml}",
+               "{image: set-namespace, configMap: {namespace: edge}}")  # fmt: skip
+    files = {**listed(named("new")), "Kptfile": kptfile(*entries)}
+    expected = NEW.replace("web # theirs", "new\n  namespace: edge")
+    assert run(files) == {"service_new.yaml": expected}
+
+
+def test_what_was_added_can_be_taken_away():
+    tool = named("new", **{"local-config": "'true'"})
+    entries = ("{image: upsert-resource, configPath: config.yaml}",
+               "image: remove-local-config-resources")  # fmt: skip
+    assert run({**listed(tool), "Kptfile": kptfile(*entries)}) == {}
+
+
+def test_a_subpackage_s_objects_are_added_below_it():
+    files = {f"sub/{path}": text for path, text in listed(named("new")).items()}
+    assert run(files) == {"sub/service_new.yaml": named("new")}
+
+
+def test_targets_differ_in_what_is_added_and_agree_in_their_ids():
+    prepared = prepare(package(listed(named("new"))), Limits())
+    for name in ("eu", "us"):
+        variant = spec(name=name, path=f"clusters/{name}")
+        result = render(prepared, variant, resolve(prepared, variant, ObjectIndex(())))
+        assert result.tree == tree_id(result.entries)
+        assert {entry.oid for entry in result.entries.values()} >= result.blobs.keys()
+
+
+REFUSED = [
+    ("no object", {"config.yaml": "apiVersion: v1\nkind: Service\n"}, "no object with apiVersion"),
+    ("a List without items", {"config.yaml": "apiVersion: v1\nkind: List\nitems: x\n"},
+     "items is no list"),
+    ("a path out of the package", listed(named("x", **{"target-path": "../x.yaml"})), "../x.yaml"),
+    ("a path that is no YAML file", listed(named("x", **{"target-path": "x.txt"})),
+     "x.txt is no name of a YAML file"),
+    ("a Kptfile's path", listed(named("x", **{"target-path": "Kptfile"})), "no name of a YAML"),
+    ("a name that is no file's", listed(named("'a/../../b'")), "upsert-resource:"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "sentence"), rows(REFUSED))
+def test_upsert_resource_refuses(files, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        run({**files, "Kptfile": configured_by("upsert-resource")})
+    assert sentence in str(caught.value)
+    assert "upsert-resource" in str(caught.value)
+
+
+def test_a_policy_cannot_upsert_a_map_of_texts():
+    with pytest.raises(InvalidInput, match=r"give the object .* by configPath"):
+        run({"Kptfile": KPTFILE}, Function("upsert-resource", config={"a": "b"}))
