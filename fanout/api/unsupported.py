@@ -159,6 +159,9 @@ def is_refused(kind: str, path: Path, value: object = None) -> bool:
 # Those that a policy can configure: apply-replacements and upsert-resource are configured by an
 # object of the package, in the package's own pipeline.
 FUNCTIONS = (
+    "apply-setters",
+    "create-setters",
+    "list-setters",
     "remove-local-config-resources",
     "set-annotations",
     "set-image",

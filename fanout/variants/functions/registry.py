@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from fanout.variants.functions.apply_setters import APPLY_SETTERS
+from fanout.variants.functions.create_setters import CREATE_SETTERS
+from fanout.variants.functions.list_setters import LIST_SETTERS
 from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
 from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
 from fanout.variants.functions.set_image import SET_IMAGE
@@ -12,6 +15,9 @@ from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
 FUNCTIONS: Mapping[str, InProcess] = {
     function.name: function
     for function in (
+        APPLY_SETTERS,
+        CREATE_SETTERS,
+        LIST_SETTERS,
         REMOVE_LOCAL_CONFIG_RESOURCES,
         SET_ANNOTATIONS,
         SET_IMAGE,
