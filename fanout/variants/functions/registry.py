@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS
 from fanout.variants.functions.apply_setters import APPLY_SETTERS
 from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.list_setters import LIST_SETTERS
@@ -15,6 +16,7 @@ from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
 FUNCTIONS: Mapping[str, InProcess] = {
     function.name: function
     for function in (
+        APPLY_REPLACEMENTS,
         APPLY_SETTERS,
         CREATE_SETTERS,
         LIST_SETTERS,

@@ -1,0 +1,143 @@
+"""apply-replacements: copies values from one object of the package into others.
+
+What kustomize calls replacements. All of them are made in their order, each on what those before it
+left, so one may copy what another has put there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fanout.errors import InvalidInput
+from fanout.package.edits import MISSING, BlockedPath, get, with_value
+from fanout.package.scalars import scalar
+from fanout.variants.functions.fieldpath import find, place
+from fanout.variants.functions.function import (
+    Change,
+    Facts,
+    InProcess,
+    Object,
+    Path,
+    Seen,
+    Unfit,
+)
+from fanout.variants.functions.replacements import Options, Replacement, Target, read
+
+_Config = tuple[Replacement, ...]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """One object while the replacements are made."""
+
+    value: Object
+    changes: list[Change] = field(default_factory=list)
+    unfit: Unfit | None = None
+
+    def set(self, path: Path, value: object) -> None:
+        try:
+            self.value = with_value(self.value, path, value)
+        except BlockedPath as blocked:
+            raise Unfit(path[: blocked.depth], blocked.sentence, "correct the field path") from None
+        self.changes.append((path, value))
+
+
+def _survey(config: _Config, items: Sequence[Seen]) -> dict[int, _Draft]:
+    """What becomes of each object, by its `written`, which nothing else has."""
+    drafts = {id(item.written): _Draft(item.value) for item in items}
+    for number, replacement in enumerate(config):
+        value = _source(replacement, f"replacements[{number}].source", list(drafts.values()))
+        for target in replacement.targets:
+            for draft in drafts.values():
+                if target.fits(draft.value):
+                    try:
+                        _replace(draft, target, value)
+                    except Unfit as unfit:
+                        draft.unfit = unfit
+                        return drafts
+    return drafts
+
+
+def _source(replacement: Replacement, at: str, drafts: Sequence[_Draft]) -> object:
+    if replacement.source is None:
+        return replacement.value
+    found = [draft.value for draft in drafts if replacement.source.fits(draft.value)]
+    if len(found) != 1:
+        problem = "nothing is" if not found else f"{len(found)} objects are"
+        raise InvalidInput(
+            f"{at}: {problem} {replacement.source}", remedy="select one object of the package"
+        )
+    paths = list(find(found[0], replacement.path))
+    value = get(found[0], paths[0]) if len(paths) == 1 else None
+    if value in (None, "", {}, []):
+        raise InvalidInput(
+            f"{at}.fieldPath leads to no value in {found[0].get('kind')}/"
+            f"{found[0].get('metadata', {}).get('name')}",
+            remedy="correct the path",
+        )
+    options = replacement.options
+    if not options.delimiter:
+        return value
+    parts = _text(value, f"{at}.options").split(options.delimiter)
+    if not 0 <= options.index < len(parts):
+        raise InvalidInput(
+            f"{at}.options.index {options.index}: the value has {len(parts)} parts",
+            remedy="count from 0",
+        )
+    return parts[options.index]
+
+
+def _text(value: object, at: str) -> str:
+    if isinstance(value, dict | list):
+        raise InvalidInput(f"{at}.delimiter is for texts", remedy="take it out")
+    return value if isinstance(value, str) else "" if value is None else scalar(value)
+
+
+def _replace(draft: _Draft, target: Target, value: object) -> None:
+    for parts in target.paths:
+        paths = list(find(draft.value, parts))
+        if not paths and not target.options.create:
+            raise Unfit((), "the object has no field of a target", "correct fieldPaths, or create")
+        if not paths:
+            *made, (path, _) = place(draft.value, parts)
+            for change in made:
+                draft.set(*change)
+            paths = [path]
+        for path in paths:
+            draft.set(path, _new(get(draft.value, path), value, path, target.options))
+
+
+def _new(present: object, value: object, path: Path, options: Options) -> object:
+    """What the field is from now on. Text stays text, whatever is put there, and stays itself."""
+    if options.delimiter:
+        if isinstance(present, dict | list) or isinstance(value, dict | list):
+            raise Unfit(path, "a delimiter is for texts", "take it out")
+        parts = _text("" if present is MISSING else present, "").split(options.delimiter)
+        text = _text(value, "")
+        if options.index < 0:
+            parts.insert(0, text)
+        elif options.index >= len(parts):
+            parts.append(text)
+        else:
+            parts[options.index] = text
+        return options.delimiter.join(parts)
+    if isinstance(present, str) and not isinstance(value, dict | list | str):
+        return _text(value, "")
+    return value
+
+
+def _changes(_config: _Config, _item: Object, facts: Facts) -> Iterator[Change]:
+    draft: _Draft = facts.survey[id(facts.written)]
+    if draft.unfit is not None:
+        raise draft.unfit
+    yield from draft.changes
+
+
+APPLY_REPLACEMENTS = InProcess(
+    "apply-replacements",
+    "1",
+    read,
+    _changes,
+    in_text=True,
+    sees_local=True,
+    survey=_survey,
+)
