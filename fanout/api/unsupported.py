@@ -161,6 +161,7 @@ def is_refused(kind: str, path: Path, value: object = None) -> bool:
 FUNCTIONS = (
     "apply-setters",
     "create-setters",
+    "ensure-name-substring",
     "list-setters",
     "remove-local-config-resources",
     "set-annotations",

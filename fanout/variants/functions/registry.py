@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS
 from fanout.variants.functions.apply_setters import APPLY_SETTERS
 from fanout.variants.functions.create_setters import CREATE_SETTERS
+from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
 from fanout.variants.functions.list_setters import LIST_SETTERS
 from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
 from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
@@ -19,6 +20,7 @@ FUNCTIONS: Mapping[str, InProcess] = {
         APPLY_REPLACEMENTS,
         APPLY_SETTERS,
         CREATE_SETTERS,
+        ENSURE_NAME_SUBSTRING,
         LIST_SETTERS,
         REMOVE_LOCAL_CONFIG_RESOURCES,
         SET_ANNOTATIONS,
