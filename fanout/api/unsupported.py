@@ -164,6 +164,7 @@ FUNCTIONS = (
     "ensure-name-substring",
     "list-setters",
     "remove-local-config-resources",
+    "search-replace",
     "set-annotations",
     "set-image",
     "set-labels",

@@ -8,6 +8,7 @@ from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
 from fanout.variants.functions.list_setters import LIST_SETTERS
 from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
+from fanout.variants.functions.search_replace import SEARCH_REPLACE
 from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
 from fanout.variants.functions.set_image import SET_IMAGE
 from fanout.variants.functions.set_labels import SET_LABELS
@@ -23,6 +24,7 @@ FUNCTIONS: Mapping[str, InProcess] = {
         ENSURE_NAME_SUBSTRING,
         LIST_SETTERS,
         REMOVE_LOCAL_CONFIG_RESOURCES,
+        SEARCH_REPLACE,
         SET_ANNOTATIONS,
         SET_IMAGE,
         SET_LABELS,

@@ -1,0 +1,189 @@
+"""search-replace: what is found, and what is put there."""
+
+import pytest
+from variants.builders import rows
+from variants.functions import function_config
+from variants.running import after, configured_by, run
+
+from fanout.errors import InvalidInput
+from fanout.selection.model import Function
+from fanout.variants.functions.patterns import elements, fits, glob
+from fanout.variants.functions.registry import FUNCTIONS
+
+HEAD = "apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n"
+
+FOUND = [
+    ("by value", {"by-value": "3", "put-value": "4"}, "a: 3\nb: 33\nc: 3 # three",
+     "a: 4\nb: 33\nc: 4 # three"),
+    ("a value in quotes stays text", {"by-value": "3", "put-value": "4"}, 'a: "3"', 'a: "4"'),
+    ("a number gives way to text", {"by-value": "3", "put-value": "four"}, "a: 3", "a: four"),
+    ("text to a number", {"by-value": "four", "put-value": "4"}, "a: four", "a: 4"),
+    ("a value as it is written", {"by-value": "0755", "put-value": "0700"}, "a: 0755\nb: 493",
+     "a: 448\nb: 493"),
+    ("elements of lists", {"by-value": "dev", "put-value": "qa"}, "a: [dev, x]\nb:\n- dev",
+     "a: [qa, x]\nb:\n- qa"),
+    ("by expression, with its groups", {"by-value-regex": "(.*)-dev-(.*)",
+     "put-value": "${2}-prod-${1}"}, "a: x-dev-z\nb: x-qa-z", "a: z-prod-x\nb: x-qa-z"),
+    ("an expression is about the whole value", {"by-value-regex": "dev", "put-value": "qa"},
+     "a: my-dev-app\nb: dev", "a: my-dev-app\nb: qa"),
+    ("an expression does not match nothing", {"by-value-regex": ".*", "by-path": "a",
+     "put-value": "z"}, "a:\nb: 1", None),
+    ("by path", {"by-path": "a.b", "put-value": "new"}, "a:\n  b: old\n  c: old",
+     "a:\n  b: new\n  c: old"),
+    ("a path that is not there is made", {"by-path": "a.b", "put-value": "new"}, "a:\n  c: d",
+     "a:\n  c: d\n  b: new"),
+    ("but not where a value is searched too", {"by-path": "a.b", "by-value": "x",
+     "put-value": "new"}, "a:\n  c: d", None),
+    ("nor an element", {"by-path": "a.b[2]", "put-value": "new"}, "a:\n  b: [c]", None),
+    ("any one field", {"by-path": "a.*.c", "put-value": "new"},
+     "a:\n  b: {c: 1, d: 2}\n  e: {c: x}",
+     "a:\n  b: {c: new, d: 2}\n  e: {c: new}"),
+    ("at any depth", {"by-path": "a.**.c", "put-value": "new"},
+     "a:\n  c: 1\n  b:\n  - d:\n      c: 2", "a:\n  c: new\n  b:\n  - d:\n      c: new"),
+    ("an element by number", {"by-path": "a.b[1].c", "put-value": "new"},
+     "a:\n  b:\n  - c: 1\n  - c: 2", "a:\n  b:\n  - c: 1\n  - c: new"),
+    ("every element", {"by-path": "a.b[*].c", "put-value": "new"},
+     "a:\n  b:\n  - c: 1\n  - c: 2", "a:\n  b:\n  - c: new\n  - c: new"),
+    ("path and value together", {"by-path": "a", "by-value": "3", "put-value": "4"}, "a: 3\nb: 3",
+     "a: 4\nb: 3"),
+    ("a comment", {"by-value": "3", "put-comment": "kpt-set: ${n}"}, "a: 3\nb: 4",
+     "a: 3 # kpt-set: ${n}\nb: 4"),
+    ("a comment in place of another", {"by-value": "3", "put-comment": "new"}, "a: 3  # old",
+     "a: 3 # new"),
+    ("a comment with groups", {"by-value-regex": "app-(.*)", "put-comment": "${n}-${1}"},
+     "a: app-dev", "a: app-dev # ${n}-dev"),
+    ("a comment on a list", {"by-path": "a", "put-comment": "kpt-set: ${l}"}, "a:\n- b",
+     "a: # kpt-set: ${l}\n- b"),
+    ("value and comment", {"by-value": "3", "put-value": "4", "put-comment": "c"}, "a: 3",
+     "a: 4 # c"),
+    ("a field that is made has its comment", {"by-path": "a.b", "put-value": "4",
+     "put-comment": "c"}, "a: {}", "a:\n  b: 4 # c"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "before", "expected"), rows(FOUND))
+def test_search_replace(data, before, expected):
+    text = f"{HEAD}spec:\n  z: 9 # stays\n{before}\n"
+    wanted = f"{HEAD}spec:\n  z: 9 # stays\n{before if expected is None else expected}\n"
+    assert after(text, "search-replace", **data) == wanted
+
+
+def test_a_missing_namespace_is_set_in_every_object():
+    data = {"by-path": "metadata.namespace", "put-value": "shop"}
+    assert after(HEAD, "search-replace", **data) == f"{HEAD}  namespace: shop\n"
+
+
+def test_values_are_text_where_kubernetes_has_only_text():
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x\ndata:\n  a: word\n"
+    data = {"by-path": "data.a", "put-value": "true"}
+    assert after(text, "search-replace", **data) == text.replace("word", '"true"')
+
+
+FILES = ("a.yaml", "sub/a.yaml", "sub/deep/a.yaml", "sub/b.yml")
+GLOBS = [
+    ("**/a.yaml", "a.yaml sub/a.yaml sub/deep/a.yaml"),
+    ("*.yaml", "a.yaml"),
+    ("*/a.yaml", "sub/a.yaml"),
+    ("sub/**", "sub/a.yaml sub/deep/a.yaml sub/b.yml"),
+    ("sub/**/a.yaml", "sub/a.yaml sub/deep/a.yaml"),
+    ("sub/**.yaml", "sub/a.yaml"),
+    ("sub/?.y*ml", "sub/a.yaml sub/b.yml"),
+    ("sub/[a-c].{yaml,yml}", "sub/a.yaml sub/b.yml"),
+    ("sub/[!a].*", "sub/b.yml"),
+    ("sub/[^b].*", "sub/a.yaml"),
+    (r"\*.yaml", ""),
+    ("a.yam", ""),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("pattern", "matched"), GLOBS)
+def test_file_patterns(pattern, matched):
+    assert [file for file in FILES if glob(pattern).match(file)] == matched.split()
+
+
+def test_by_file_path_is_from_the_package_s_directory():
+    data = {"by-value": "3", "by-file-path": "deep/*.yaml", "put-value": "4"}
+    text = f"{HEAD}a: 3\n"
+    config = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n" + "".join(
+        f'  {key}: "{value}"\n' for key, value in data.items()
+    )
+    files = {"sub/Kptfile": configured_by("search-replace"), "sub/config.yaml": config,
+             "sub/a.yaml": text, "sub/deep/a.yaml": text, "deep/a.yaml": text}  # fmt: skip
+    assert run(files) == {"sub/deep/a.yaml": f"{HEAD}a: 4\n"}
+
+
+PATHS = [
+    ("a", "a", True),
+    ("a.b", "a", False),
+    ("a", "a.b", False),
+    ("a.b.c", "a.**", True),
+    ("a", "a.**", True),
+    ("a.b.c", "**.c", True),
+    ("a.b.c", "a.**.**.c", True),
+    ("a.b[1].c", "a.b[1].c", True),
+    ("a.b[1].c", "a.*[1].c", True),
+    ("a.b[1].c", "a.*.c", True),
+    ("a.b[1].c", "a.b.c", False),
+    ("a.b[1].c", "a.b[2].c", False),
+    ("a.b.c.b", "a.**.b", True),
+    ("a.a.b.c.e.b", "a.*.b.**.b", True),
+]
+
+
+@pytest.mark.parametrize(("path", "pattern", "expected"), PATHS)
+def test_path_patterns(path, pattern, expected):
+    assert fits(path.split("."), pattern.split(".")) is expected
+
+
+def test_dots_in_keys_part_elements_on_both_sides():
+    assert elements(("metadata", "annotations", "a.b/c", 0)) == ["metadata", "annotations", "a",
+                                                                 "b/c[0]"]  # fmt: skip
+
+
+REFUSED = [
+    ("nothing to search by", {"put-value": "a"}, "data says nothing to search by"),
+    ("files alone", {"by-file-path": "*", "put-value": "a"}, "data says nothing to search by"),
+    ("nothing to put", {"by-value": "a"}, "data says nothing to put"),
+    ("two ways to search a value", {"by-value": "a", "by-value-regex": "b", "put-value": "c"},
+     "data has by-value and by-value-regex"),
+    ("an unknown field", {"by-key": "a", "put-value": "b"}, "data.by-key is not understood"),
+    ("a number", {"by-value": 1, "put-value": "b"}, "data.by-value is not text"),
+    ("an expression that is none", {"by-value-regex": "(", "put-value": "b"},
+     "data.by-value-regex: a parenthesis is not closed"),
+    ("a group that is not there", {"by-value-regex": "(a)", "put-value": "${2}"},
+     "data.put-value refers to a group"),
+    ("a file pattern that is none", {"by-value": "a", "by-file-path": "[a", "put-value": "b"},
+     "data.by-file-path: in '\\[a' a \\[ is not closed"),
+    ("a comment of two lines", {"by-value": "a", "put-comment": "a\nb"}, "more than one line"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "sentence"), rows(REFUSED))
+def test_a_configuration_is_refused_with(data, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        FUNCTIONS["search-replace"].configure(function_config(**data))
+
+
+UNFIT = [
+    ("a comment between values", {"by-value": "3", "put-comment": "c"}, "a: [3, 4]",
+     "a.yaml:5: Gadget/x: a[0]: search-replace: there is no room for a comment"),
+    ("a path through a value", {"by-path": "a.b", "put-value": "c"}, "a: 3",
+     "a.yaml:5: Gadget/x: a: search-replace: by-path leads through what is no map"),
+    ("a path to a map", {"by-path": "a", "put-value": "c"}, "a: {b: c}",
+     "a.yaml:5: Gadget/x: a: search-replace: by-path leads to a map"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "line", "sentence"), rows(UNFIT))
+def test_an_object_is_refused_with(data, line, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        after(f"{HEAD}{line}\n", "search-replace", **data)
+    assert sentence in str(caught.value)
+
+
+def test_json_has_no_room_for_comments():
+    text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}\n'
+    with pytest.raises(InvalidInput, match=r"a.json:1: Service/x: metadata.name: .* no room"):
+        run({"a.json": text}, Function("search-replace", config={
+            "by-value": "x", "put-comment": "c"}))  # fmt: skip
