@@ -1,0 +1,131 @@
+"""Several functions together: order, selection, configuration, digests, and what they report."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from variants.builders import config_map, package, point, rows, spec
+from variants.running import kptfile, rendered, run
+
+from fanout.api.unsupported import FUNCTIONS as OF_POLICIES
+from fanout.errors import InvalidInput
+from fanout.package.tree import tree_id
+from fanout.selection.model import Function, Injector
+from fanout.selection.objects import ObjectIndex
+from fanout.variants.functions import registry
+from fanout.variants.model import Limits
+from fanout.variants.prepare import prepare
+from fanout.variants.resolve import resolve
+
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web # kpt-set: ${app}\n"
+VALUES = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values{}\ndata:\n  app: {}\n"
+LOCAL = "\n  annotations: {config.kubernetes.io/local-config: 'true'}"
+LIST = Function("list-setters")
+SHOP = "{by-path: data.app, put-value: shop}"
+
+
+def test_policies_may_name_all_functions_that_texts_can_configure():
+    assert set(OF_POLICIES) == set(registry.FUNCTIONS) - {"apply-replacements", "upsert-resource"}
+
+
+UNAVAILABLE = ["starlark", "kubeval", "kubeconform", "gatekeeper", "render-helm-chart",
+               "gcr.io/kpt-fn/set-project-id:v0.2", "example.com/set-image:v1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("image", UNAVAILABLE)
+def test_what_is_not_built_in_is_refused_by_its_name(image):
+    with pytest.raises(InvalidInput, match=f"Kptfile:7: .* the function {image} is not available"):
+        run({"Kptfile": kptfile(f"image: {image}")})
+
+
+def test_a_function_s_version_is_in_the_digest(monkeypatch):
+    variant = spec(mutators=(Function("set-image", config={"name": "a", "newTag": "1"}),))
+    prepared = prepare(package({}), Limits())
+    before = resolve(prepared, variant, ObjectIndex(())).digest
+    newer = replace(registry.FUNCTIONS["set-image"], version="next")
+    monkeypatch.setattr(registry, "FUNCTIONS", {**registry.FUNCTIONS, "set-image": newer})
+    assert resolve(prepared, variant, ObjectIndex(())).digest != before
+
+
+@pytest.mark.parametrize("local", ["", LOCAL], ids=["any object", "for tools alone"])
+def test_a_function_may_change_what_a_later_one_is_configured_by(local):
+    entries = (
+        "{image: search-replace, configMap: {by-path: data.app, put-value: shop}}",
+        "{image: apply-setters, configPath: values.yaml}",
+    )
+    only = ", selectors: [{kind: ConfigMap}]}"
+    files = {"Kptfile": kptfile(entries[0][:-1] + only, entries[1]),
+             "values.yaml": VALUES.format(local, "old"), "a.yaml": SERVICE}  # fmt: skip
+    found = run(files)
+    assert found == {"values.yaml": VALUES.format(local, "shop"),
+                     "a.yaml": SERVICE.replace("web #", "shop #")}  # fmt: skip
+
+
+def test_a_later_function_does_not_configure_an_earlier_one():
+    entries = (
+        "{image: apply-setters, configPath: values.yaml}",
+        f"{{image: search-replace, selectors: [{{kind: ConfigMap}}], configMap: {SHOP}}}",
+    )
+    files = {"Kptfile": kptfile(*entries), "values.yaml": VALUES.format("", "old"),
+             "a.yaml": SERVICE}  # fmt: skip
+    assert run(files)["a.yaml"] == SERVICE.replace("web #", "old #")
+
+
+SELECTIONS = [
+    ("what is selected", "selectors: [{kind: Service}]", {"a.yaml"}),
+    ("not what is excluded", "exclude: [{kind: Service}]", {"b.yaml"}),
+    ("by name", "selectors: [{name: other}]", {"b.yaml"}),
+    ("nothing", "selectors: [{kind: Pod}]", set()),
+]
+
+
+@pytest.mark.parametrize(("selection", "changed"), rows(SELECTIONS))
+@pytest.mark.parametrize("more", [(), (LIST,)], ids=["shared", "by target"])
+def test_a_function_changes(selection, changed, more):
+    entry = f"{{image: ensure-name-substring, configMap: {{prepend: x-}}, {selection}}}"
+    other = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: other\n"
+    files = {"Kptfile": kptfile(entry), "a.yaml": SERVICE, "b.yaml": other}
+    assert set(run(files, *more)) == changed
+
+
+def test_two_functions_report_in_their_order():
+    setters = Function("create-setters", config={"secret": "other"})
+    other = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: other\n"
+    result = rendered({"a.yaml": SERVICE, "b.yaml": other}, LIST, setters, LIST)
+    assert [found.message.split(",")[0] for found in result.results] == [
+        "Name: app", "Name: app", "Name: secret"]  # fmt: skip
+
+
+STEPS = [
+    Function("set-namespace", config={"namespace": "edge"}),
+    Function("set-labels", config={"app": "web"}),
+    Function("apply-setters", config={"app": "shop"}),
+    Function("create-setters", config={"word": "example"}),
+    Function("search-replace", config={"by-value": "example", "put-value": "new"}),
+    Function("set-image", config={"name": "a", "newTag": "2"}),
+    Function("remove-local-config-resources"),
+]
+FILES = {
+    "a.yaml": f"{SERVICE}---\n{VALUES.format(LOCAL, 'tool')}",
+    "point.yaml": f"{point()}data:\n  app: example # kpt-set: ${{app}}\n---\n{SERVICE}",
+    "sub/b.yaml": "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n"
+    "  - {name: c, image: a:1}\n",
+    "sub/Kptfile": kptfile("{image: set-annotations, configMap: {team: edge}}"),
+}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(STEPS), max_size=5))
+def test_a_pipeline_gives_the_same_with_and_without_memory(steps):
+    around = {"objects": (config_map("eu", data={"app": "example"}),),
+              "injectors": (Injector("eu"),)}  # fmt: skip
+    shared = rendered(FILES, *steps, **around)
+    whole = rendered(FILES, *steps, LIST, **around)
+    assert {path: entry for path, entry in shared.entries.items() if path != "Kptfile"} == {
+        path: entry for path, entry in whole.entries.items() if path != "Kptfile"
+    }
+    for result in (shared, whole):
+        assert result.tree == tree_id(result.entries)
+        upstream = {entry.oid for entry, _ in package(FILES).files.values()}
+        assert {entry.oid for entry in result.entries.values()} <= upstream | result.blobs.keys()
