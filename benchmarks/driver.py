@@ -9,6 +9,7 @@ from pathlib import Path
 from fanout.cli.settings import resolve
 from fanout.cli.start import open_program
 from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import Report
 
 
 def main() -> None:
@@ -29,9 +30,19 @@ def main() -> None:
             counts = program.world.counters.read()
             done = sum(outcome.done for outcome in report.outcomes)
             passes.append(
-                {"seconds": seconds, "counts": counts, "done": done, "troubled": report.troubled}
+                {"seconds": seconds, "counts": counts, "done": done, "troubles": _troubles(report)}
             )
     said.result.write_text(json.dumps(passes))
+
+
+def _troubles(report: Report) -> list[str]:
+    """What went wrong, a sentence each."""
+    found = [outcome.problem for outcome in report.failed]
+    for item in report.observed.policies:
+        found += [failure.problem for failure in item.failures]
+        found += [str(case.failure) for case in item.cases if case.failure]
+        found += [str(item.problem)] if item.problem else []
+    return found
 
 
 if __name__ == "__main__":

@@ -85,8 +85,8 @@ class Installation:
         before = self._stored()
         run = self._run("-m", "benchmarks.driver", str(result), *options)
         last: dict[str, Any] = json.loads(result.read_text())[-1]
-        if last["troubled"]:
-            raise RuntimeError(f"{last['troubled']} targets went wrong in a sweep")
+        if last["troubles"]:
+            raise RuntimeError(f"{len(last['troubles'])} went wrong, as: {last['troubles'][0]}")
         seconds = last["seconds"] if running else run.seconds
         sent = self._stored() - before
         return Sweep(seconds, run.peak, last["counts"], sent, last["done"])
