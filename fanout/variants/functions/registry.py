@@ -6,6 +6,7 @@ from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS
 from fanout.variants.functions.apply_setters import APPLY_SETTERS
 from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
+from fanout.variants.functions.function import InProcess
 from fanout.variants.functions.list_setters import LIST_SETTERS
 from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
 from fanout.variants.functions.search_replace import SEARCH_REPLACE
