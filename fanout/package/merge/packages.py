@@ -1,0 +1,284 @@
+"""Packages three ways (`resource-merge`): the contract of design §4, kpt's where it is silent.
+
+Every package and subpackage is merged by itself, because objects of one identity may stand in
+several of them. What all three sides have alike is not read at all.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fanout.api.reasons import Reason
+from fanout.errors import InvalidInput, Where
+from fanout.package.edits import MISSING
+from fanout.package.jsontext import is_json
+from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.merge.conflicts import (
+    NO_CHOICES,
+    Cause,
+    Choices,
+    Conflict,
+    Side,
+    disputed,
+)
+from fanout.package.merge.documents import File, Reader, is_manifest, units_of
+from fanout.package.merge.files import file_conflict, merge_file
+from fanout.package.merge.keys import Schemas, schemas_of
+from fanout.package.merge.objects import Objects, crds_of
+from fanout.package.merge.outcome import How
+from fanout.package.merge.writing import Placed, write_file
+from fanout.package.tree import Entry, blob_id, tree_id
+
+Content = tuple[str, bytes]  # mode as git writes it, and bytes
+Files = Mapping[str, Content]
+Sides = tuple[Files, Files, Files]  # origin, upstream, local
+_MODES = frozenset(("100644", "100755"))
+_CRD = b"CustomResourceDefinition"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """A merged package, what was in dispute, and what else people should know."""
+
+    files: dict[str, Content]
+    conflicts: tuple[Conflict, ...] = ()
+    notes: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()  # files whose local content a blunt strategy gave up
+
+
+@dataclass(slots=True)
+class Merge:
+    """One merge under way."""
+
+    choices: Choices
+    schemas: Schemas
+    reader: Reader
+    files: dict[str, Content] = field(default_factory=dict)
+    conflicts: list[Conflict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def merge_packages(
+    origin: Files, upstream: Files, local: Files, choices: Choices = NO_CHOICES
+) -> MergeResult:
+    """Upstream's changes since the origin, made to the local package.
+
+    `choices` names winners of conflicts by their key; upstream wins by default, and what one side
+    deleted and the other one changed stays as it is here where it is an object or file. Raises
+    InvalidInput for what is neither file nor executable.
+    """
+    sides: Sides = origin, upstream, local
+    for files in sides:
+        _check(files)
+    if upstream in (origin, local):
+        return MergeResult(dict(local))
+    if local == origin:
+        return MergeResult(dict(upstream))
+    reader = Reader()
+    merge = Merge(choices, _schemas(sides, reader), reader)
+    directories = _packages(sides)
+    settled = _settled(sides, directories, merge)
+    for directory, paths in _scopes(sides, directories).items():
+        if not any(_inside(directory, other) for other in settled):
+            _merge_scope(directory, paths, sides, merge)
+    for directory, side in settled.items():
+        winner = upstream if side is Side.UPSTREAM else local
+        merge.files |= {p: c for p, c in winner.items() if _inside(p, directory)}
+    _separate(sides, merge)
+    files = dict(sorted(merge.files.items()))
+    return MergeResult(files, tuple(merge.conflicts), tuple(merge.notes))
+
+
+def _check(files: Files) -> None:
+    for path, (mode, _) in files.items():
+        if mode not in _MODES:
+            raise InvalidInput(
+                "it is neither a file nor an executable file",
+                reason=Reason.INVALID_PACKAGE,
+                remedy="replace links and submodules by files",
+                where=Where(file=path),
+            )
+
+
+def _schemas(sides: Sides, reader: Reader) -> Schemas:
+    """The custom resources that any side defines, in whatever package."""
+    seen: dict[bytes, File | None] = {}
+    for files in sides:
+        for path, (_, data) in files.items():
+            if _CRD in data and data not in seen and is_manifest(path):
+                seen[data] = reader.parse(path, data)
+    units, _ = units_of([[file for file in seen.values() if file]])
+    return schemas_of(crds_of(units))
+
+
+# ---- packages inside the package ----------------------------------------------------------------
+
+
+def _packages(sides: Sides) -> set[str]:
+    """The directories of subpackages, on any side."""
+    return {
+        path.removesuffix(f"/{KPTFILE}")
+        for files in sides
+        for path in files
+        if path.endswith(f"/{KPTFILE}")
+    }
+
+
+def _inside(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory}/")
+
+
+def _settled(sides: Sides, directories: Iterable[str], merge: Merge) -> dict[str, Side]:
+    """Subpackages that are one side's as a whole (porch.md §3.3.1)."""
+    found: dict[str, Side] = {}
+    for directory in sorted(directories):
+        if any(_inside(directory, outer) for outer in found):
+            continue
+        o, u, mine = (f"{directory}/{KPTFILE}" in files for files in sides)
+        trees = [_tree(files, directory) for files in sides]
+        if not o and u and mine and trees[1] != trees[2]:
+            found[directory] = _dispute(directory, Cause.BOTH_ADDED, trees, merge)
+        elif o and u and not mine:
+            found[directory] = Side.LOCAL
+            if trees[0] != trees[1]:
+                found[directory] = _dispute(directory, Cause.DELETED_HERE, trees, merge)
+        elif o and mine and not u and trees[0] != trees[2]:
+            found[directory] = _dispute(directory, Cause.DELETED_THERE, trees, merge)
+    return found
+
+
+def _tree(files: Files, directory: str) -> str:
+    inside = {p: Entry(m, blob_id(d)) for p, (m, d) in files.items() if _inside(p, directory)}
+    return tree_id(inside) if inside else ""
+
+
+def _dispute(directory: str, cause: Cause, trees: Sequence[str], merge: Merge) -> Side:
+    o, u, mine = (f"tree {tree}" if tree else MISSING for tree in trees)
+    where = Where(file=directory)
+    conflict = disputed(where, cause, (o, u, mine), Side.LOCAL, merge.choices)
+    merge.conflicts.append(conflict)
+    return conflict.winner
+
+
+def _scopes(sides: Sides, directories: set[str]) -> dict[str, list[str]]:
+    """The paths of each package, by its directory."""
+    found: dict[str, list[str]] = {}
+    for path in sorted({path for files in sides for path in files}):
+        directory = path.rpartition("/")[0]
+        while directory and directory not in directories:
+            directory = directory.rpartition("/")[0]
+        found.setdefault(directory, []).append(path)
+    return found
+
+
+# ---- one package --------------------------------------------------------------------------------
+
+
+def _merge_scope(directory: str, paths: Sequence[str], sides: Sides, merge: Merge) -> None:
+    changed: list[str] = []
+    for path in paths:
+        o, u, mine = (files.get(path) for files in sides)
+        if o == u == mine:
+            if mine is not None:
+                merge.files[path] = mine
+        else:
+            changed.append(path)
+    manifests = {path: parsed for path in changed if (parsed := _manifest(path, sides, merge))}
+    for path in changed:
+        if path not in manifests:
+            _merge_plain(path, sides, merge)
+    _merge_manifests(manifests, sides, merge, root=not directory)
+
+
+Parsed = tuple[File | None, File | None, File | None]
+
+
+def _manifest(path: str, sides: Sides, merge: Merge) -> Parsed | None:
+    """A file of objects on all sides that have it; None for one that is merged as text."""
+    if not is_manifest(path):
+        return None
+    contents = [files.get(path) for files in sides]
+    parsed = [merge.reader.parse(path, content[1]) if content else None for content in contents]
+    unread = [side for side, c, f in zip(_NAMES, contents, parsed, strict=True) if c and not f]
+    if unread:
+        if not is_json(path):
+            merge.notes.append(f"{path}: no readable YAML ({unread[0]}); it is merged as text")
+        return None
+    present = [file for file in parsed if file is not None]
+    if not any(file.documents for file in present):
+        return None
+    if is_json(path):  # it has room for one object, or one List
+        units, _ = units_of([[file] for file in present])
+        if len({next(iter(side)) for side in units}) > 1:
+            return None
+    return parsed[0], parsed[1], parsed[2]
+
+
+_NAMES = ("origin", "upstream", "local")
+
+
+def _merge_plain(path: str, sides: Sides, merge: Merge) -> None:
+    o, u, mine = (_bytes(path, files) for files in sides)
+    data, conflict = merge_file(path, o, u, mine, merge.choices)
+    if conflict:
+        merge.conflicts.append(conflict)
+    if data is not None:
+        merge.files[path] = _mode(path, sides), data
+
+
+def _bytes(path: str, files: Files) -> bytes | None:
+    return files[path][1] if path in files else None
+
+
+def _mode(path: str, sides: Sides) -> str:
+    """The mode, three ways; new files have upstream's."""
+    o, u, mine = (files[path][0] if path in files else None for files in sides)
+    mode = u if mine == o or mine is None else mine
+    return mode or mine or "100644"
+
+
+def _merge_manifests(
+    manifests: Mapping[str, Parsed], sides: Sides, merge: Merge, *, root: bool
+) -> None:
+    files = [[f[side] for f in manifests.values() if f[side]] for side in range(3)]
+    units, notes = units_of([[file for file in side if file] for side in files])
+    merge.notes += notes
+    o, u, mine = units
+    objects = Objects(o, u, mine, merge.schemas, merge.choices, root, merge.conflicts)
+    placed: dict[str, list[Placed]] = {}
+    for key in objects.in_order():
+        destination = objects.destination(key)
+        if destination is None or len(destination) > 1:
+            continue  # the items of a List come with it
+        outcome = objects.merge(key)
+        if outcome.how is not How.GONE:
+            path = str(destination[0])
+            placed.setdefault(path, []).append(Placed(key, outcome, objects.units(key)))
+    for path, inside in placed.items():
+        data = write_file(inside, manifests[path], merge.reader)
+        merge.files[path] = _mode(path, sides), data
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def _separate(sides: Sides, merge: Merge) -> None:
+    """No path is a file and a directory, and none differs from another by case alone."""
+    folded: dict[str, str] = {}
+    for path in sorted(merge.files):
+        other = folded.setdefault(path.casefold(), path)
+        if other != path:
+            merge.notes.append(f"{path} and {other} are one file where case does not count")
+        parent = path
+        while parent := parent.rpartition("/")[0]:
+            if parent in merge.files:
+                _drop(path if path in sides[2] and parent in sides[1] else parent, sides, merge)
+
+
+def _drop(path: str, sides: Sides, merge: Merge) -> None:
+    if path not in merge.files:
+        return
+    o, u, mine = (_bytes(path, files) for files in sides)
+    merge.conflicts.append(
+        file_conflict(path, Cause.BOTH_ADDED, (o, u, mine), Side.UPSTREAM, NO_CHOICES)
+    )
+    del merge.files[path]

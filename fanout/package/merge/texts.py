@@ -1,0 +1,89 @@
+"""Three texts or lists into one, by their common base; edits that touch each other are a conflict.
+
+The only file that knows the library which aligns them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from merge3 import Merge3
+
+# Pairs of equal lines that alignment may have to look at; it is quadratic where lines repeat.
+_MOST_PAIRS: Final = 2_000_000
+
+
+class _Matcher(SequenceMatcher[str]):
+    """Frequent lines (`}`, blank ones) count like others: they must not be left unaligned."""
+
+    def __init__(self, isjunk: Any = None, a: Sequence[str] = "", b: Sequence[str] = "") -> None:
+        super().__init__(isjunk, a, b, autojunk=False)
+
+
+class Run(NamedTuple):
+    """Consecutive elements of one side; or of all three, with where they begin in the others."""
+
+    upstream: bool
+    start: int
+    end: int
+    others: tuple[int, int] | None = None  # origin, upstream
+    replaced: tuple[int, int, int] = (0, 0, 0)  # what goes here: start, end, start in the origin
+
+
+def merge_sequences(
+    origin: Sequence[str], upstream: Sequence[str], local: Sequence[str]
+) -> list[Run] | None:
+    """Where the elements of the result come from, in order; None when edits touch each other.
+
+    What both sides have is taken from the local one. (Design §4: lists without keys, texts.)
+    """
+    head = _common(origin, upstream, local)
+    shortest = min(map(len, (origin, upstream, local))) - head
+    tail = _common(*(side[::-1][:shortest] for side in (origin, upstream, local)))
+    o, u, mine = (side[head : len(side) - tail] for side in (origin, upstream, local))
+    counts = Counter(o)
+    if sum(counts[line] for side in (u, mine) for line in side) > _MOST_PAIRS:
+        return None
+    runs = [Run(False, 0, head, (0, 0))]
+    o_at = u_at = l_at = 0
+    for o_sync, o_end, l_sync, l_end, u_sync, u_end in _aligned(o, mine, u):
+        before = o[o_at:o_sync]
+        theirs, ours = u[u_at:u_sync], mine[l_at:l_sync]
+        if ours == before:
+            gone = l_at + head, l_sync + head, o_at + head
+            runs.append(Run(True, u_at + head, u_sync + head, None, gone))
+        elif theirs in (before, ours):
+            runs.append(Run(False, l_at + head, l_sync + head))
+        else:
+            return None
+        runs.append(Run(False, l_sync + head, l_end + head, (o_sync + head, u_sync + head)))
+        o_at, u_at, l_at = o_end, u_end, l_end
+    others = len(origin) - tail, len(upstream) - tail
+    runs.append(Run(False, len(local) - tail, len(local), others))
+    return runs
+
+
+def _aligned(
+    o: Sequence[str], mine: Sequence[str], u: Sequence[str]
+) -> list[tuple[int, int, int, int, int, int]]:
+    """The stretches that all three have, the empty one at the end included."""
+    merge: Merge3[str] = Merge3(o, mine, u, sequence_matcher=_Matcher)  # type: ignore[arg-type]  # a narrower constructor
+    return merge.find_sync_regions()
+
+
+def _common(*sides: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda row: row.count(row[0]) == 3, zip(*sides, strict=False)))
+
+
+def merge_texts(origin: str, upstream: str, local: str) -> str | None:
+    """The merged text, by lines; None when edits touch each other."""
+    sides = upstream.splitlines(keepends=True), local.splitlines(keepends=True)
+    runs = merge_sequences(origin.splitlines(keepends=True), *sides)
+    if runs is None:
+        return None
+    lines = [line for run in runs for line in sides[not run.upstream][run.start : run.end]]
+    # a last line without its break may have got company
+    return "".join(line if line.endswith("\n") or n == len(lines) - 1 else line + "\n"
+                   for n, line in enumerate(lines))  # fmt: skip

@@ -1,0 +1,86 @@
+"""The update strategies other than the merge: what they keep, refuse and drop."""
+
+import pytest
+
+from fanout.errors import InvalidInput
+from fanout.package.merge.strategies import Strategy, update_package
+
+KPTFILE = (
+    "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {name}\ninfo:\n  site: {site}\n"
+)
+
+
+def package(name="upstream", site="a", **files):
+    found = {"Kptfile": KPTFILE.format(name=name, site=site)}
+    found |= {key.replace("_", "."): text for key, text in files.items()}
+    return {path: ("100644", text.encode()) for path, text in found.items()}
+
+
+def texts(result):
+    return {path: data.decode() for path, (_, data) in result.files.items()}
+
+
+ORIGIN = package(a_txt="a\n", b_txt="b\n")
+UPSTREAM = package(site="new", a_txt="A\n", c_txt="c\n")
+LOCAL = package("mine", a_txt="edited\n", b_txt="edited\n", own_txt="own\n")
+KPT = KPTFILE.format(name="mine", site="new")
+
+ROWS = [
+    (
+        "force-delete-replace leaves nothing but upstream's files and the merged Kptfile",
+        Strategy.FORCE_DELETE_REPLACE,
+        {"Kptfile": KPT, "a.txt": "A\n", "c.txt": "c\n"},
+        ("a.txt", "b.txt", "own.txt"),
+    ),
+    (
+        "copy-merge keeps what only the local side has, and removes what upstream removed",
+        Strategy.COPY_MERGE,
+        {"Kptfile": KPT, "a.txt": "A\n", "c.txt": "c\n", "own.txt": "own\n"},
+        ("a.txt", "b.txt"),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "files", "dropped"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS]
+)
+def test_blunt_strategies_say_what_they_drop(strategy, files, dropped):
+    result = update_package(strategy, ORIGIN, UPSTREAM, LOCAL)
+    assert texts(result) == files
+    assert result.dropped == dropped
+
+
+def test_fast_forward_takes_upstream_where_nothing_was_changed_here():
+    local = package("mine", a_txt="a\n", b_txt="b\n")
+    result = update_package(Strategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
+    assert texts(result) == {"Kptfile": KPT, "a.txt": "A\n", "c.txt": "c\n"}
+    assert result.dropped == ()
+
+
+def test_fast_forward_does_not_mind_what_rendering_and_cloning_wrote():
+    lock = "upstream:\n  type: git\nupstreamLock:\n  type: git\nstatus:\n  renderStatus: {}\n"
+    local = package("mine", a_txt="a\n", b_txt="b\n")
+    local["Kptfile"] = ("100644", local["Kptfile"][1] + lock.encode())
+    result = update_package(Strategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
+    assert texts(result)["Kptfile"] == KPT + lock
+
+
+@pytest.mark.parametrize(
+    ("local", "names"),
+    [
+        (package("mine", a_txt="x\n", b_txt="b\n"), "a.txt changed here"),
+        (package("mine", a_txt="a\n", b_txt="b\n", z_txt="z\n"), "z.txt changed here"),
+        (package("mine", a_txt="a\n"), "b.txt changed here"),
+        (package("mine", site="other", a_txt="a\n", b_txt="b\n"), "Kptfile changed here"),
+    ],
+    ids=["a changed file", "an added file", "a removed file", "a changed Kptfile"],
+)
+def test_fast_forward_refuses_local_changes_by_name(local, names):
+    with pytest.raises(InvalidInput, match=names):
+        update_package(Strategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
+
+
+def test_resource_merge_is_the_default():
+    assert next(iter(Strategy)) is Strategy.RESOURCE_MERGE
+    result = update_package(Strategy.RESOURCE_MERGE, ORIGIN, UPSTREAM, LOCAL)
+    assert texts(result)["own.txt"] == "own\n"

@@ -1,0 +1,57 @@
+"""Aligning lines and elements by their common base."""
+
+import pytest
+
+from fanout.package.merge.order import merged_order
+from fanout.package.merge.texts import merge_texts
+
+ROWS = [
+    ("edits in different places are both taken", "abcde", "Abcde", "abcdE", "AbcdE"),
+    ("equal edits are one", "abc", "aXc", "aXc", "aXc"),
+    ("neighbours touch", "abcd", "aBcd", "abCd", None),
+    ("two insertions at one place touch", "ab", "aXb", "aYb", None),
+    ("a deletion beside an edit touches it", "abc", "ac", "abC", None),
+    ("deletions in different places are both made", "abcde", "bcde", "abcd", "bcd"),
+    ("the same deletion on both sides is made once", "abc", "ac", "ac", "ac"),
+    ("an insertion and an equal one elsewhere stay two", "ab", "Xab", "abX", "XabX"),
+    ("frequent lines align like others", "}a}b}", "}A}b}", "}a}B}", "}A}B}"),
+]
+
+
+def lines(text):
+    return None if text is None else "".join(f"{char}\n" for char in text)
+
+
+@pytest.mark.parametrize(
+    ("origin", "upstream", "local", "expected"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS]
+)
+def test_lines(origin, upstream, local, expected):
+    assert merge_texts(*map(lines, (origin, upstream, local))) == lines(expected)
+
+
+def test_a_last_line_without_a_break_gets_one_when_something_follows():
+    assert merge_texts("a\nb\nc", "A\nb\nc", "a\nb\nc\nd\n") == "A\nb\nc\nd\n"
+    assert merge_texts("a\nb\nc", "A\nb\nc", "a\nb\nc") == "A\nb\nc"
+
+
+def test_texts_that_would_take_minutes_to_align_are_not():
+    base = "x\n" * 3000
+    assert merge_texts(base, f"a\n{base}b\n", f"c\n{base}d\n") is None
+
+
+ORDERS = [
+    ("what upstream adds stands behind what precedes it", "ac", "abc", "acd", "abcd"),
+    ("what both add stands side by side, upstream's first", "a", "ab", "ac", "abc"),
+    ("the local order holds", "abc", "abc", "cba", "cba"),
+    ("an order that upstream alone changed is taken", "abc", "cab", "abc", "cab"),
+    ("local additions follow what they followed", "abc", "cab", "aXbc", "caXb"),
+    ("an order that both changed is the local one", "abc", "cab", "bac", "bac"),
+    ("what one side deleted is still in the order", "abc", "ac", "abc", "abc"),
+]
+
+
+@pytest.mark.parametrize(
+    ("origin", "upstream", "local", "expected"), [r[1:] for r in ORDERS], ids=[r[0] for r in ORDERS]
+)
+def test_order(origin, upstream, local, expected):
+    assert "".join(merged_order(origin, upstream, local)) == expected
