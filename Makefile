@@ -64,7 +64,7 @@ lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	rm -f requirements/*.txt
 	$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	printf 'hatchling>=1.27\neditables>=0.5\n' | $(COMPILE) - --output-file requirements/build.txt
-	$(COMPILE) pyproject.toml --extra bench --group dev \
+	$(COMPILE) pyproject.toml --group dev \
 	  -c requirements/runtime.txt -c requirements/build.txt --output-file requirements/test.txt
 
 # ---- the environment -----------------------------------------------------------------------------
