@@ -213,7 +213,7 @@ class Fleet:
         """A bare repository; `options` are those of `git init`."""
         path = self.root / "git" / f"{name}.git"
         path.parent.mkdir(parents=True, exist_ok=True)
-        init = ["git", "init", "-q", "--bare", "-b", "main", *options, str(path)]
+        init = ["git", "init", "-q", "--bare", "--template=", "-b", "main", *options, str(path)]
         subprocess.run(init, check=True)
         repo = self.repos[name] = Repo(path)
         if first:

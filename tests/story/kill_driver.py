@@ -1,0 +1,62 @@
+"""Runs command lines of fanout, each in a process that is killed before the n-th thing it does.
+
+What counts is what leaves the process: a git process that is started, and a pack that is written
+without one. Reads JSON lines `[N, "sweep", "-f", ...]` and answers each with
+`[status, effects]`; with N = 0 nobody is killed. The modules are loaded once, the processes forked.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import fanout.cli.sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
+from fanout.cli.main import invoke
+from fanout.git.command import GitProgram
+from fanout.git.pack import PackWriter
+
+EFFECTS = [(GitProgram, "run"), (PackWriter, "finish")]
+
+
+def sweep(last: int, line: list[str], answer: int) -> int:
+    """In a process of its own: end as `kill -9` ends it before effect number `last`."""
+    count = 0
+
+    def counting(effect: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **more: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return effect(*args, **more)
+
+        return counted
+
+    for owner, name in EFFECTS:
+        setattr(owner, name, counting(getattr(owner, name)))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    status = invoke(line)
+    os.write(answer, str(count).encode())
+    return status
+
+
+def main() -> None:
+    """One forked process per line."""
+    for text in sys.stdin:
+        last, *line = json.loads(text)
+        readable, writable = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(readable)
+            os._exit(sweep(last, line, writable))
+        os.close(writable)
+        with os.fdopen(readable) as counted:
+            effects = int(counted.read() or 0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(json.dumps([status, effects]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
