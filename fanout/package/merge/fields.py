@@ -189,7 +189,9 @@ def unless_empty(outcome: Outcome, sides: Sides) -> Outcome:
     if not outcome.entries:
         if u is None or mine is None:
             return NOTHING
-        return local(mine) if not mine.data else outcome
+        if not mine.data:
+            return local(mine)
+        return outcome if u.data else upstream(u)
     hows = {entry.outcome.how for entry in outcome.entries}
     if hows == {How.UPSTREAM} and mine is None and u and len(outcome.entries) == len(u.data):
         return upstream(u)

@@ -40,7 +40,9 @@ def spliced(sides: tuple[Value | None, Value | None, Value], outcome: Outcome) -
     splicer.collection(outcome, root)
     tails = [_tail(side) for side in sides]
     if _arrives([text.strip() for text, _ in tails]):
-        splicer.put(tails[2][1], root.slot.eol, tails[1][0])
+        start = tails[2][1]
+        gap = "" if root.text[start - 1 : start] == "\n" else "\n"
+        splicer.put(start, root.slot.eol, gap + tails[1][0])
     return patched(root.text, splicer.patches, root.slot.mark + 1, root.slot.eol)
 
 
@@ -56,7 +58,8 @@ def patched(text: str, patches: Sequence[Patch], start: int, end: int) -> str:
     """A stretch of the text with the patches in it; raises CannotSplice where two overlap."""
     out: list[str] = []
     position = start
-    for patch in sorted(patches):
+    # of two insertions at one place the one that was made first comes first: the deeper one
+    for patch in sorted(patches, key=lambda patch: patch[:2]):
         if patch.start < position:
             raise CannotSplice("two changes of one stretch")
         out += [text[position : patch.start], patch.text]
@@ -117,7 +120,9 @@ class _Splicer:
         assert mine is not None
         assert mine.slot is not None
         whole = False
-        if how is How.PARTS:
+        if how is How.PARTS and not entry.outcome.entries:
+            self.put(mine.slot.mark, mine.slot.end, self.below(entry.outcome.data, mine.slot))
+        elif how is How.PARTS:
             self.collection(entry.outcome, mine)
         elif how is How.TEXT:
             self.put(mine.slot.mark, mine.slot.end, self.below(entry.outcome.data, mine.slot))
@@ -190,7 +195,9 @@ class _Splicer:
             )  # fmt: skip
             start, end = head(self.text, slot) if foreign else slot.lead, slot.eol + 1
             if end > len(self.text):
-                start, end = max(start - 1, 0), end - 1
+                end -= 1
+                if number and id(present[number - 1]) not in origins:
+                    start -= 1  # the line break before it; the text has none at its end
             self.put(start, end, "")
 
     def remove_inline(self, slot: Slot, following: Value, goes: bool) -> None:
@@ -238,8 +245,6 @@ class _Splicer:
 
     def anew(self, outcome: Outcome, present: Sequence[Value]) -> None:
         """Write the whole collection: its order changed, or nothing of it stays."""
-        if not outcome.entries:
-            raise CannotSplice("nothing is left")
         first, last = present[0].slot, present[-1].slot
         assert first is not None
         assert last is not None
@@ -329,7 +334,8 @@ def _above(text: str, slot: Slot) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.split("\n")]
+    """The comments; blank lines may belong to the text of the value before."""
+    return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 def _spelled(text: str, key: Node | None, node: Node) -> str:

@@ -147,7 +147,10 @@ class _Writer:
                 if not out[-1].endswith("\n"):
                     out.append("\n")
                 out.append(self.base.between(number) if number else "---\n")
-            out.append(unit.text(careful))
+            text = unit.text(careful)
+            if careful and not text.endswith("\n") and unit is not self.placed[-1]:
+                text = dump(unit.outcome.data)  # a line break would belong to its last text
+            out.append(text)
         if self.base.documents:
             out.append(self.base.tail)
         return "".join(out)
