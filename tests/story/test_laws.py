@@ -1,0 +1,138 @@
+"""What holds of every pass, whatever the company looks like and whatever happens in it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fleet import POLICY, Fleet
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+REPOSITORIES = ("edge", "core")
+VERIFIED = "verification: [{name: e2e, report: {}}]"
+Event = Callable[[Fleet], object]
+
+
+@dataclass(frozen=True)
+class Company:
+    """Sites with their stage and repository, what stages ask for, and what happens."""
+
+    sites: dict[str, tuple[str, str]]
+    verified: tuple[bool, bool]  # dev, prod
+    soak: bool
+    events: list[Event]
+
+    def build(self, root: Path) -> Fleet:
+        fleet = Fleet.build(root, self.sites)
+        dev, prod = (f", {VERIFIED}" if asked else "" for asked in self.verified)
+        after = "after: {stages: [dev], soak: 1h}" if self.soak else "after: {stages: [dev]}"
+        stages = f"  stages:\n  - {{name: dev{dev}}}\n  - {{name: prod, {after}{prod}}}\n"
+        fleet.write("policy.yaml", POLICY[: POLICY.index("  stages:")] + stages)
+        return fleet
+
+
+def reported(stage: str, status: str, number: int) -> Event:
+    def event(fleet: Fleet) -> None:
+        fleet.report(stage, f"v{number}", status)  # refused where it is about nothing
+
+    return event
+
+
+def released(number: int) -> Event:
+    def event(fleet: Fleet) -> None:
+        if f"monitoring/v{number}" not in fleet.repos["blueprints"].tags():
+            fleet.release(f"v{number}")
+
+    return event
+
+
+def changed(retention: str) -> Event:
+    def event(fleet: Fleet) -> None:
+        fleet.site("s0", "dev", "edge", retention)
+
+    return event
+
+
+def waited(minutes: int) -> Event:
+    return lambda fleet: fleet.later(minutes=minutes)
+
+
+EVENTS = st.one_of(
+    st.builds(
+        reported,
+        st.sampled_from(["dev", "prod"]),
+        st.sampled_from(["passed", "passed", "failed"]),
+        st.integers(1, 2),
+    ),
+    st.builds(released, st.integers(2, 3)),
+    st.builds(changed, st.sampled_from(["1d", "2d"])),
+    st.builds(waited, st.sampled_from([1, 90])),
+)
+PLACES = st.tuples(st.sampled_from(["dev", "prod", "nowhere"]), st.sampled_from(REPOSITORIES))
+COMPANIES = st.builds(
+    Company,
+    st.lists(PLACES, max_size=3).map(
+        lambda places: {"s0": ("dev", "edge")} | {f"s{n}": p for n, p in enumerate(places, start=1)}
+    ),
+    st.tuples(st.booleans(), st.booleans()),
+    st.booleans(),
+    st.lists(EVENTS, min_size=1, max_size=4),
+)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@given(COMPANIES)
+def test_drafts_are_up_to_date_after_each_pass_and_sweeps_come_to_an_end(company: Company):
+    with tempfile.TemporaryDirectory() as directory:
+        fleet = company.build(Path(directory))
+        for event in [waited(0), *company.events]:
+            event(fleet)
+            assert fleet.sweep().code == 0
+            assert fleet.plan("--drafts-only", "-o", "json").json["actions"] == []
+        fleet.settle()
+        plan = fleet.plan("-o", "json")
+        assert (plan.code, plan.json["actions"]) == (0, [])
+        before = fleet.refs(), fleet.records().refs()
+        assert fleet.sweep().out == "nothing to do\n"
+        assert (fleet.refs(), fleet.records().refs()) == before
+
+
+def test_identical_input_gives_identical_commits(fleet: Fleet):
+    """Two installations of one name, with nothing in common but the world that they find."""
+    world, kept = fleet.root / "git", fleet.root / "kept"
+    shutil.copytree(world, kept)
+    seen = []
+    for state in ("one", "two"):
+        shutil.rmtree(world)
+        shutil.copytree(kept, world)
+        mine = replace(fleet, state=state)
+        mine.settle()
+        mine.later(minutes=5).report("dev", "v1")
+        mine.settle()
+        mine.later(hours=2).settle()
+        assert set(mine.published().values()) == {"v1"}
+        seen.append((mine.refs(), mine.records().refs()))
+    assert seen[0] == seen[1]
+
+
+def test_the_same_observation_gives_the_same_plan_in_every_process(fleet: Fleet):
+    line = [
+        "plan", "-o", "json", "-f", str(fleet.root / "policies"),
+        "--state-dir", str(fleet.root / "state"), "--now", fleet.now.isoformat(),
+    ]  # fmt: skip
+    plans = {
+        subprocess.run(
+            [sys.executable, "-m", "fanout", *line],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=False,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(plans) == 1
+    assert plans.pop().decode() == fleet.plan("-o", "json").out
