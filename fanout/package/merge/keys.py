@@ -45,7 +45,7 @@ class Shape(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class Described:
     """A shape in terms of other shapes; the empty one knows nothing."""
 
     fields: Mapping[str, Shape] = field(default_factory=dict)
@@ -59,13 +59,13 @@ class Fields:
 
     def element(self) -> Shape:
         """An element of the list."""
-        return self.below or Fields(self.fields)
+        return self.below or Described(self.fields)
 
 
 @cache
 def unknown(name: str) -> Shape:
     """A field that no schema describes."""
-    return Fields(free=name in FREE_MAPS)
+    return Described(free=name in FREE_MAPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,29 +135,31 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 _METADATA: Final = BuiltIn("meta.v1.ObjectMeta")
-_FUNCTION: Final = Fields({"configMap": Fields(free=True)})
-KPTFILE: Final = Fields(
+_FUNCTION: Final = Described({"configMap": Described(free=True)})
+KPTFILE: Final = Described(
     {
         "metadata": _METADATA,
-        "info": Fields(
+        "info": Described(
             {
-                "readinessGates": Fields(keys=("conditionType",)),
-                "emails": Fields(keys=SET),
-                "keywords": Fields(keys=SET),
+                "readinessGates": Described(keys=("conditionType",)),
+                "emails": Described(keys=SET),
+                "keywords": Described(keys=SET),
             }
         ),
-        "pipeline": Fields(
+        "pipeline": Described(
             {
-                "mutators": Fields(keys=FUNCTION, below=_FUNCTION),
-                "validators": Fields(keys=FUNCTION, below=_FUNCTION),
+                "mutators": Described(keys=FUNCTION, below=_FUNCTION),
+                "validators": Described(keys=FUNCTION, below=_FUNCTION),
             }
         ),
-        "inventory": Fields({"labels": Fields(free=True), "annotations": Fields(free=True)}),
-        "status": Fields({"conditions": Fields(keys=("type",))}),
+        "inventory": Described(
+            {"labels": Described(free=True), "annotations": Described(free=True)}
+        ),
+        "status": Described({"conditions": Described(keys=("type",))}),
     }
 )
-LIST: Final = Fields({"items": Fields(keys=OBJECT)})
-PLAIN: Final = Fields({"metadata": _METADATA})
+LIST: Final = Described({"items": Described(keys=OBJECT)})
+PLAIN: Final = Described({"metadata": _METADATA})
 
 Schemas = Mapping[tuple[str, str], Shape]  # by group and kind
 
@@ -185,7 +187,7 @@ def _custom(versions: list[Any]) -> Shape | None:
     schema = _mapping(stored[0].get("schema")) if stored else {}
     properties = _mapping(_mapping(schema.get("openAPIV3Schema")).get("properties"))
     fields: dict[str, Shape] = {name: Custom(_mapping(s)) for name, s in properties.items()}
-    return Fields({**fields, "metadata": _METADATA}) if fields else None
+    return Described({**fields, "metadata": _METADATA}) if fields else None
 
 
 def shape_of(group: str, kind: str, schemas: Schemas) -> Shape:

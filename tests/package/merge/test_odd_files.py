@@ -1,0 +1,81 @@
+"""Files that are unusual in every way YAML allows: the merge reads, keeps and writes them."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanout.package.edits import same
+from fanout.package.manifests import Manifest
+from fanout.package.merge.packages import merge_packages
+
+HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
+OTHER = "apiVersion: v1\nkind: X\nmetadata: {name: z}\n"
+BODIES = [
+    "",
+    "a: &x\n  k: v\nb: *x\nc: 1\n",
+    "a: &x\n  k: w\nb: *x\nc: 1\n",
+    "a: &x\n  k: v\nb:\n  <<: *x\n  z: 1\nc: 2\n",
+    "base: &b {k: v}\na:\n  <<: *b\n  q: 1\nc: 1\n",
+    "l:\n-\n  a: 1\n- b\n",
+    "l:\n- - a\n  - b\n- - c\n",
+    "l:\n- a: 1\n  b: 2\n- c: 3\n",
+    "? complex\n: v\nc: 2\n",
+    "a: |+\n  x\n\n\nb: 1\n",
+    "a: >-\n  x\n  y\nb: 2\n",
+    "a: 'multi\n  line'\nb: 3\n",
+    "a: {b: [1, {c: 2}], # x\n    d: 3}\nz: 1\n",
+    "a: {b: [1, {c: 5}]}\nz: 1\n",
+    "1: x\ntrue: y\n",
+    "a:\nb:\nc: ~\n",
+    "a: [\n  x, # one\n  y,\n]\nc: 4\n",
+    "data:\n  f: |\n    # not a comment\n    --- x\n    end\n",
+    'data:\n  f: |\n    # not a comment\n    --- y\n    end\n  g: "a\\nb"\n',
+    'a: "x"   \nb: y\t\n',
+    "a: !!str 1\nc: 3\n",
+    f"long: {'x' * 5000}\n",
+    "l: []\nm: {}\n",
+    "l:\n- 1\n# tail in list\n\n# next\nm: 1\n",
+    "l:\n  - 1\n\n  - 2\n\n\nm: 1 \n# end\n",
+    "k-x: on\n'q: r': 0755\n\"s\": 3\n",
+]
+KEYS = {body: set(re.findall(r"^[?'\"]?\w+", body, re.MULTILINE)) for body in BODIES}
+WRAPS = [
+    lambda text: text,
+    lambda text: f"---\n{text}",
+    lambda text: text.replace("\n", "\r\n"),
+    lambda text: f"\ufeff{text}",
+    lambda text: text.rstrip("\n"),
+    lambda text: f"# c\n---\n{text}---\n---\n{OTHER}",
+    lambda text: f"%YAML 1.1\n---\n{text}...\n",
+    lambda text: text.replace("\n", "\r\n", 2),
+]
+
+
+@st.composite
+def sides(draw):
+    """Three versions of a file; half of the time they have something in common."""
+    bodies = [draw(st.sampled_from(BODIES)) for _ in range(3)]
+    if draw(st.booleans()):
+        common = draw(st.sampled_from(BODIES))
+        whole = {body for body in bodies if KEYS[body] & KEYS[common]}
+        bodies = [b if b in whole or draw(st.booleans()) else b + common for b in bodies]
+    wrap = draw(st.sampled_from(WRAPS))
+    wraps = [draw(st.sampled_from([wrap, wrap, *WRAPS])) for _ in range(3)]
+    texts = [wrap(HEAD + body) for wrap, body in zip(wraps, bodies, strict=True)]
+    return [{"a.yaml": ("100644", text.encode())} for text in texts]
+
+
+def values(files):
+    documents = Manifest.parse(files["a.yaml"][1], "a.yaml").documents
+    return [document.value for document in documents]
+
+
+@settings(max_examples=150)
+@given(sides())
+def test_the_result_of_odd_files_reads_and_merging_again_changes_no_value(three):
+    origin, upstream, local = three
+    result = merge_packages(origin, upstream, local)
+    assert result.notes == ()
+    again = merge_packages(origin, upstream, result.files)
+    assert same(values(again.files), values(result.files))
