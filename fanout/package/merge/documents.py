@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
+from fanout.package.edits import same
 from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
 from fanout.package.jsontext import is_json, read_json
 from fanout.package.kptfile import NAME as KPTFILE
@@ -112,6 +113,17 @@ class Reader:
                 found.append(Document(path, len(found), value, begin, end, line))
             line += stretch.count("\n")
         return found
+
+    def says(self, text: str, data: list[Any]) -> bool:
+        """Does a YAML text hold exactly these documents? What is parsed for it is not kept."""
+        found: list[Any] = []
+        for _, stretch in _stretches(text):
+            seen = self._seen.get(stretch)
+            values = _parse(stretch) if seen is None else seen
+            if values is None:
+                return False
+            found += [value.data for value in values]
+        return same(found, data)
 
     def _values(self, stretch: str) -> tuple[Value, ...] | None:
         if stretch not in self._seen:

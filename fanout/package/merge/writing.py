@@ -103,10 +103,11 @@ def write_file(
     if is_json(base.path):
         return placed[0].text().encode()
     text = writer.assembled(careful=False)
-    if not _reads(text, placed, reader):
+    data = [unit.outcome.data for unit in placed]
+    if not reader.says(text, data):
         text = writer.assembled(careful=True)
-        if not _reads(text, placed, reader):
-            text = "---\n".join(dump(unit.outcome.data) for unit in placed)
+        if not reader.says(text, data):
+            text = "---\n".join(map(dump, data))
     bom, crlf = base.bom, base.crlf
     if o and u and mine:  # three ways, like everything else
         bom = u.bom if mine.bom == o.bom else mine.bom
@@ -164,10 +165,3 @@ class _Writer:
             return self.base.between(0)
         text = self.base.text
         return text if not text or text.endswith("\n") else text + "\n"
-
-
-def _reads(text: str, placed: Sequence[Placed], reader: Reader) -> bool:
-    documents = reader.documents("", text)
-    if documents is None:
-        return False
-    return same([d.value.data for d in documents], [unit.outcome.data for unit in placed])
