@@ -7,10 +7,12 @@ class Trailer(StrEnum):
     """Keys of commit trailers."""
 
     COMMIT = "Fanout-Commit"  # the upstream commit
+    CONFLICTS = "Fanout-Conflicts"  # how many values both sides changed
     DIGEST = "Fanout-Digest"  # of everything that was rendered from
     INSTALL = "Fanout-Install"
     ONTO = "Fanout-Onto"  # the package's tree downstream, before
     POLICY = "Fanout-Policy"
     REVISION = "Fanout-Revision"  # the upstream revision
     STAGE = "Fanout-Stage"
+    TREE = "Fanout-Tree"  # the package's tree as fanout wrote it
     VARIANT = "Fanout-Variant"

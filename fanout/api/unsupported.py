@@ -74,9 +74,6 @@ def _for_strategies(kind: str) -> Iterator[Row]:
         values=("fast-forward", "force-delete-replace", "copy-merge"),
     )
     yield Row(
-        kind, "spec.onConflict", "conflicts are held for a review", values=("UpstreamWins", "Hold")
-    )
-    yield Row(
         kind, "spec.adoptionPolicy", "existing packages stay untouched", values=("AdoptExisting",)
     )
     yield Row(kind, "spec.deletionPolicy", "nothing is removed", values=("Orphan",))
@@ -106,6 +103,8 @@ TABLE: tuple[Row, ...] = (
         f"{_ENTRY}.objectSelector.namespace",
         "objects are those of the policy's namespace and those without one",
     ),
+    Row(_POLICY, f"{_ENTRY}.template.priority", _ROLLOUTS, harmless=(0,)),
+    Row(_POLICY, f"{_ENTRY}.template.priorityExpr", _ROLLOUTS),
     *_for_pipelines(_POLICY, f"{_ENTRY}.template.pipeline"),
     Row(_POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)),
     Row(_POLICY, "spec.inFlight", "a newer revision supersedes", values=("Serialize",)),
@@ -135,8 +134,8 @@ TABLE: tuple[Row, ...] = (
         "Decision",
         "spec.action",
         "there is nothing that it could act on",
-        values=("Rollback", "Skip", "Retry", "ConfirmRemoval", "Resolve"),
-        remedy="use Publish, Suspend or Resume",
+        values=("Rollback", "Skip", "Retry", "ConfirmRemoval"),
+        remedy="use Publish, Suspend, Resume or Resolve",
     ),
     Row(
         "Decision",

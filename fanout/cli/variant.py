@@ -1,13 +1,15 @@
 """Finds the one variant that a verb is about, and its files on each side."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fanout.cli.recording import names_of
 from fanout.cli.start import Program
 from fanout.errors import InvalidInput
+from fanout.package.merge.conflicts import Conflict
 from fanout.package.tree import Entry
 from fanout.plan.cases import Case
+from fanout.reconcile.merge import Merger
 from fanout.reconcile.passes import Mode
 from fanout.variants.render import render
 
@@ -20,6 +22,7 @@ class Sides:
     rendered: Mapping[str, bytes]
     draft: Mapping[str, bytes]
     published: Mapping[str, bytes]
+    conflicts: tuple[Conflict, ...] = ()
 
 
 def find_case(program: Program, called: str) -> Case:
@@ -53,7 +56,10 @@ def sides(program: Program, case: Case) -> Sides:
             reason="NoRevision",
             remedy="see `fanout explain`",
         )
-    rendered = case.rendered or render(case.package, case.spec, case.inputs)
+    case = _rendered(program, case)
+    assert case.package is not None, "it has been rendered"
+    rendered = case.content
+    assert rendered is not None, "it has been rendered"
     upstream = {path: data for path, (_, data) in case.package.upstream.files.items()}
     known = {entry.oid: data for entry, data in case.package.upstream.files.values()}
     known |= rendered.blobs
@@ -63,7 +69,18 @@ def sides(program: Program, case: Case) -> Sides:
         rendered={path: known[entry.oid] for path, entry in rendered.entries.items()},
         draft=_files(program, case, drafted),
         published=_files(program, case, case.state.tree),
+        conflicts=case.merged.conflicts if case.merged else (),
     )
+
+
+def _rendered(program: Program, case: Case) -> Case:
+    """The case with its rendering, and in it what people changed."""
+    if case.rendered is not None:
+        return case
+    assert case.package is not None, "the caller has looked"
+    assert case.inputs is not None, "the caller has looked"
+    case = replace(case, rendered=render(case.package, case.spec, case.inputs))
+    return Merger(program.world.git, program.world.counters).merged(case) if case.merges else case
 
 
 def _files(program: Program, case: Case, tree: str | None) -> Mapping[str, bytes]:

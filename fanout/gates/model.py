@@ -165,6 +165,7 @@ class Draft:
     digest: str
     tree: str
     current: bool = True  # it is what the candidate's rendering asks for
+    disputed: int = 0  # values that both sides changed and nobody has decided
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class StageGate:
         orders = [order for order in orders if not order.spent(facts.published)]
         lifts = overrides(orders) if orders else _NOTHING
         gate = self._gate(lifts)
-        barred = None if orders else self._barred(member)
+        barred = None if orders else self._barred(member, draft)
         granted = facts.grant is not None and (facts.grant.revision, facts.grant.digest) == (
             draft.revision,
             draft.digest,
@@ -122,10 +122,12 @@ class StageGate:
                 return lifted(view, order.decision.by, order.at)
         return view
 
-    def _barred(self, member: Member) -> Hold | None:
+    def _barred(self, member: Member, draft: Draft) -> Hold | None:
         """Why automation does not do it, though a person may."""
         if not self._rule.automatic:
             return self._off
+        if draft.disputed:
+            return _undecided(draft.disputed)
         if self._goes_back(member):
             return self._back
         return None if self._judgement.facts.sweep else self._sweep
@@ -212,6 +214,17 @@ def _stopped(member: Member, candidate: str) -> tuple[State, Hold] | None:
         sentence = "the policy's rule allows no revision"
         return State.HELD, Hold(Reason.NO_REVISION, sentence, "the policy's author: spec.upstream")
     return None
+
+
+def _undecided(number: int) -> Hold:
+    values = (
+        "value that both sides changed is" if number == 1 else "values that both sides changed are"
+    )
+    return Hold(
+        Reason.CONFLICT_UNDECIDED,
+        f"{number} {values} undecided; upstream's stand in the draft",
+        "whoever maintains the package: a commit on the draft, `fanout resolve`, or fanout promote",
+    )
 
 
 def _unanswered(checks: Iterable[CheckView]) -> tuple[Hold, ...]:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from fanout.errors import FanoutError
 from fanout.gates.model import Hold
+from fanout.plan.merging import Merged
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
 from fanout.plan.status import PublishedLine, VariantLine
@@ -35,6 +36,7 @@ class Case:
     package: PreparedPackage | None = None  # upstream's, at that revision
     inputs: Inputs | None = None
     rendered: Rendered | None = None
+    merged: Merged | None = None  # the rendering with what people changed in it
     failure: FanoutError | None = None  # its rendering failed
 
     @property
@@ -63,6 +65,16 @@ class Case:
         """
         expected = self.pristine or (self.published.tree if self.published else None)
         return expected is not None and self.state.tree != expected
+
+    @property
+    def content(self) -> Rendered | None:
+        """What its draft is to hold."""
+        return self.merged.content if self.merged is not None else self.rendered
+
+    @property
+    def merges(self) -> bool:
+        """Have people changed something that the new rendering must not lose?"""
+        return self.edited or (self.draft is not None and self.draft.edited)
 
     @property
     def in_force(self) -> bool:
@@ -235,7 +247,13 @@ def _taken(case: Case, owner: str) -> Hold | None:
 def chosen(case: Case, revision: str, package: PreparedPackage, inputs: Inputs) -> Case:
     """The case at its candidate."""
     return replace(
-        case, revision=revision, package=package, inputs=inputs, rendered=None, failure=None
+        case,
+        revision=revision,
+        package=package,
+        inputs=inputs,
+        rendered=None,
+        merged=None,
+        failure=None,
     )
 
 
@@ -245,19 +263,18 @@ def _in_the_way_of(case: Case) -> Hold | None:
     spec = case.spec
     at = f"{spec.repository}:{spec.path}"
     owner = "the maintainers of " + spec.repository
-    if case.draft is not None and case.draft.edited:
-        branch = case.ref.removeprefix("refs/heads/")
-        return Hold(
-            "DraftEdited",
-            f"branch {branch} has a person's commits and a newer rendering is due; merging them is"
-            " not supported yet: publish the draft, or take the commits off it",
-            who=owner,
-        )
-    if case.edited:
+    if case.edited and case.state.tree is None:
         return Hold(
             "EditedDownstream",
-            f"{at} was edited after it was published and {case.revision} is due; merging is not"
-            " supported yet: revert the edit, or bring it upstream",
+            f"{at} was removed from the branch by hand; take its target out of the policy, or put"
+            " the package back",
+            who=owner,
+        )
+    if case.edited and case.pristine is None:
+        return Hold(
+            "BaseMissing",
+            f"{at} was edited, and fanout's branch of renderings does not have what was published:"
+            " nobody can tell the edits from upstream's; restore that branch",
             who=owner,
         )
     if case.inputs.unmet:

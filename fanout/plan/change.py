@@ -12,6 +12,7 @@ from fanout.plan.repository import (
     Merge,
     MergedDraft,
     RepositoryChange,
+    StoredTree,
     VendorCommit,
 )
 from fanout.plan.steps import Planned, Step
@@ -76,6 +77,7 @@ def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
         identity=writing.identity,
         expected={},
         blobs=_blobs(writes),
+        trees=_pristine_trees(writes),
         drafts=tuple(_draft(case, writing) for case in writes),
         branch=view.branch if work.merges else "",
         merges=tuple(work.merges),
@@ -120,7 +122,7 @@ def _leased(change: RepositoryChange, view: RepositoryView) -> RepositoryChange:
 
 
 def _draft(case: Case, writing: Writing) -> DraftCommit:
-    assert case.rendered is not None, "a draft is rendered before it is written"
+    assert case.content is not None, "a draft is rendered before it is written"
     assert case.inputs is not None, "and has inputs"
     assert case.package is not None, "and comes from somewhere"
     spec = case.spec
@@ -133,6 +135,8 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         commit=case.upstream_commit,
         digest=case.inputs.digest,
         onto=case.onto,
+        tree=case.content.tree,
+        conflicts=str(len(case.merged.conflicts) if case.merged else 0),
     )
     verb = "Update" if case.state.tree else "Add"
     subject = f"{verb} {spec.path} at {spec.upstream_package} {case.revision}"
@@ -140,10 +144,11 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         ref=case.ref,
         base=case.view.head,
         path=spec.path,
-        entries=case.rendered.entries,
-        tree=case.rendered.tree,
+        entries=case.content.entries,
+        tree=case.content.tree,
         message=draft_message(subject, trailers),
         when=max(case.package.upstream.revision.when, case.view.head_time),
+        also=(case.draft.commit,) if case.draft is not None and case.draft.edited else (),
     )
 
 
@@ -157,7 +162,18 @@ def _blobs(writes: Iterable[Case]) -> dict[str, bytes]:
     for case in writes:
         assert case.rendered is not None, "a draft is rendered before it is written"
         blobs.update(case.rendered.blobs)
+        if case.merged is not None:
+            blobs.update(case.merged.content.blobs)
     return blobs
+
+
+def _pristine_trees(writes: Iterable[Case]) -> tuple[StoredTree, ...]:
+    """Renderings that no draft holds as they are, because people's edits are in it."""
+    return tuple(
+        StoredTree(case.rendered.entries, case.rendered.tree)
+        for case in writes
+        if case.merged is not None and case.rendered is not None
+    )
 
 
 def publications(plans: Sequence[PolicyPlan]) -> dict[Publication, list[Case]]:

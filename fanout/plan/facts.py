@@ -27,6 +27,25 @@ from fanout.plan.cases import Case
 from fanout.plan.rules import person
 from fanout.plan.status import instant
 
+RESOLVE = "Resolve"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A Decision of action Resolve: the conflicts of these drafts are decided as they stand."""
+
+    stage: str
+    variants: tuple[str, ...]
+    revision: str
+
+    def covers(self, stage: str, variant: str, revision: str) -> bool:
+        """Is the variant's draft of this revision meant?"""
+        return (
+            self.stage in ("", stage)
+            and (not self.variants or variant in self.variants)
+            and self.revision == revision
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -40,6 +59,8 @@ class Question:
     now: datetime
     suspended: bool = False
     sweep: bool = True
+    on_conflict: str = "Review"  # Review | UpstreamWins | Hold
+    resolutions: tuple[Resolution, ...] = ()
 
 
 def facts(
@@ -52,7 +73,9 @@ def facts(
     return PolicyFacts(
         name=question.name,
         stages=question.rules,
-        variants=tuple(_variant(case, proven.get(case.spec.name, frozenset())) for case in cases),
+        variants=tuple(
+            _variant(case, proven.get(case.spec.name, frozenset()), question) for case in cases
+        ),
         revisions=question.revisions,
         records=question.records,
         history=question.history,
@@ -62,12 +85,31 @@ def facts(
     )
 
 
-def _variant(case: Case, proven: frozenset[str]) -> VariantFacts:
+def _disputed(case: Case, question: Question) -> int:
+    """How many conflicts of the open draft nobody has decided; a person's commit on it decides."""
+    draft, spec = case.draft, case.spec
+    if draft is None or draft.edited or question.on_conflict == "UpstreamWins":
+        return 0
+    revision = draft.trailers.revision
+    if any(item.covers(spec.stage, spec.name, revision) for item in question.resolutions):
+        return 0
+    return int(draft.trailers.conflicts)
+
+
+def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantFacts:
     spec, known, draft, grant = case.spec, case.published, case.draft, case.line.grant
     failed = None
     if case.failure is not None:
         failed = Hold(
             case.failure.reason, str(case.failure), who="whoever maintains the upstream package"
+        )
+    disputed = _disputed(case, question)
+    held = case.hold
+    if held is None and disputed and question.on_conflict == "Hold" and case.standing:
+        held = Hold(
+            "ConflictUndecided",
+            f"{disputed} conflicts are undecided, and the policy holds them for everybody",
+            who="whoever maintains the package: a commit on the draft, or fanout resolve",
         )
     granted = (
         grant is not None
@@ -93,12 +135,13 @@ def _variant(case: Case, proven: frozenset[str]) -> VariantFacts:
             digest=draft.trailers.digest,
             tree=draft.tree or "",
             current=case.standing,
+            disputed=disputed,
         )
         if draft and not case.unrecorded
         else None,
         grant=Grant(grant.revision, grant.digest, grant.at) if grant and granted else None,
         suspended=spec.suspended,
-        held=case.hold,
+        held=held,
         failed=failed,
     )
 
@@ -136,7 +179,24 @@ def records(found: Sequence[Recorded]) -> Records:
     return Records(
         evidence=tuple(_evidence(item) for item in found if item.kind == "Evidence"),
         approvals=tuple(_approval(item) for item in found if item.kind == "Approval"),
-        decisions=tuple(_decision(item) for item in found if item.kind == "Decision"),
+        decisions=tuple(
+            _decision(item)
+            for item in found
+            if item.kind == "Decision" and item.spec["action"] != RESOLVE
+        ),
+    )
+
+
+def resolutions(found: Sequence[Recorded]) -> tuple[Resolution, ...]:
+    """The Decisions that decide conflicts."""
+    return tuple(
+        Resolution(
+            item.spec.get("stage", ""),
+            tuple(item.spec.get("variants", ())),
+            item.spec.get("revision", ""),
+        )
+        for item in found
+        if item.kind == "Decision" and item.spec["action"] == RESOLVE
     )
 
 

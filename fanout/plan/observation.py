@@ -18,7 +18,7 @@ class OpenDraft:
     ref: str
     commit: str  # its tip
     tree: str | None  # of the package at the tip
-    trailers: Trailers
+    trailers: Trailers  # of fanout's newest commit on it
     edited: bool  # a person's commits are on it
 
 

@@ -87,13 +87,13 @@ def _grant(case: Case, now: datetime) -> GrantLine:
 def _adopted(case: Case, now: datetime) -> PublishedLine:
     """Other inputs that render to the same bytes: in force without a commit."""
     assert case.inputs is not None, "a rendered case has inputs"
-    assert case.rendered is not None, "an adopted case is rendered"
+    assert case.content is not None, "an adopted case is rendered"
     before = case.published
     return PublishedLine(
         revision=case.revision,
         commit=case.upstream_commit,
         digest=case.inputs.digest,
-        tree=case.rendered.tree,
+        tree=case.content.tree,
         at=before.at if before and before.revision == case.revision else now,
         merge=before.merge if before else case.view.head,
         tag=before.tag if before else "",
@@ -149,7 +149,7 @@ def _action(kind: Kind, case: Case, detail: str = "") -> Action:
         path=spec.path,
         revision=case.revision,
         digest=case.inputs.digest if case.inputs else "",
-        tree=case.rendered.tree if case.rendered else (draft.tree or "" if draft else ""),
+        tree=case.content.tree if case.content else (draft.tree or "" if draft else ""),
         ref=case.ref if kind is not Kind.RECORD else "",
         expected=draft.commit if draft and kind is not Kind.RECORD else "",
         detail=detail,

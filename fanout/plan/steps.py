@@ -31,8 +31,8 @@ def plan_step(case: Case, decision: VariantDecision, *, publish: bool) -> Planne
     """The step of one variant. Without `publish`, drafts are brought up to date and no more."""
     if decision.state is State.SUSPENDED:
         return Planned(case, Step.SETTLE if case.unrecorded else Step.KEEP)
-    if case.rendered is not None:
-        same = case.rendered.tree == case.state.tree
+    if case.content is not None:
+        same = case.content.tree == case.state.tree
         return Planned(case, Step.ADOPT if same else Step.WRITE)
     if publish and decision.publish:
         return Planned(case, Step.PUBLISH, release=decision.release)

@@ -19,6 +19,8 @@ class Trailers:
     commit: str  # upstream commit
     digest: str
     onto: str  # id of the package's tree on the branch that the draft was written for
+    tree: str  # id of the package's tree as fanout wrote it
+    conflicts: str = "0"  # how many values both sides changed
 
     def text(self) -> str:
         """The last paragraph of the commit message."""
@@ -34,6 +36,8 @@ _KEYS = {
     Trailer.COMMIT.value: "commit",
     Trailer.DIGEST.value: "digest",
     Trailer.ONTO.value: "onto",
+    Trailer.TREE.value: "tree",
+    Trailer.CONFLICTS.value: "conflicts",
 }
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.evaluate import candidates, evaluate, suspended
 from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule, State
 from fanout.plan.book import Book, Recorded
 from fanout.plan.cases import Case, open_case
-from fanout.plan.facts import Question, facts, foreseen, records
+from fanout.plan.facts import Question, facts, foreseen, records, resolutions
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
@@ -80,6 +81,8 @@ class Judge:
             now=self.now,
             suspended=named.policy.spec.suspend if named.policy else False,
             sweep=told.sweep,
+            on_conflict=_on_conflict(named),
+            resolutions=resolutions(_about(told)),
         )
         before = facts(question, cases, proven)
         cases = self.renderer.choose(named, cases, candidates(before), allowed)
@@ -221,6 +224,11 @@ def _remembered(named: Named, status: Status, decision: PolicyDecision) -> Histo
         return decision.history
     foreign = {key: item for key, item in status.history.items() if key[0] != named.name}
     return foreign | {(named.name, rev): item for (_, rev), item in decision.history.items()}
+
+
+def _on_conflict(named: Named) -> str:
+    declared = named.policy or named.written
+    return declared.spec.on_conflict.value if declared else OnConflict.REVIEW.value
 
 
 def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFailure, ...]:

@@ -19,6 +19,7 @@ from fanout.plan.repository import Listing
 from fanout.plan.rules import administrators
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
+from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import commit_messages
 from fanout.reconcile.names import Named, name_variants, repository_key
 from fanout.reconcile.render import Renderer
@@ -67,9 +68,15 @@ class Reconciler:
         refused = _refused(everyone, books)
         named = [item for item in everyone if mode.covers(item)]
         listings = look_at(named, self._world.git, self._world.setup.install)
-        views = self._look(named, listings)
+        views = self._look(everyone, named, listings)
         world = self._world
-        renderer = Renderer(self._packages, declared.objects, world.counters, world.progress)
+        renderer = Renderer(
+            self._packages,
+            declared.objects,
+            world.counters,
+            world.progress,
+            Merger(world.git, world.counters),
+        )
         judge = Judge(self._world.git, renderer, self._world.setup.install, now, mode.publish)
         passes: list[PolicyPass] = []
         plans: list[PolicyPlan] = []
@@ -109,10 +116,13 @@ class Reconciler:
         return self._named[1]
 
     def _look(
-        self, named: Sequence[Named], listings: Mapping[str, Listing | FanoutError]
+        self,
+        everyone: Sequence[Named],
+        named: Sequence[Named],
+        listings: Mapping[str, Listing | FanoutError],
     ) -> dict[str, RepositoryView]:
         """The view of every downstream repository, by the identity of its Repository object."""
-        unusable = branch_conflicts(named)
+        unusable = branch_conflicts(everyone)
         paths: dict[str, list[str]] = {}
         repositories = {}
         for item in named:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from fanout.errors import FanoutError
 from fanout.plan.cases import Case, chosen
+from fanout.reconcile.merge import Merger
 from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import Packages, written_upstream
 from fanout.selection.objects import ObjectIndex
@@ -23,6 +24,7 @@ class Renderer:
     objects: ObjectIndex
     counters: Counters
     progress: Progress
+    merger: Merger
 
     def choose(
         self,
@@ -72,6 +74,7 @@ class Renderer:
         assert case.inputs is not None, "wants_draft has looked"
         self.counters.add("renders")
         try:
-            return replace(case, rendered=render(case.package, case.spec, case.inputs))
+            rendered = replace(case, rendered=render(case.package, case.spec, case.inputs))
+            return self.merger.merged(rendered) if case.merges else rendered
         except FanoutError as error:
             return replace(case, failure=error)

@@ -75,7 +75,6 @@ class Views:
             times = [_time(known, reader, oid) for oid in (head, vendor)]
             found = {ref: _tip(known, reader, prefix, ref, oid) for ref, oid in tips.items()}
         _forget(known, {head, vendor}, tips)
-        drafted = _trees(pristine, "drafts/", paths)
         return RepositoryView(
             remote=remote,
             branch=branch,
@@ -86,9 +85,9 @@ class Views:
             vendor_time=times[1],
             paths=on_branch,
             published=_trees(pristine, "published/", paths),
-            drafted=drafted,
+            drafted=_trees(pristine, "drafts/", paths),
             drafts={
-                ref: _draft(ref, tips[ref], tip, tip.trailers, drafted, prefix)
+                ref: _draft(ref, tips[ref], tip, tip.trailers)
                 for ref, tip in found.items()
                 if tip.trailers is not None
             },
@@ -132,17 +131,10 @@ def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
     return _Tip(trailers, commit == oid, tree)
 
 
-def _draft(
-    ref: str,
-    oid: str,
-    tip: _Tip,
-    trailers: Trailers,
-    drafted: Mapping[str, str],
-    prefix: str,
-) -> OpenDraft:
-    path = ref.removeprefix(prefix).rpartition("/")[0]
-    changed = path in drafted and drafted[path] != tip.tree
-    return OpenDraft(ref, oid, tip.tree, trailers, edited=changed or not tip.own)
+def _draft(ref: str, oid: str, tip: _Tip, trailers: Trailers) -> OpenDraft:
+    """A person has edited it when the tip is not fanout's, or is amended."""
+    edited = not tip.own or tip.tree != trailers.tree
+    return OpenDraft(ref, oid, tip.tree, trailers, edited)
 
 
 def _trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ NAMES = (
     "refs_pushed",
     "objects_written",
     "renders",
+    "merges",  # of renderings with what people changed
     "evaluations",  # expression x row actually evaluated in a child process
     "record_writes",
 )

@@ -21,6 +21,8 @@ VALUES = {
     "propagateWhen": ["stage.failed == 0"],
     "controlFlow": True,
     "pin": "v1",
+    "priority": 3,
+    "priorityExpr": "1",
     "atLeast": "60%",
     "approval": {"from": ["sre"]},
     "report": {},

@@ -90,10 +90,11 @@ def test_a_commit_on_a_draft_that_is_being_published_stays_on_its_branch(
     edge = fleet.repos["edge"]
     assert edge.file("sites/ams/v1", "sites/ams/deployment.yaml") == PACKAGE["deployment.yaml"]
     assert edge.file(DRAFT, "sites/ams/deployment.yaml") == EDITED
+    theirs = edge.refs()[f"refs/heads/{DRAFT}"]
     fleet.release("v2")
     fleet.settle()
-    assert fleet.condition("sites/ams")[0] == "DraftEdited"
-    assert edge.file(DRAFT, "sites/ams/deployment.yaml") == EDITED
+    assert fleet.condition("sites/ams")[0] == "ConflictUndecided"
+    edge.git("merge-base", "--is-ancestor", theirs, DRAFT)
 
 
 def test_a_draft_that_somebody_commits_to_is_not_rewritten_over_it(
@@ -110,6 +111,7 @@ def test_a_draft_that_somebody_commits_to_is_not_rewritten_over_it(
     assert "replicas: 2" in fleet.repos["calm"].file(
         "drafts/default/sites/dub/monitoring", "sites/dub/deployment.yaml"
     )
+    theirs = edge.refs()[f"refs/heads/{DRAFT}"]
     assert fleet.sweep("--drafts-only").code == 0
-    assert edge.file(DRAFT, "sites/ams/deployment.yaml") == EDITED
-    assert fleet.condition("sites/ams")[0] == "DraftEdited"
+    edge.git("merge-base", "--is-ancestor", theirs, DRAFT)
+    assert fleet.condition("sites/ams")[0] == "ConflictUndecided"
