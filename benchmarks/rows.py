@@ -11,8 +11,8 @@ from benchmarks.inputs import FEW
 _UPSTREAM_AND_RECORDS = 2  # repositories that are listed beside the downstream ones
 _PROCESSES_OF_A_RECORD = 2  # fast-import and push
 _QUIET = (Case.NOTHING, Case.RUNNING)
-# Targets from which a bar holds: with a handful the start of the interpreter is what takes time, and
-# with few to a repository both ways pay mostly for its push.
+# Targets from which a bar holds: with a handful the start of the interpreter is what takes time,
+# and with few to a repository both ways pay mostly for its push.
 _SOME, _MANY = 1_000, 10_000
 _SLOWER_THAN_GIT, _FASTER_THAN_NAIVE, _ONE_TO_MANY = 2.5, 75, 3
 
