@@ -58,11 +58,11 @@ class SandboxLimits(Model):
     """What expressions and templates may take before they are ended."""
 
     cpu_seconds: StrictInt = Field(
-        default=10, ge=1, le=3600, description="Processor time of a batch."
+        default=10, ge=1, le=3600, description="Processor time of one expression over 100 targets."
     )
     memory_mib: StrictInt = Field(default=512, ge=64, le=65536, description="Memory of a process.")
     wall_seconds: StrictInt = Field(
-        default=30, ge=1, le=3600, description="Elapsed time of a batch."
+        default=30, ge=1, le=3600, description="Elapsed time of one expression over 100 targets."
     )
 
 

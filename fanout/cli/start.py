@@ -149,4 +149,4 @@ def _local(url: str) -> LocalRepository | None:
 
 def _package_limits(configuration: FanoutConfiguration) -> Limits:
     limits = configuration.package_limits
-    return Limits(files=limits.files, size=limits.bytes_)
+    return Limits(files=limits.files, size=limits.bytes_, injectable=configuration.injection)

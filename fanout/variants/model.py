@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fanout.api.configuration import InjectionRules
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry
 from fanout.variants.functions.function import Result
@@ -25,9 +26,7 @@ class Limits:
 
     files: int = 1_000
     size: int = 16 * 1024 * 1024  # bytes of all files together
-    # (group, kind) of the injection points that may be filled; None: ConfigMaps and whatever has a
-    # spec. Secrets never, whatever is said here.
-    injectable: frozenset[tuple[str, str]] | None = None
+    injectable: InjectionRules = InjectionRules()  # noqa: RUF009 - it is frozen
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fanout.api.configuration import InjectionRules
 from fanout.package.manifests import Document, Manifest
 from fanout.package.tree import Entry
 from fanout.variants.functions.function import Facts
@@ -35,7 +36,7 @@ class PreparedPackage:
     manifests: Mapping[str, Manifest]  # of the files with objects, and of the package context
     kptfile: Manifest  # with this revision's `upstream` and `upstreamLock`, and the gates
     points: tuple[Point, ...]
-    injectable: frozenset[tuple[str, str]] | None
+    injectable: InjectionRules
     varying: tuple[str, ...]  # files in which targets differ, the Kptfile aside
     objects: Mapping[Place, Document]  # what functions see
     local: frozenset[Place]  # those that are for tools alone: only few functions see them

@@ -6,6 +6,7 @@ look-ups and one hash.
 
 from hashlib import sha256
 
+from fanout.api.configuration import InjectionRules
 from fanout.selection.model import Injector, VariantSpec
 from fanout.selection.objects import ObjectIndex
 from fanout.variants.canonical import canonical
@@ -59,7 +60,7 @@ def _injection(
     point: Point,
     spec: VariantSpec,
     objects: ObjectIndex,
-    injectable: frozenset[tuple[str, str]] | None,
+    injectable: InjectionRules,
 ) -> Injection:
     """Walk the injectors in order; the first object that is there is taken (porch.md §2.1)."""
     if not _may_be_filled(point, injectable):
@@ -85,10 +86,11 @@ def _nothing(point: Point, problem: str) -> Injection:
     return Injection(point.key, point.required, problem=problem)
 
 
-def _may_be_filled(point: Point, injectable: frozenset[tuple[str, str]] | None) -> bool:
+def _may_be_filled(point: Point, injectable: InjectionRules) -> bool:
+    """An administrator's to say; Secrets never, whatever is said."""
     if (point.group, point.kind) == ("", "Secret"):
         return False
-    return injectable is None or (point.group, point.kind) in injectable
+    return injectable.allows(point.group, point.kind, point.field)
 
 
 def _applies(injector: Injector, point: Point) -> bool:

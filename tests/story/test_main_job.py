@@ -112,3 +112,18 @@ def test_a_draft_that_a_person_merged_is_published_tagged_and_told(fleet: Fleet)
     assert status["published"]["outOfBand"] is True
     assert edge.refs()["refs/tags/sites/ber/v1"] == merged
     assert edge.drafts() == []
+
+
+def test_an_administrator_says_what_may_be_injected(fleet: Fleet):
+    config = fleet.root / "fanout.yaml"
+    config.write_text(
+        "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
+        "injection: {kinds: [{group: infra.example.com, kind: Cluster, fields: [spec]}]}\n"
+    )
+    assert fleet.sweep("--config", str(config)).code == 0
+    text = fleet.repos["edge"].file(
+        "drafts/default/sites/ams/monitoring", "sites/ams/settings.yaml"
+    )
+    assert "retention: 15d" in text
+    kptfile = fleet.repos["edge"].file("drafts/default/sites/ams/monitoring", "sites/ams/Kptfile")
+    assert "objects of kind ConfigMap may not be injected" in kptfile

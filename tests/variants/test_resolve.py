@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from variants.builders import by, config_map, package, point, rows, site, spec
 
+from fanout.api.configuration import InjectableKind, InjectionRules
 from fanout.selection.model import Function
 from fanout.selection.objects import ObjectIndex
 from fanout.variants.model import Limits
@@ -55,7 +56,9 @@ def test_the_source_of_a_point(text, injectors, objects, expected):
 
 
 def test_only_kinds_that_the_administrator_allows():
-    allowed = Limits(injectable=frozenset({("", "ConfigMap")}))
+    allowed = Limits(
+        injectable=InjectionRules(kinds=(InjectableKind(kind="ConfigMap", fields_=("data",)),))
+    )
     prepared = prepare(package({"a.yaml": SITE}), allowed)
     inputs = resolve(
         prepared, spec(injectors=(by("eu"),)), ObjectIndex([site("eu", spec={"a": 1})])
