@@ -36,6 +36,7 @@ def test_an_edit_of_the_published_package_survives_the_next_revision(fleet: Flee
     fleet.later(minutes=1).settle()
     assert "replicas: 3" in edge.file("main", DEPLOYMENT)
     assert "paused: true # by hand" in edge.file("main", DEPLOYMENT)
+    assert edge.file("main", "sites/ams/Kptfile").count("ref: monitoring/v3") == 2
     edge.fsck()
 
 

@@ -1,25 +1,13 @@
-"""Three texts or lists into one, by their common base; edits that touch each other are a conflict.
-
-The only file that knows the library which aligns them.
-"""
+"""Three texts or lists into one, by their common base; edits that touch are a conflict."""
 
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
-
-from merge3 import Merge3
+from typing import Final, NamedTuple
 
 # Pairs of equal lines that alignment may have to look at; it is quadratic where lines repeat.
 _MOST_PAIRS: Final = 2_000_000
-
-
-class _Matcher(SequenceMatcher[str]):
-    """Frequent lines (`}`, blank ones) count like others: they must not be left unaligned."""
-
-    def __init__(self, isjunk: Any = None, a: Sequence[str] = "", b: Sequence[str] = "") -> None:
-        super().__init__(isjunk, a, b, autojunk=False)
 
 
 class Run(NamedTuple):
@@ -68,9 +56,28 @@ def merge_sequences(
 def _aligned(
     o: Sequence[str], mine: Sequence[str], u: Sequence[str]
 ) -> list[tuple[int, int, int, int, int, int]]:
-    """The stretches that all three have, the empty one at the end included."""
-    merge: Merge3[str] = Merge3(o, mine, u, sequence_matcher=_Matcher)  # type: ignore[arg-type]  # a narrower constructor
-    return merge.find_sync_regions()
+    """The stretches that all three have, the empty one at the end included.
+
+    Where both sides match the origin, they match each other.
+    """
+    # no junk: frequent lines (`}`, blank ones) must not be left unaligned
+    ours = SequenceMatcher(None, o, mine, autojunk=False).get_matching_blocks()
+    theirs = SequenceMatcher(None, o, u, autojunk=False).get_matching_blocks()
+    found = []
+    i = j = 0
+    while i < len(ours) and j < len(theirs):
+        here, there = ours[i], theirs[j]
+        ends = here.a + here.size, there.a + there.size
+        start, end = max(here.a, there.a), min(ends)
+        if start < end:
+            l_at, u_at = here.b + start - here.a, there.b + start - there.a
+            size = end - start
+            found.append((start, end, l_at, l_at + size, u_at, u_at + size))
+        if ends[0] < ends[1]:
+            i += 1
+        else:
+            j += 1
+    return [*found, (len(o), len(o), len(mine), len(mine), len(u), len(u))]
 
 
 def _common(*sides: Sequence[str]) -> int:
