@@ -1,0 +1,21 @@
+"""`fanout package`: the package engine alone, on plain directories.
+
+It needs no policy, no repository and no cluster, so that people and other programs can merge,
+render and check packages of their own.
+"""
+
+import click
+
+from fanout.cli.package_diff import diff
+from fanout.cli.package_merge import merge
+from fanout.cli.package_render import render
+from fanout.cli.package_validate import validate
+
+
+@click.group()
+def command() -> None:
+    """Merge, render, compare and check packages in directories."""
+
+
+for _verb in (merge, render, diff, validate):
+    command.add_command(_verb)

@@ -1,0 +1,34 @@
+"""`fanout package diff`: two packages side by side, or three with what is in dispute marked."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from fanout.cli.directories import read_files
+from fanout.cli.exit_codes import ExitCode
+from fanout.cli.options import with_settings
+from fanout.cli.output import write
+from fanout.cli.package_merge import DIRECTORY
+from fanout.cli.patches import patch
+from fanout.cli.settings import Settings
+from fanout.cli.terminal import printable
+from fanout.cli.threeway import three_way
+
+
+@click.command()
+@click.option("--upstream", required=True, type=DIRECTORY, help="The upstream package.")
+@click.option("--local", required=True, type=DIRECTORY, help="The package with people's edits.")
+@click.option("--origin", type=DIRECTORY, help="What both began with: show what each side did.")
+@with_settings(sources=False)
+def diff(settings: Settings, upstream: Path, local: Path, origin: Path | None) -> ExitCode:  # noqa: ARG001
+    """Compare a local package with upstream's.
+
+    Prints a patch that makes upstream's package the local one. With --origin, prints what each
+    side changed since then, and where they disagree. Leaves with 1 when anything differs.
+    """
+    theirs, ours = read_files(upstream), read_files(local)
+    lines = patch(theirs, ours) if origin is None else three_way(read_files(origin), theirs, ours)
+    text = "".join(f"{line}\n" for line in lines)
+    write(printable(text) if sys.stdout.isatty() else text)
+    return ExitCode.DIFFERENCES if text else ExitCode.OK

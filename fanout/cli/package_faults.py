@@ -1,0 +1,172 @@
+"""All that is wrong with a package, found in one go: what `fanout package validate` tells."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fanout.api.reasons import Reason
+from fanout.cli.package_render import rendered
+from fanout.errors import InvalidInput, Where
+from fanout.package.edits import MISSING, Path, get
+from fanout.package.invalid import InvalidManifest
+from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.kptfile import kptfile_of
+from fanout.package.kptfile_rules import functions_of, kptfile_faults
+from fanout.package.manifests import Document, Manifest
+from fanout.package.merge.documents import is_manifest
+from fanout.package.merge.identity import Identity, identity_of, is_list, shown
+from fanout.package.merge.packages import Files
+from fanout.variants.functions.function import is_local
+from fanout.variants.pipeline import read_pipelines
+from fanout.variants.points import Point, find_points
+
+_Manifests = Mapping[str, Manifest]
+_Faults = Iterator[InvalidInput]
+_NAME: Path = ("metadata", "name")
+
+
+def faults_of(files: Files) -> list[InvalidInput]:
+    """Every fault, with file and line inside the package, by place.
+
+    A package in which nothing else is wrong is rendered too, in memory, for what shows only then.
+    """
+    manifests: dict[str, Manifest] = {}
+    faults: list[InvalidInput] = []
+    for path, (_, data) in files.items():
+        if is_manifest(path):
+            try:
+                manifests[path] = Manifest.parse(data, path)
+            except InvalidManifest as error:
+                faults += error.problems
+    if KPTFILE not in files:
+        faults.append(_refused("there is no Kptfile", "add one, as `kpt pkg init` does"))
+    for find in (_kptfiles, _names, _duplicates, _points):
+        faults += find(manifests)
+    if not faults:
+        try:
+            _, results = rendered(files)
+        except InvalidInput as error:
+            faults.append(error)
+        else:
+            errors = (result.message for result in results if result.severity == "error")
+            faults += [_refused(message, "correct the package") for message in errors]
+    return sorted(faults, key=lambda fault: (fault.where.file, fault.where.line))
+
+
+def _kptfiles(manifests: _Manifests) -> _Faults:
+    others = {path: manifest for path, manifest in manifests.items() if not _is_kptfile(path)}
+    for path, manifest in manifests.items():
+        if not _is_kptfile(path):
+            continue
+        try:
+            document = kptfile_of(manifest)
+        except InvalidInput as error:
+            yield error
+            continue
+        faults = kptfile_faults(document)
+        yield from faults
+        wrong = {fault.where.field for fault in faults}
+        for entry_path, entry in functions_of(document.value):
+            section, index = entry_path[1:]
+            field = f"pipeline.{section}[{index}]"
+            if not any(name == field or name.startswith(f"{field}.") for name in wrong):
+                where = Where(KPTFILE, field, path, document.line_of(entry_path))
+                alone = _alone(document, {"pipeline": {section: [entry]}})
+                yield from _caught(_runnable, {**others, path: alone}, where)
+
+
+def _is_kptfile(path: str) -> bool:
+    return path.rpartition("/")[2] == KPTFILE
+
+
+def _runnable(manifests: _Manifests) -> None:
+    """Is there such a function, and is what it is configured by right? A file that it reads may
+    still be changed by the functions before it, so that is left to the rendering."""
+    for function in read_pipelines(manifests):
+        if function.config is not None:
+            function.step(lambda _: {})
+
+
+def _caught(check: Callable[[_Manifests], None], manifests: _Manifests, where: Where) -> _Faults:
+    try:
+        check(manifests)
+    except InvalidInput as error:
+        yield InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
+
+
+def _alone(document: Document, value: object = None) -> Manifest:
+    """The document as the only one of its file."""
+    shown_as = document if value is None else replace(document, value=value)
+    return Manifest(b"", "", document.file, [shown_as])
+
+
+def _points(manifests: _Manifests) -> _Faults:
+    """Marks that are no injection points, and points that could not be told apart."""
+    known: dict[str, Point] = {}
+    for path, manifest in manifests.items():
+        for document in manifest.documents:
+            try:
+                points = find_points({path: _alone(document)})
+            except InvalidInput as error:
+                yield error
+                continue
+            for point in points:
+                other = known.setdefault(point.key, point)
+                if other is not point:
+                    yield _refused(
+                        f"there is an injection point {point.key} at {other.file}:{other.line} too",
+                        "rename one of the two objects",
+                        Where(f"{point.kind}/{point.name}", "", path, point.line),
+                    )
+
+
+def _names(manifests: _Manifests) -> _Faults:
+    """Names that YAML takes for a number or a boolean: no such object has an identity."""
+    for path, manifest in manifests.items():
+        for document in manifest.documents:
+            name = get(document.value, _NAME)
+            kind = get(document.value, ("kind",))
+            if name is MISSING or kind is MISSING or isinstance(name, str) or _is_kptfile(path):
+                continue
+            yield _refused(
+                f"{name!r} is no text",
+                "put it in quotes",
+                Where(str(kind), "metadata.name", path, document.line_of(_NAME)),
+            )
+
+
+def _duplicates(manifests: _Manifests) -> _Faults:
+    """Objects of one identity in one package; subpackages are packages of their own.
+
+    What is for tools alone may be called like an object: it may be what replaces it.
+    """
+    packages = {path[: -len(KPTFILE)] for path in manifests if _is_kptfile(path)}
+    known: dict[tuple[str, bool, Identity], str] = {}
+    for path, manifest in manifests.items():
+        if _is_kptfile(path):
+            continue
+        parents = [path[: at + 1] for at, char in enumerate(path) if char == "/"]
+        package = next((parent for parent in reversed(parents) if parent in packages), "")
+        for identity, local, line in _identities(manifest):
+            place = known.setdefault((package, local, identity), f"{path}:{line}")
+            if place != f"{path}:{line}":
+                yield _refused(
+                    f"the object is at {place} too",
+                    "remove or rename one of the two",
+                    Where(shown(identity), "", path, line),
+                )
+
+
+def _identities(manifest: Manifest) -> Iterator[tuple[Identity, bool, int]]:
+    for document in manifest.documents:
+        value = document.value
+        items: list[tuple[Any, Path]] = [(value, ())]
+        if is_list(value):
+            items = [(item, ("items", at)) for at, item in enumerate(value["items"])]
+        for item, path in items:
+            if identity := identity_of(item):
+                yield identity, is_local(item), document.line_of(path)
+
+
+def _refused(problem: str, remedy: str, where: Where | None = None) -> InvalidInput:
+    return InvalidInput(problem, reason=Reason.INVALID_PACKAGE, remedy=remedy, where=where)
