@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 REPOSITORIES = ("edge", "core")
+MINE = "sites/s0/mine.txt"  # a person's file in the published package
 VERIFIED = "verification: [{name: e2e, report: {}}]"
 Event = Callable[[Fleet], object]
 
@@ -58,6 +59,18 @@ def changed(retention: str) -> Event:
     return event
 
 
+def edited(branch: str, number: int) -> Event:
+    """A person changes what is published, or commits to a draft; the same field now and then."""
+
+    def event(fleet: Fleet) -> None:
+        edge, path = fleet.repos["edge"], "sites/s0/deployment.yaml"
+        if branch in edge.git("branch", "--format=%(refname:short)") and path in edge.files(branch):
+            text = edge.file(branch, path).replace("replicas:", f"paused: {number}\n  replicas:")
+            edge.commit(branch, {path: text if number else None, MINE: f"{number}\n"})
+
+    return event
+
+
 def waited(minutes: int) -> Event:
     return lambda fleet: fleet.later(minutes=minutes)
 
@@ -71,6 +84,11 @@ EVENTS = st.one_of(
     ),
     st.builds(released, st.integers(2, 3)),
     st.builds(changed, st.sampled_from(["1d", "2d"])),
+    st.builds(
+        edited,
+        st.sampled_from(["main", "drafts/default/sites/s0/monitoring"]),
+        st.sampled_from([0, 1]),
+    ),
     st.builds(waited, st.sampled_from([1, 90])),
 )
 PLACES = st.tuples(st.sampled_from(["dev", "prod", "nowhere"]), st.sampled_from(REPOSITORIES))
@@ -90,13 +108,16 @@ COMPANIES = st.builds(
 def test_drafts_are_up_to_date_after_each_pass_and_sweeps_come_to_an_end(company: Company):
     with tempfile.TemporaryDirectory() as directory:
         fleet = company.build(Path(directory))
+        mine = False
         for event in [waited(0), *company.events]:
             event(fleet)
+            mine |= MINE in fleet.repos["edge"].files("main")
             assert fleet.sweep().code == 0
             assert fleet.plan("--drafts-only", "-o", "json").json["actions"] == []
         fleet.settle()
         plan = fleet.plan("-o", "json")
         assert (plan.code, plan.json["actions"]) == (0, [])
+        assert not mine or MINE in fleet.repos["edge"].files("main")
         before = fleet.refs(), fleet.records().refs()
         assert fleet.sweep().out == "nothing to do\n"
         assert (fleet.refs(), fleet.records().refs()) == before
