@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fanout.cli.main import invoke
 from fanout.cli.patches import patch
+from fanout.cli.threeway import three_way
 
 BASE = {"Kptfile": KPTFILE, "web.yaml": deployment(2)}
 
@@ -195,3 +196,29 @@ def test_only_the_lines_around_a_change_are_shown(diff):
 def test_a_line_without_its_end_is_marked(diff):
     _, out = diff({"a": "1"}, {"a": "1\n"}, {"a": "1\n"})
     assert out.endswith("+ 1\n\\ No newline at end of file\n")
+
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n"]), max_size=8)
+
+
+@given(base=LINES, theirs=LINES, ours=LINES)
+def test_the_view_has_every_line_of_every_side_in_its_order(base, theirs, ours):
+    sides = ({"a": ("100644", "".join(lines).encode())} for lines in (base, theirs, ours))
+    rows = [
+        row for row in three_way(*sides) if row[:2] in {"  ", "- ", " -", "--", "+ ", " +", "++"}
+    ]
+    if rows:  # with so few lines there is one hunk, or the gaps are nobody's change
+        sides_of = {
+            "  ": "otl",
+            "- ": "ol",
+            " -": "ot",
+            "--": "o",
+            "+ ": "t",
+            " +": "l",
+            "++": "tl",
+        }
+        for letter, lines in (("o", base), ("t", theirs), ("l", ours)):
+            shown = [f"{row[2:]}\n" for row in rows if letter in sides_of[row[:2]]]
+            hidden = len(lines) - len(shown)
+            assert hidden >= 0
+            assert hidden or shown == lines
