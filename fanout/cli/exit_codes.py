@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
     """Every status that `fanout` leaves with; the values are documented and stable."""
 
     OK = 0  # done, or nothing to do
-    DIFFERENCES = 1  # only diff, plan and explain: there is something to do, or a gate holds
+    DIFFERENCES = 1  # only diff, plan, explain and package: differences, conflicts, or a gate holds
     INVALID = 2  # wrong command line, or invalid objects
     SOME_FAILED = 3  # some targets failed; the others were served
     UNAVAILABLE = 4  # a repository or server did not answer, refused us, or was faster
@@ -32,7 +32,7 @@ class ExitCode(IntEnum):
 
 MEANING = {
     ExitCode.OK: "done, or nothing to do",
-    ExitCode.DIFFERENCES: "differences, or a gate holds (diff, plan, explain)",
+    ExitCode.DIFFERENCES: "differences, conflicts, or a gate holds (diff, plan, explain, package)",
     ExitCode.INVALID: "wrong usage or invalid objects",
     ExitCode.SOME_FAILED: "some targets failed, the others were served",
     ExitCode.UNAVAILABLE: "a repository or server is unavailable or denied access",
