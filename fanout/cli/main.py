@@ -50,6 +50,7 @@ VERBS = {
     "schedule": Verb("schedule", "Say what a cron line means.", _TOOLS),
     "schema": Verb("schema", "Print JSON Schemas of the kinds, for editors.", _TOOLS),
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
+    "import": Verb("import_", "Print objects of other programs as fanout's.", _TOOLS),
     "completion": Verb("completion", "Print the completion script of a shell.", _TOOLS),
     "version": Verb("version", "Print versions of fanout and of what it stands on.", _TOOLS),
 }

@@ -1,0 +1,31 @@
+"""What becomes of each of Porch's fields: the translation's table for the page on migrating."""
+
+from collections.abc import Iterable, Iterator
+
+from fanout.api.porch.rows import ORIGINS, Origin, Row
+from fanout.api.porch.translate import GROUP
+
+
+def field_tables() -> str:
+    """A section with a table of all fields, for every kind that is translated, as Markdown."""
+    alike = [row for row in ORIGINS[0].rows if _in_all(row)]
+    sections = [_section("All kinds", alike)]
+    sections += (_section(_title(it), (r for r in it.rows if not _in_all(r))) for it in ORIGINS)
+    return "\n".join("\n".join(section) for section in sections)
+
+
+def _in_all(row: Row) -> bool:
+    return not row.source.startswith("spec")
+
+
+def _title(origin: Origin) -> str:
+    return f"{origin.kind} ({GROUP}/{origin.version}) becomes {origin.becomes}"
+
+
+def _section(title: str, rows: Iterable[Row]) -> Iterator[str]:
+    yield f"### {title}\n"
+    yield "| field | becomes | how |\n|---|---|---|"
+    for row in rows:
+        target = f"`{row.target.replace('[*]', '[]')}`" if row.target else "nothing"
+        yield f"| `{row.source.replace('[*]', '[]')}` | {target} | {row.about} |"
+    yield ""

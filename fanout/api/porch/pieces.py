@@ -1,0 +1,44 @@
+"""What a translation is made of: fields that were put, remarks about those that were not."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fanout.api.faults import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A field of Porch's that was found, and where its counterpart is."""
+
+    path: Path
+    value: Any
+    to: Path
+    object: Mapping[str, Any]  # all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A value for a field of fanout's, and the field of Porch's that it comes from."""
+
+    path: Path
+    value: Any
+    source: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something to say about a field of Porch's.
+
+    `lost`: it asks for something that the translation does not do. `spoils`: the field of fanout's
+    that cannot be used without it; whatever makes no sense without that field goes with it.
+    """
+
+    path: Path
+    problem: str
+    remedy: str = ""
+    lost: bool = True
+    spoils: Path | None = None
+
+
+Convert = Callable[[Found], Iterator[Put | Remark]]

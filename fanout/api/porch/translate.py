@@ -1,0 +1,216 @@
+"""Porch's objects as fanout's, and everything that could not be translated, by field."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fanout.api.faults import Path
+from fanout.api.kinds import KINDS
+from fanout.api.meta import API_VERSION, DEFAULT_NAMESPACE, KRMObject
+from fanout.api.places import fields, items, places
+from fanout.api.porch.assembly import Assembled, Judge, assemble
+from fanout.api.porch.convert import expression
+from fanout.api.porch.pieces import Found, Put, Remark
+from fanout.api.porch.rows import ORIGINS, Origin, Row
+from fanout.api.texts import listed, shown
+from fanout.api.validation import cross_check, is_ours, validate
+
+GROUP = "config.porch.kpt.dev"
+STAGE = "all"
+_SET = "PackageVariantSet"
+Key = tuple[str, str, str]
+Said = tuple[int, Remark]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """fanout's objects in the order of Porch's, and what is to be said about each of these."""
+
+    objects: tuple[Mapping[str, Any], ...]
+    remarks: tuple[Said, ...]  # with the place of Porch's object in the input
+
+    @property
+    def complete(self) -> bool:
+        """Was everything translated that the objects ask for?"""
+        return not any(remark.lost for _, remark in self.remarks)
+
+
+def translate(objects: Sequence[Any], judge: Judge) -> Imported:
+    """All objects that can be translated; `judge` names what in one of fanout's is no good.
+
+    What it names is taken out and told, so every object of the answer passes it.
+    """
+    made: dict[int, Assembled] = {}
+    remarks: list[Said] = []
+    seen: dict[Key, bool] = {}  # was it translated?
+    sets_first = sorted(range(len(objects)), key=lambda at: _kind(objects[at]) != _SET)
+    for index in sets_first:
+        item = objects[index]
+        origin = _origin(item)
+        if origin is None:
+            remarks.append((index, _foreign(item)))
+            continue
+        kept, remark = _admitted(item, seen)
+        remarks += [(index, remark)] if remark else []
+        if kept:
+            made[index] = assemble(KINDS[origin.becomes], _pieces(origin, item), judge)
+            seen[_key(item)] = made[index].data is not None
+            remarks += ((index, said) for said in made[index].remarks)
+    remarks += _loose_ends(made)
+    remarks.sort(key=lambda said: said[0])
+    results = (made[index].data for index in sorted(made))
+    return Imported(tuple(data for data in results if data is not None), tuple(remarks))
+
+
+def expressions(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The expressions of an object of the answer, each with its path."""
+    for origin in ORIGINS:
+        for row in origin.rows if origin.becomes == data.get("kind") else ():
+            if row.convert is expression:
+                yield from places(data, row.target)
+
+
+def _origin(item: Any) -> Origin | None:
+    """Of which kind of Porch's it is, if of one that can be translated."""
+    version, kind = fields(item).get("apiVersion"), _kind(item)
+    for origin in ORIGINS:
+        if (version, kind) == (f"{GROUP}/{origin.version}", origin.kind):
+            return origin
+    return None
+
+
+def _foreign(item: Any) -> Remark:
+    known = listed([f"{origin.kind} {GROUP}/{origin.version}" for origin in ORIGINS], "and")
+    version, kind = fields(item).get("apiVersion"), _kind(item)
+    if is_ours(fields(item)):
+        return Remark(("apiVersion",), "is an object of fanout's already", "keep it as it is")
+    if kind == _SET and version == f"{GROUP}/v1alpha1":
+        problem = "this version of PackageVariantSet is not translated; Porch reads it no more"
+        return Remark(("apiVersion",), problem, f"write it as {GROUP}/v1alpha2 first")
+    problem = f"{shown(kind)} {shown(version)} is not translated; there are {known}"
+    remedy = "declare it beside the result if variants are made for it or filled from it"
+    return Remark(("kind",), problem, remedy)
+
+
+def _admitted(item: Any, seen: Mapping[Key, bool]) -> tuple[bool, Remark | None]:
+    """Is the object to be translated, and what is to be said about that?"""
+    if _key(item) in seen:
+        problem = "is in the input already; the first one is taken"
+        return False, Remark(("metadata", "name"), problem, "remove one")
+    _, namespace, _ = _key(item)
+    owners = items(fields(fields(item).get("metadata")).get("ownerReferences"))
+    for index, owner in enumerate(owners):
+        if fields(owner).get("kind") != _SET:
+            continue
+        path: Path = ("metadata", "ownerReferences", index)
+        name = str(fields(owner).get("name"))
+        if seen.get((_SET, namespace, name)):
+            problem = f"the UpstreamPolicy {name} makes this variant, as the {_SET} did: left out"
+            return False, Remark(path, problem, lost=False)
+        problem = f"the {_SET} {name} that made it is not translated; this is as if written by hand"
+        return True, Remark(path, problem, "import both together", lost=False)
+    return True, None
+
+
+def _pieces(origin: Origin, item: Mapping[str, Any]) -> Iterator[Put | Remark]:
+    yield Put(("apiVersion",), API_VERSION, ("apiVersion",))
+    yield Put(("kind",), origin.becomes, ("kind",))
+    yield from _Walk(origin, item).below(item, (), "")
+    if origin.kind == _SET:
+        yield from _in_one_stage(item)
+
+
+def _in_one_stage(item: Mapping[str, Any]) -> Iterator[Put | Remark]:
+    """A set has no stages; without one nothing would ever be published."""
+    spec: Path = ("spec",)
+    for index, _ in enumerate(items(fields(item.get("spec")).get("targets"))):
+        path: Path = ("spec", "targets", index)
+        yield Put((*path, "template", "stage"), STAGE, (*path, "template", "stage"))
+    yield Put((*spec, "stages", 0, "name"), STAGE, spec)
+    problem = f"a set has no stages: all variants are in the one stage {STAGE}"
+    yield Remark(spec, problem, "write stages to promote step by step", lost=False)
+
+
+class _Walk:
+    """Goes through one object of Porch's along the table."""
+
+    def __init__(self, origin: Origin, item: Mapping[str, Any]) -> None:
+        self._rows: dict[str, Row] = {row.source: row for row in origin.rows}
+        self._above = {part for row in origin.rows for part in _above(row.source)}
+        self._known = self._above | self._rows.keys()
+        self._kind = origin.kind
+        self._object = item
+
+    def below(self, value: Any, path: Path, pattern: str) -> Iterator[Put | Remark]:
+        """What becomes of the fields of an object."""
+        if not isinstance(value, Mapping):
+            yield Remark(path, f"must be an object and is {shown(value)}", "correct it")
+            return
+        for key, inner in value.items():
+            if not path and key in ("apiVersion", "kind"):
+                continue
+            inside = f"{pattern}.{key}" if pattern else str(key)
+            yield from self._field(inner, (*path, str(key)), inside)
+
+    def _field(self, value: Any, path: Path, pattern: str) -> Iterator[Put | Remark]:
+        if value is None:  # as Go reads it: not there
+            return
+        if pattern in self._rows:
+            row = self._rows[pattern]
+            yield from row.convert(Found(path, value, _filled(row.target, path), self._object))
+        elif f"{pattern}[*]" in self._known:
+            yield from self._list(value, path, f"{pattern}[*]")
+        elif pattern in self._above:
+            yield from self.below(value, path, pattern)
+        else:
+            problem = f"is no field of a {self._kind} that is known"
+            yield Remark(path, problem, "correct or remove it")
+
+    def _list(self, value: Any, path: Path, pattern: str) -> Iterator[Put | Remark]:
+        if not isinstance(value, list | tuple):
+            yield Remark(path, f"must be a list and is {shown(value)}", "correct it")
+            return
+        for index, inner in enumerate(value):
+            if inner in (None, {}, ""):
+                yield Remark((*path, index), "is empty", "remove it")
+            else:
+                yield from self._field(inner, (*path, index), pattern)
+
+
+def _above(pattern: str) -> Iterator[str]:
+    """The patterns of all that a field is in: `spec`, `spec.targets[*]`."""
+    steps = pattern.split(".")
+    yield from (".".join(steps[:length]) for length in range(1, len(steps)))
+
+
+def _filled(pattern: str, path: Path) -> Path:
+    """The path of a counterpart, with the indices of the field that was found."""
+    indices = (part for part in path if isinstance(part, int))
+    steps = pattern.replace("[*]", ".*").split(".") if pattern else []
+    return tuple(next(indices) if step == "*" else step for step in steps)
+
+
+def _loose_ends(made: Mapping[int, Assembled]) -> Iterator[Said]:
+    """What the results refer to and is not among them, each once."""
+    models: dict[int, KRMObject] = {}
+    for index, result in made.items():
+        model = validate(result.data)[0] if result.data is not None else None
+        if model is not None:
+            models[index] = model
+    places_of = {id(model): index for index, model in models.items()}
+    told: set[str] = set()
+    for model, fault in cross_check(list(models.values())):
+        if fault.severity == "error" and fault.problem not in told:
+            told.add(fault.problem)
+            index = places_of[id(model)]
+            remedy = "import it as well, or declare it"
+            yield index, Remark(made[index].source(fault.path), fault.problem, remedy, lost=False)
+
+
+def _kind(item: Any) -> Any:
+    return fields(item).get("kind")
+
+
+def _key(item: Any) -> Key:
+    meta = fields(fields(item).get("metadata"))
+    return str(_kind(item)), str(meta.get("namespace") or DEFAULT_NAMESPACE), str(meta.get("name"))

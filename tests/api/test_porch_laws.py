@@ -1,0 +1,82 @@
+"""Laws of the import: every field arrives or is named, and what arrives is valid."""
+
+import copy
+from operator import itemgetter
+
+import pytest
+from api.porch_objects import WHOLE, judge
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fanout.api.places import places
+from fanout.api.porch import convert
+from fanout.api.porch.rows import ORIGINS
+from fanout.api.porch.translate import translate
+from fanout.api.validation import validate
+
+ROWS = [
+    (f"{origin.kind} {row.source}", origin, row)
+    for origin in ORIGINS
+    for row in origin.rows
+    if row.source.startswith("spec")
+]
+
+
+@pytest.mark.parametrize(("_", "origin", "row"), ROWS, ids=map(itemgetter(0), ROWS))
+def test_a_field_arrives_or_is_named(_, origin, row):
+    """Not both, not neither; whether it may stay is asked of nobody here."""
+    item = WHOLE[origin.kind]
+    found = list(places(item, row.source))
+    assert found, "the test's own object has every field"
+    answer = translate([item], lambda _: ())
+    named = {remark.path for _, remark in answer.remarks}
+    if not row.target:
+        silent = row.convert is convert.passed_over or row.source in ("spec.type", "spec.content")
+        assert silent != (found[0][0] in named)
+    elif row.source.startswith("spec.upstream.workspaceName"):
+        assert found[0][0] in named
+    else:
+        there = len(list(places(answer.objects[0], row.target)))
+        assert there == (1 if row.target.count("[*]") < row.source.count("[*]") else len(found))
+
+
+VALUES = st.sampled_from(
+    [
+        *(None, "", "x", "Bad Name!", 0, 3, -1, True, 1.5, [], {}, [{}], [None], ["a", "a"]),
+        *({"a": "b"}, {"a": None}, {"a": 1}, {"name": "x"}, "target.name", "target +"),
+        *("a/../b", "v1", "x" * 2000),
+    ]
+)
+
+
+@st.composite
+def spoiled(draw):
+    """An object of Porch's in which some fields have other values."""
+    item = copy.deepcopy(WHOLE[draw(st.sampled_from(sorted(WHOLE)))])
+    for _ in range(draw(st.integers(0, 4))):
+        here = item
+        while True:
+            keys = list(here) if isinstance(here, dict) else list(range(len(here)))
+            if not keys:
+                break
+            key = draw(st.sampled_from(keys))
+            if not isinstance(here[key], dict | list) or draw(st.integers(0, 3)) == 0:
+                here[key] = copy.deepcopy(draw(VALUES))
+                break
+            here = here[key]
+    return item
+
+
+@settings(max_examples=150)
+@given(spoiled())
+def test_whatever_comes_in_what_comes_out_is_valid(item):
+    for made in translate([item], judge).objects:
+        assert validate(made)[1] == ()
+
+
+@settings(max_examples=50)
+@given(spoiled())
+def test_the_input_stays_as_it_was(item):
+    before = copy.deepcopy(item)
+    translate([item], judge)
+    assert item == before
