@@ -29,7 +29,7 @@ def _commands() -> Iterator[str]:
     yield "\n## Exit codes\n\n| code | meaning |\n|---|---|"
     for code, meaning in MEANING.items():
         yield f"| {int(code)} | {meaning} |"
-    top = click.Context(cli, info_name="fanout", terminal_width=WIDTH)
+    top = _context(cli, "fanout", None)
     for name in VERBS:
         command = cli.get_command(top, name)
         assert command is not None
@@ -37,8 +37,19 @@ def _commands() -> Iterator[str]:
     yield ""
 
 
+def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
+    """As the program itself makes it, so that the page does not depend on what ran before."""
+    return click.Context(
+        command,
+        info_name=name,
+        parent=parent,
+        terminal_width=WIDTH,
+        help_option_names=["-h", "--help"],
+    )
+
+
 def _section(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=WIDTH)
+    context = _context(command, name, parent)
     level = "#" * (len(context.command_path.split()))
     yield f"\n{level} {context.command_path}\n\n```\n{context.get_help()}\n```"
     if isinstance(command, click.Group):

@@ -68,19 +68,28 @@ def test_a_row_that_is_no_plain_data_is_broken_by_itself(tight):
     assert [value.reason for value in values[1:]] == ["ExpressionError", "ExpressionError"]
 
 
+# Each with room in the other limits, so that a slow machine hits the one that is meant.
 HOSTILE = [
-    ("endless loops", ENDLESS, "took longer than 0.6 s"),
-    ("half a gigabyte", "target.names.map(a, target.names.map(b, a + b))", "of memory"),
+    ("endless loops", ENDLESS, Limits(cpu=30, memory=256, wall=0.6), "took longer than 0.6 s"),
+    (
+        "half a gigabyte",
+        "target.names.map(a, target.names.map(b, a + b))",
+        Limits(cpu=30, memory=64, wall=30),
+        "of memory",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("sentence", "text", "problem"), HOSTILE, ids=[row[0] for row in HOSTILE])
+@pytest.mark.parametrize(
+    ("sentence", "text", "limits", "problem"), HOSTILE, ids=[row[0] for row in HOSTILE]
+)
 def test_what_exceeds_a_limit_is_broken_for_all_rows_and_the_others_go_on(
-    tight, sentence, text, problem
+    sentence, text, limits, problem
 ):
     names = ["x" * 200_000] * 40
     rows = [{"target": {"names": names, "n": number}} for number in range(2)]
-    broken, before, after = tight.evaluate([text, "target.n", "target.n + 1"], rows)
+    with ProcessSandbox(limits, Counters()) as sandbox:
+        broken, before, after = sandbox.evaluate([text, "target.n", "target.n + 1"], rows)
     assert [each.reason for each in broken] == ["LimitExceeded", "LimitExceeded"]
     assert problem in broken[0].problem
     assert (before, after) == ([0, 1], [1, 2])
