@@ -17,7 +17,6 @@ from fanout.cluster.documents import FileContent, ObjectKey, Place, places, read
 from fanout.cluster.findings import Finding
 from fanout.errors import Where
 from fanout.package.invalid import InvalidManifest
-from fanout.selection.objects import ObjectIndex
 
 # A file written so short a time ago could change again and keep its time stamps.
 _SETTLED_NS = 2_000_000_000
@@ -33,7 +32,7 @@ class _Read:
 
 
 class FileCluster:
-    """`fanout.ports.Cluster` on files. One thread at a time may read."""
+    """What files declare, read again and again. One thread at a time may read."""
 
     def __init__(self, paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> None:
         """Objects that name no namespace are in `namespace`."""
@@ -67,10 +66,6 @@ class FileCluster:
             self._declared = put_together(contents, findings, self._locate)
         self._files, self._found = files, tuple(findings)
         return self._declared
-
-    def objects(self) -> ObjectIndex:
-        """All objects that are not fanout's own."""
-        return self.read().objects
 
     def _file(self, path: Path) -> _Read:
         """The file's content, parsed anew only when its bytes are others. Raises OSError."""

@@ -145,18 +145,6 @@ def condition_edits(kptfile: Document, conditions: Iterable[Condition]) -> list[
     return edits + _appended(kptfile, path, present, new)
 
 
-def same_conditions(one: Iterable[Any], other: Iterable[Any]) -> bool:
-    """Do two lists of conditions say the same, in whatever order?"""
-
-    def by_type(conditions: Iterable[Any]) -> list[tuple[str, list[tuple[str, str]]]]:
-        return sorted(
-            (str(item.get("type")), sorted((key, repr(value)) for key, value in item.items()))
-            for item in conditions
-        )
-
-    return by_type(one) == by_type(other)
-
-
 def _list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
     value = get(kptfile.value, path)
     if value is MISSING or value is None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from fanout.errors import FanoutError
 from fanout.plan.repository import PathState, Remote
 from fanout.plan.trailers import Trailers
-from fanout.selection.model import TargetFailure, VariantSpec
 
 NOTHING = PathState(None)
 
@@ -46,16 +45,3 @@ class RepositoryView:
     def key(self) -> str:
         """What makes two Repository objects the same place."""
         return f"{self.remote.url}#{self.branch}"
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyView:
-    """One policy's variants and revisions; `problem` stops the policy and no other."""
-
-    namespace: str
-    name: str
-    variants: tuple[VariantSpec, ...] = ()
-    failures: tuple[TargetFailure, ...] = ()
-    revisions: Mapping[str, str] = field(default_factory=dict)  # allowed, oldest first → commit
-    collisions: Mapping[str, str] = field(default_factory=dict)  # variant → sentence
-    problem: FanoutError | None = None

@@ -13,7 +13,6 @@ from fanout.package.kptfile import (
     kptfile_of,
     metadata_edits,
     name_edits,
-    same_conditions,
     upstream_edits,
 )
 from fanout.package.manifests import Manifest
@@ -123,13 +122,6 @@ def test_conditions_are_set_by_type():
     )
     manifest, kptfile = parse(after)
     assert manifest.edited(condition_edits(kptfile, [new, mine])) is manifest.data
-
-
-def test_conditions_are_compared_without_order():
-    one = [{"type": "a", "status": "True"}, {"status": "False", "type": "b"}]
-    assert same_conditions(one, [{"type": "b", "status": "False"}, {"type": "a", "status": "True"}])
-    assert not same_conditions(one, one[:1])
-    assert not same_conditions(one, [one[0], {"type": "b", "status": "True"}])
 
 
 NONE = [
