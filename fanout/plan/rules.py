@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from fanout.api.checks import Check
 from fanout.api.promotion_policy import PromotionPolicy, matches
+from fanout.api.references import governs
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.model import After, ApprovalRule, Require, StageRule
@@ -22,12 +23,7 @@ def administrators(
     policy: UpstreamPolicy, promotions: Iterable[PromotionPolicy]
 ) -> tuple[PromotionPolicy, ...]:
     """The PromotionPolicies that name the policy; only those of its own namespace can."""
-    return tuple(
-        promotion
-        for promotion in promotions
-        if promotion.metadata.namespace == policy.metadata.namespace
-        and any(matches(name, policy.metadata.name) for name in promotion.spec.policies)
-    )
+    return tuple(promotion for promotion in promotions if governs(promotion, policy))
 
 
 def stage_rules(

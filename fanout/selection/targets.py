@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fanout.api.promotion_policy import matches as matches_name
+from fanout.api.references import visible
 from fanout.api.repository import Repository
 from fanout.api.targets import ObjectSelector, TargetEntry
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -122,7 +122,6 @@ def usable_by(namespace: str, repositories: Sequence[Repository]) -> dict[str, R
         repositories, key=lambda item: (item.metadata.namespace, item.metadata.name)
     ):
         own = repository.metadata.namespace == namespace
-        lent = any(matches_name(it, namespace) for it in repository.spec.allowed_namespaces)
-        if own or (lent and repository.metadata.name not in usable):
+        if own or (visible(repository, namespace) and repository.metadata.name not in usable):
             usable[repository.metadata.name] = repository
     return usable

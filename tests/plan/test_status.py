@@ -1,0 +1,58 @@
+"""What the status remembers comes back as it was, and only differences are written."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.gates.model import StageHistory
+from fanout.plan.status import GrantLine, PublishedLine, Status, VariantLine, changes, read_status
+
+text = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1, max_size=8)
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
+    lambda moment: moment.replace(microsecond=0, tzinfo=UTC)
+)
+grants = st.builds(GrantLine, text, text, text, text, moments)
+published = st.builds(PublishedLine, text, text, text, text, moments, text, text, st.booleans())
+lines = st.builds(VariantLine, text, text, st.none() | grants, st.none() | published)
+histories = st.builds(
+    StageHistory,
+    st.none() | moments,
+    st.none() | moments,
+    st.integers(0, 10**7).map(lambda seconds: timedelta(seconds=seconds)),
+)
+statuses = st.builds(
+    Status,
+    st.dictionaries(text, lines, max_size=3),
+    st.dictionaries(st.tuples(text, text), histories, max_size=3),
+    st.dictionaries(text, text, max_size=3),
+)
+
+
+@given(statuses)
+def test_a_status_is_read_as_it_was_written(status):
+    written = changes(Status(), status)
+    assert read_status({key: line for key, line in written.items() if line is not None}) == status
+
+
+@given(statuses, statuses)
+def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before, after):
+    book = {key: line for key, line in changes(Status(), before).items() if line is not None}
+    for key, line in changes(before, after).items():
+        assert book.get(key) != line
+        if line is None:
+            del book[key]
+        else:
+            book[key] = line
+    found = read_status(book)
+    assert (found.variants, found.history) == (after.variants, after.history)
+    assert changes(after, after) == {}
+
+
+@pytest.mark.parametrize(
+    "line", [{}, {"repository": "x"}, {"repository": "x", "path": "y", "grant": {"digest": "1"}}]
+)
+def test_a_line_that_is_none_of_ours_is_not_guessed_at(line):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        read_status({"variant/x": line})

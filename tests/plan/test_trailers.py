@@ -1,0 +1,23 @@
+"""What a draft commit says about itself is read as it was written."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.plan.trailers import Trailers, draft_message, read_trailers
+
+word = st.from_regex(r"[A-Za-z0-9./_-]{1,20}", fullmatch=True)
+trailers = st.builds(Trailers, *[word] * 9, st.integers(0, 99).map(str))
+
+
+@given(trailers, st.text(min_size=1).filter(str.strip))
+def test_trailers_are_read_whatever_the_subject_says(said, subject):
+    assert read_trailers(draft_message(subject, said)) == said
+
+
+def test_a_person_s_commit_has_none():
+    assert read_trailers("Fix the port\n\nFanout-Variant: web\n") is None
+
+
+def test_quoting_the_trailers_in_the_text_makes_no_draft():
+    message = draft_message("x", Trailers(*"abcdefghi"))
+    assert read_trailers(f"Revert\n\n{message}\nSigned-off-by: Ann\n") is None

@@ -1,0 +1,43 @@
+"""Two variants never share a path; whoever had it keeps it."""
+
+import pytest
+
+from fanout.selection.collisions import collisions
+from fanout.selection.model import VariantSpec
+
+
+def variant(name: str, path: str, repository: str = "edge") -> tuple[str, VariantSpec]:
+    spec = VariantSpec(
+        name, "default", "p", "dev", f"Cluster//{name}", "up", "pkg", repository, path
+    )
+    return f"{repository}.git#refs/heads/main", spec
+
+
+ROWS = [
+    ("different paths are free", [("a", "x"), ("b", "y")], {}, set()),
+    ("names that begin alike are not nested", [("a", "x"), ("b", "x-y")], {}, set()),
+    ("one path for two is refused for both", [("a", "x"), ("b", "x")], {}, {"a", "b"}),
+    ("the one that had the path keeps it", [("a", "x"), ("b", "x")], {"x": "b"}, {"a"}),
+    ("one inside the other is refused for both", [("a", "x"), ("b", "x/y")], {}, {"a", "b"}),
+    ("who is inside may have been there first", [("a", "x"), ("b", "x/y")], {"x/y": "b"}, {"a"}),
+    ("three at one path are refused", [("a", "x"), ("b", "x"), ("c", "x")], {}, {"a", "b", "c"}),
+    ("the whole repository is around everything", [("a", ""), ("b", "x/y")], {}, {"a", "b"}),
+    ("others are not affected", [("a", "x"), ("b", "x"), ("c", "z")], {}, {"a", "b"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "wanted", "had", "refused"), ROWS, ids=[r[0] for r in ROWS])
+def test_collision(sentence, wanted, had, refused):
+    holders = {("edge.git#refs/heads/main", path): name for path, name in had.items()}
+    assert set(collisions([variant(*one) for one in wanted], holders)) == refused
+
+
+def test_the_same_path_in_two_repositories_is_two_places():
+    assert collisions([variant("a", "x", "edge"), variant("b", "x", "core")], {}) == {}
+
+
+def test_the_sentence_names_the_other_variant_its_target_and_the_remedy():
+    told = collisions([variant("a", "x"), variant("b", "x/y")], {})["a"]
+    assert "path x in repository edge overlaps that of variant b" in told
+    assert "target Cluster//b" in told
+    assert "downstream.package" in told

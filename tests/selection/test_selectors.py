@@ -1,0 +1,30 @@
+"""Label selectors, as Kubernetes documents them."""
+
+import pytest
+
+from fanout.api.selectors import LabelSelector
+from fanout.selection.selectors import matches
+
+LABELS = {"tier": "prod", "region": "eu", "empty": ""}
+ROWS = [
+    ("an empty selector chooses everything", {}, True),
+    ("all labels must be equal", {"matchLabels": {"tier": "prod", "region": "eu"}}, True),
+    ("one that differs is enough", {"matchLabels": {"tier": "prod", "region": "us"}}, False),
+    ("a label that is not there is not equal", {"matchLabels": {"zone": "a"}}, False),
+    ("an empty value is a value", {"matchLabels": {"empty": ""}}, True),
+    ("In takes any of its values", {"in": ("tier", "In", ["dev", "prod"])}, True),
+    ("In needs the label", {"in": ("zone", "In", ["a"])}, False),
+    ("NotIn refuses its values", {"in": ("tier", "NotIn", ["prod"])}, False),
+    ("NotIn holds where the label is not there", {"in": ("zone", "NotIn", ["a"])}, True),
+    ("Exists asks for the label alone", {"in": ("empty", "Exists", [])}, True),
+    ("DoesNotExist refuses it", {"in": ("empty", "DoesNotExist", [])}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "written", "chosen"), ROWS, ids=[row[0] for row in ROWS])
+def test_selector(sentence, written, chosen):
+    data = {"matchLabels": written.get("matchLabels", {})}
+    if "in" in written:
+        key, operator, values = written["in"]
+        data["matchExpressions"] = [{"key": key, "operator": operator, "values": values}]
+    assert matches(LabelSelector.model_validate(data), LABELS) is chosen
