@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fanout.plan.trailers import Trailers, draft_message, read_trailers
 
-word = st.from_regex(r"[A-Za-z0-9./_-]{1,20}", fullmatch=True)
+word = st.text("abcXYZ019./_-", min_size=1, max_size=12)
 trailers = st.builds(Trailers, *[word] * 9, st.integers(0, 99).map(str))
 
 
