@@ -49,7 +49,8 @@ def _of_case(found: Measured) -> Iterator[Row]:
     yield Row(f"{name}/peak", round(found.peak / 1e6), "MB")
     yield Row(f"{name}/git-processes", counts["git_processes"], "")
     if found.touched:
-        yield _at_most(f"{name}/git-processes-per-touched", per_touched(found), 3 + _fetched(found))
+        most = 3 + _fetched(found)
+        yield _at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
     listings = found.size.repositories + _UPSTREAM_AND_RECORDS
     yield _exactly(f"{name}/listings", counts["listings"], listings)
     pushes = 2 if "publish" in found.case else 1
@@ -122,8 +123,8 @@ def _exactly(name: str, value: int, bar: int) -> Row:
     return Row(name, value, "", f"= {bar}", value == bar)
 
 
-def _at_most(name: str, value: float, bar: float) -> Row:
-    return Row(name, round(value, 3), "x", f"<= {bar:.4g}", value <= bar)
+def _at_most(name: str, value: float, bar: float, unit: str = "x") -> Row:
+    return Row(name, round(value, 3), unit, f"<= {bar:.4g}", value <= bar)
 
 
 def _at_least(name: str, value: float, bar: float) -> Row:

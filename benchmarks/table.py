@@ -117,13 +117,15 @@ def _cells(found: Measured) -> tuple[str, ...]:
 
 
 def bars(rows: Iterable[Row]) -> str:
-    """Every number that is held to something."""
+    """Every ratio that is held to something, and every count that is not what it must be."""
     held = [row for row in rows if row.holds is not None]
-    width = max((len(row.name) for row in held), default=0)
+    told = [row for row in held if row.unit == "x" or not row.holds]
+    width = max((len(row.name) for row in told), default=0)
     lines = [
         f"{'holds' if row.holds else 'FAILS'}  {row.name:<{width}}  {row.value:>9}  {row.bar}"
-        for row in held
+        for row in told
     ]
+    lines.append(f"holds  {len(held) - len(told)} counts: listings, pushes, renders, processes ...")
     return "\n".join(lines) + "\n"
 
 
