@@ -18,6 +18,8 @@ class Reason(StrEnum):
         member.meaning = meaning
         return member
 
+    ADOPTION_AWAITS = "AdoptionAwaits", "the first draft of a package found there awaits a person"
+    ADOPTION_BASE_MISSING = "AdoptionBaseMissing", "a package found there does not say its origin"
     AFTER_FAILED = "AfterFailed", "a stage before has failed the revision"
     AFTER_PENDING = "AfterPending", "a stage before has not passed the revision yet"
     AMBIGUOUS_VERSION = "AmbiguousVersion", "two tags are one version"

@@ -73,9 +73,6 @@ def _for_strategies(kind: str) -> Iterator[Row]:
         "updates are by resource-merge",
         values=("fast-forward", "force-delete-replace", "copy-merge"),
     )
-    yield Row(
-        kind, "spec.adoptionPolicy", "existing packages stay untouched", values=("AdoptExisting",)
-    )
     yield Row(kind, "spec.deletionPolicy", "nothing is removed", values=("Orphan",))
 
 

@@ -166,6 +166,7 @@ class Draft:
     tree: str
     current: bool = True  # it is what the candidate's rendering asks for
     disputed: int = 0  # values that both sides changed and nobody has decided
+    adopts: bool = False  # its package is one that fanout did not write
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,8 @@ class StageGate:
 
     def _barred(self, member: Member, draft: Draft) -> Hold | None:
         """Why automation does not do it, though a person may."""
+        if draft.adopts:
+            return _adoption(draft.disputed)
         if not self._rule.automatic:
             return self._off
         if draft.disputed:
@@ -216,13 +218,27 @@ def _stopped(member: Member, candidate: str) -> tuple[State, Hold] | None:
     return None
 
 
-def _undecided(number: int) -> Hold:
+def _conflicts(number: int) -> str:
     values = (
         "value that both sides changed is" if number == 1 else "values that both sides changed are"
     )
+    return f"{number} {values} undecided; upstream's stand in the draft"
+
+
+def _adoption(disputed: int) -> Hold:
+    told = f"; {_conflicts(disputed)}" if disputed else ""
+    return Hold(
+        Reason.ADOPTION_AWAITS,
+        "it is the first draft for a package that fanout did not write, and that is never"
+        f" published automatically{told}",
+        "whoever may decide: fanout promote",
+    )
+
+
+def _undecided(number: int) -> Hold:
     return Hold(
         Reason.CONFLICT_UNDECIDED,
-        f"{number} {values} undecided; upstream's stand in the draft",
+        _conflicts(number),
         "whoever maintains the package: a commit on the draft, `fanout resolve`, or fanout promote",
     )
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from fanout.errors import FanoutError
 from fanout.gates.model import Hold
+from fanout.plan.adoption import Origin
 from fanout.plan.merging import Merged
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
@@ -29,6 +30,8 @@ class Case:
     draft: OpenDraft | None = None
     published: PublishedLine | None = None
     unrecorded: bool = False  # the publication was found in Git and is not on record yet
+    adopts: bool = False  # its policy lets it take over a package that is there already
+    origin: Origin | None = None  # of the package that it takes over
     tag: str = ""  # the tag that an unrecorded publication has already
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
@@ -67,6 +70,15 @@ class Case:
         return expected is not None and self.state.tree != expected
 
     @property
+    def foreign(self) -> bool:
+        """Does a package that fanout did not write stand at the path?"""
+        return (
+            self.state.tree is not None
+            and self.published is None
+            and self.spec.path not in self.view.published
+        )
+
+    @property
     def content(self) -> Rendered | None:
         """What its draft is to hold."""
         return self.merged.content if self.merged is not None else self.rendered
@@ -74,7 +86,7 @@ class Case:
     @property
     def merges(self) -> bool:
         """Have people changed something that the new rendering must not lose?"""
-        return self.edited or (self.draft is not None and self.draft.edited)
+        return self.edited or self.foreign or (self.draft is not None and self.draft.edited)
 
     @property
     def in_force(self) -> bool:
@@ -122,6 +134,8 @@ def open_case(
     line: VariantLine | None,
     collisions: Mapping[str, str],
     now: datetime,
+    *,
+    adopts: bool = False,
 ) -> Case:
     """What is known about a variant before the gates choose its revision."""
     ref = draft_ref(install, spec.path, spec.policy or spec.name)
@@ -134,6 +148,7 @@ def open_case(
         state=state,
         line=line or VariantLine(view.key, spec.path),
         draft=draft if draft and draft.trailers.variant == spec.name else None,
+        adopts=adopts,
     )
     found = _publication(case, now)
     case = replace(
@@ -156,7 +171,7 @@ def _publication(case: Case, now: datetime) -> PublishedLine | None:
         case.line.grant,
         case.draft,
     )
-    if tree is None or (known is not None and known.tree == tree):
+    if tree is None or (known is not None and known.tree == tree) or _unmoved(case):
         return None
     if draft is not None and draft.tree == tree:
         trailers = draft.trailers
@@ -178,6 +193,18 @@ def _publication(case: Case, now: datetime) -> PublishedLine | None:
             grant.revision, grant.commit, grant.digest, tree, now, merge=case.view.head
         )
     return None
+
+
+def _unmoved(case: Case) -> bool:
+    """Is the tree on the branch no sign of a publication, since it was there before?
+
+    A draft that takes a package over may change nothing in it. Its publication shows in the branch
+    of renderings, which the same push moves.
+    """
+    if case.spec.path in case.view.published:
+        return False
+    draft = case.draft
+    return case.adopts if draft is None else draft.trailers.onto == case.state.tree
 
 
 def _obstacle(case: Case, collisions: Mapping[str, str]) -> Hold | None:
@@ -233,12 +260,11 @@ def _taken(case: Case, owner: str) -> Hold | None:
         return Hold(
             "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", who=owner
         )
-    known = case.published or case.line.grant or case.draft
-    if case.state.tree is not None and known is None and spec.path not in view.published:
+    if case.foreign and not case.adopts:
         return Hold(
             "PathTaken",
-            f"{at} holds a package that fanout did not write; adopting one is not supported yet:"
-            " choose another path or remove it",
+            f"{at} holds a package that fanout did not write; adopt it with adoptionPolicy:"
+            " AdoptExisting, choose another path or remove it",
             who=owner,
         )
     return None

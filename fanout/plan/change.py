@@ -67,6 +67,7 @@ def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
     steps = sorted(work.steps, key=lambda item: item.case.spec.path)
     view = steps[0].case.view
     writes = [item.case for item in steps if item.step is Step.WRITE]
+    made = [item.case for item in steps if item.step in (Step.WRITE, Step.ADOPT)]
     removed = [item.case.ref for item in steps if _clears(item)]
     vendor = _vendor(view, steps, writing.install)
     tags = _missing_tags(steps)
@@ -76,8 +77,8 @@ def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
         remote=view.remote,
         identity=writing.identity,
         expected={},
-        blobs=_blobs(writes),
-        trees=_pristine_trees(writes),
+        blobs=_blobs(made),
+        trees=_pristine_trees(made),
         drafts=tuple(_draft(case, writing) for case in writes),
         branch=view.branch if work.merges else "",
         merges=tuple(work.merges),
@@ -138,7 +139,7 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         tree=case.content.tree,
         conflicts=str(len(case.merged.conflicts) if case.merged else 0),
     )
-    verb = "Update" if case.state.tree else "Add"
+    verb = "Adopt" if case.foreign else "Update" if case.state.tree else "Add"
     subject = f"{verb} {spec.path} at {spec.upstream_package} {case.revision}"
     return DraftCommit(
         ref=case.ref,
@@ -152,14 +153,14 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
     )
 
 
-def _blobs(writes: Iterable[Case]) -> dict[str, bytes]:
-    """All content that the drafts may need; the writer leaves out what is there already."""
+def _blobs(made: Iterable[Case]) -> dict[str, bytes]:
+    """All content that may be needed; the writer leaves out what is there already."""
     blobs: dict[str, bytes] = {}
-    packages = {id(case.package): case.package for case in writes}
+    packages = {id(case.package): case.package for case in made}
     for package in packages.values():
         assert package is not None, "a draft comes from somewhere"
         blobs.update((entry.oid, data) for entry, data in package.upstream.files.values())
-    for case in writes:
+    for case in made:
         assert case.rendered is not None, "a draft is rendered before it is written"
         blobs.update(case.rendered.blobs)
         if case.merged is not None:
@@ -167,11 +168,11 @@ def _blobs(writes: Iterable[Case]) -> dict[str, bytes]:
     return blobs
 
 
-def _pristine_trees(writes: Iterable[Case]) -> tuple[StoredTree, ...]:
-    """Renderings that no draft holds as they are, because people's edits are in it."""
+def _pristine_trees(made: Iterable[Case]) -> tuple[StoredTree, ...]:
+    """Renderings that nothing holds as they are, because people's edits are in it."""
     return tuple(
         StoredTree(case.rendered.entries, case.rendered.tree)
-        for case in writes
+        for case in made
         if case.merged is not None and case.rendered is not None
     )
 
@@ -243,8 +244,9 @@ def _vendor(view: RepositoryView, steps: Sequence[Planned], install: str) -> Ven
             drop.append(f"drafts/{path}")
             if step in (Step.PUBLISH, Step.SETTLE):
                 put[f"published/{path}"] = pending
-        if step is Step.ADOPT and case.state.tree:
-            put[f"published/{path}"] = case.state.tree
+        if step is Step.ADOPT:
+            assert case.rendered is not None, "what is in force already is known by rendering it"
+            put[f"published/{path}"] = case.rendered.tree
         if case.unrecorded and step is Step.WRITE and pending is not None:
             put[f"published/{path}"] = pending
     put = {path: tree for path, tree in put.items() if _pristine(view, path) != tree}

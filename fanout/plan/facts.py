@@ -136,6 +136,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             tree=draft.tree or "",
             current=case.standing,
             disputed=disputed,
+            adopts=case.foreign,
         )
         if draft and not case.unrecorded
         else None,

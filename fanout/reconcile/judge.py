@@ -19,7 +19,9 @@ from fanout.plan.rules import HAND_WRITTEN, hand_written_rule, stage_rules
 from fanout.plan.status import Status, read_status
 from fanout.plan.steps import plan_step
 from fanout.ports import GitStore
+from fanout.reconcile.adopt import with_origin
 from fanout.reconcile.evidence import prove
+from fanout.reconcile.look import adopts
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
@@ -118,10 +120,17 @@ class Judge:
                 status.variants.get(spec.name),
                 told.refused,
                 self.now,
+                adopts=adopts(named),
             )
             for spec in named.variants
         )
-        return tuple(self._with_tag(case) if case.unrecorded else case for case in cases)
+        return tuple(self._looked_at(case, named) for case in cases)
+
+    def _looked_at(self, case: Case, named: Named) -> Case:
+        if case.unrecorded:
+            return self._with_tag(case)
+        takes_over = case.foreign and case.adopts and case.obstacle is None
+        return with_origin(case, named, self.git) if takes_over else case
 
     def _with_tag(self, case: Case) -> Case:
         """A publication that nobody recorded may have its tag: a pass was ended in between."""

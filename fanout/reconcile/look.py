@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
+from fanout.api.upstream import AdoptionPolicy
 from fanout.errors import FanoutError, InvalidInput, Where
 from fanout.plan.repository import Listing, Look, Remote
 from fanout.ports import GitStore
@@ -25,6 +26,12 @@ def remote_of(repository: Repository) -> Remote:
     return Remote(repository.spec.url, secret.name if secret else "")
 
 
+def adopts(named: Named) -> bool:
+    """May the variants take over packages that are there already?"""
+    declared = named.policy or named.written
+    return declared is not None and declared.spec.adoption_policy is AdoptionPolicy.ADOPT_EXISTING
+
+
 def branch_of(repository: Repository) -> str:
     """The full name of the branch that packages are published to."""
     return f"refs/heads/{repository.spec.branch}"
@@ -39,7 +46,7 @@ def look_at(
         if item.upstream is not None:
             _want(wanted, item.upstream, _upstream_refs(item))
         for repository in {repository_key(it): it for it in item.repositories.values()}.values():
-            _want(wanted, repository, _downstream_refs(repository, install))
+            _want(wanted, repository, downstream_refs(repository, install))
     looks = [Look(item.remote, tuple(sorted(item.keep))) for item in wanted.values()]
     return git.look(looks) if looks else {}
 
@@ -55,10 +62,13 @@ def _upstream_refs(item: Named) -> tuple[str, ...]:
     if rule.revision.commit:
         return ("refs/heads/*",)
     assert item.upstream is not None, "its refs are asked for"
-    return (f"refs/tags/{upstream_path(item.upstream, rule.package)}/*",)
+    tags = f"refs/tags/{upstream_path(item.upstream, rule.package)}/*"
+    # what was cloned by hand may come from a branch
+    return (tags, "refs/heads/*") if adopts(item) else (tags,)
 
 
-def _downstream_refs(repository: Repository, install: str) -> tuple[str, ...]:
+def downstream_refs(repository: Repository, install: str) -> tuple[str, ...]:
+    """The refs of a downstream repository that are read."""
     return (branch_of(repository), f"{drafts_under(install)}*", vendor_ref(install))
 
 

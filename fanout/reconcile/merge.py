@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fanout.errors import Unavailable
+from fanout.plan.adoption import as_cloned
 from fanout.plan.cases import Case
 from fanout.plan.merging import Edits, Files, merge
 from fanout.ports import GitStore, Reader
@@ -24,8 +25,15 @@ class Merger:
         """
         self.counters.add("merges")
         with self.git.reader(case.view.remote) as reader:
-            edits = _edits(case, reader)
+            edits = _edits(case, reader, self._origin(case))
         return replace(case, merged=merge(_rendering(case), edits))
+
+    def _origin(self, case: Case) -> Files | None:
+        """Upstream's files from which the package that is taken over was made."""
+        if case.origin is None:
+            return None
+        with self.git.reader(case.origin.upstream) as reader:
+            return _files(reader, case.origin.tree)
 
 
 def _rendering(case: Case) -> Files:
@@ -37,11 +45,14 @@ def _rendering(case: Case) -> Files:
     return {path: (entry.mode, content[entry.oid]) for path, entry in entries}
 
 
-def _edits(case: Case, reader: Reader) -> Edits:
+def _edits(case: Case, reader: Reader, origin: Files | None) -> Edits:
     """What fanout wrote and what people made of it, on the branch and in the draft."""
     published = drafted = None
     if case.edited and case.state.tree is not None and case.pristine is not None:
         published = (_files(reader, case.pristine), _files(reader, case.state.tree))
+    elif case.foreign and case.state.tree is not None and origin is not None:
+        local = _files(reader, case.state.tree)
+        published = (as_cloned(origin, local), local)
     draft = case.draft
     if draft is not None and draft.edited and draft.tree is not None:
         base = _base(reader, (draft.trailers.tree, case.view.drafted.get(case.spec.path, "")))

@@ -157,3 +157,18 @@ def test_a_package_that_was_removed_by_hand_is_not_put_back(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert fleet.condition(AMS)[0] == "EditedDownstream"
     assert edge.files() == ["README.md"]
+
+
+def test_edits_beside_one_that_upstream_makes_too_stay_edits(fleet: Fleet):
+    """The merge then comes to what is there already, and no draft is needed."""
+    edge, settings = fleet.repos["edge"], "sites/ams/settings.yaml"
+    text = edge.file("main", settings).replace("7d", "9d")
+    edge.commit("main", {settings: text, DEPLOYMENT: TEXT + "  paused: true\n"})
+    fleet.site("ams", "dev", "edge", "9d")
+    fleet.later(minutes=1).settle()
+    assert edge.drafts() == []
+    assert edge.file("fanout/default/rendered", f"published/{DEPLOYMENT}").count("paused") == 0
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    assert "paused: true" in edge.file("main", DEPLOYMENT)
+    edge.fsck()

@@ -1,0 +1,77 @@
+"""Command lines that are killed: one after the other, each before the n-th thing it does."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleet import Fleet
+
+import fanout
+
+DRIVER = Path(__file__).parent / "story" / "kill_driver.py"
+# One repository after the other, so that the n-th effect is the same in every run.
+CONFIG = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\nconcurrency: 1\n"
+
+
+@dataclass
+class Killer:
+    """The process whose children are killed."""
+
+    process: subprocess.Popen[str]
+    fleet: Fleet
+
+    def run(self, last: int, *args: str) -> tuple[int, int]:
+        """A command line that is killed before effect `last` (0: never); its status and effects."""
+        root = self.fleet.root
+        line = [
+            *args, "-f", str(root / "policies"), "--now", self.fleet.now.isoformat(),
+            "--state-dir", str(root / "state"), "--config", str(root / "config.yaml"),
+        ]  # fmt: skip
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps([last, *line]) + "\n")
+        self.process.stdin.flush()
+        status, effects = json.loads(self.process.stdout.readline())
+        return status, effects
+
+    def everywhere(self, line: list[str], outcome: Callable[[], object]) -> int:
+        """Kill the line before each of its effects and run it again: all come to one outcome.
+
+        Answers how many effects it has.
+        """
+        root = self.fleet.root
+        kept = root.with_name(f"{root.name}-kept")
+        shutil.copytree(root, kept, symlinks=True)
+        status, effects = self.run(0, *line)
+        assert status == 0
+        wanted = outcome()
+        for last in range(1, effects + 1):
+            shutil.rmtree(root)
+            shutil.copytree(kept, root, symlinks=True)
+            assert self.run(last, *line) == (-signal.SIGKILL, 0)
+            again, _ = self.run(0, *line)
+            assert (again, outcome()) == (0, wanted), f"killed before effect {last}"
+            for repo in self.fleet.repos.values():
+                repo.fsck()
+        return effects
+
+
+@contextmanager
+def killer(fleet: Fleet) -> Iterator[Killer]:
+    """A killer of command lines of this company."""
+    (fleet.root / "config.yaml").write_text(CONFIG)
+    with subprocess.Popen(
+        [sys.executable, str(DRIVER)],
+        env={**os.environ, "PYTHONPATH": str(Path(fanout.__file__).parent.parent)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield Killer(process, fleet)
