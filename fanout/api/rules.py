@@ -119,6 +119,15 @@ def _approved_trees(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("spec", "trees"), problem, "list the trees of the drafts")
 
 
+def _removal(spec: Mapping[str, Any]) -> Iterator[Fault]:
+    """Nothing is removed that nobody has named."""
+    if not spec.get("variants"):
+        yield Fault(("spec", "variants"), "no variant is named", "name those that are to go")
+    if not spec.get("policy"):
+        problem = "only a policy's variants are removed so"
+        yield Fault(("spec", "policy"), problem, "remove what was written by hand by hand")
+
+
 def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
     spec = fields(data.get("spec"))
     publish = spec.get("action") == "Publish"
@@ -127,7 +136,9 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("spec", "reason"), problem, "say why, for those who ask later")
     if publish:
         yield from _stage_of_policy(data)
-    elif spec.get("overrides"):
+    if spec.get("action") == "ConfirmRemoval":
+        yield from _removal(spec)
+    if not publish and spec.get("overrides"):
         yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
 
 

@@ -73,7 +73,6 @@ def _for_strategies(kind: str) -> Iterator[Row]:
         "updates are by resource-merge",
         values=("fast-forward", "force-delete-replace", "copy-merge"),
     )
-    yield Row(kind, "spec.deletionPolicy", "nothing is removed", values=("Orphan",))
 
 
 TABLE: tuple[Row, ...] = (
@@ -105,12 +104,18 @@ TABLE: tuple[Row, ...] = (
     *_for_pipelines(_POLICY, f"{_ENTRY}.template.pipeline"),
     Row(_POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)),
     Row(_POLICY, "spec.inFlight", "a newer revision supersedes", values=("Serialize",)),
-    Row(_POLICY, "spec.removalLimit", "nothing is removed"),
+    Row(_POLICY, "spec.removalLimit", "a person removes variants, one at a time"),
     Row(_POLICY, "spec.history", "all revisions are remembered", harmless=(10,)),
     *_for_strategies(_POLICY),
     # PackageVariant
     *_for_pipelines(_VARIANT, "spec.pipeline"),
     *_for_strategies(_VARIANT),
+    Row(
+        _VARIANT,
+        "spec.deletionPolicy",
+        "variants written by hand are removed by hand",
+        values=("Orphan",),
+    ),
     Row(_VARIANT, "spec.dependsOn", "variants do not wait for each other", harmless=([],)),
     Row(_VARIANT, "spec.policyRef", "a variant in a file is written by hand"),
     Row(_VARIANT, "spec.stage", "a variant in a file is written by hand"),
@@ -131,8 +136,8 @@ TABLE: tuple[Row, ...] = (
         "Decision",
         "spec.action",
         "there is nothing that it could act on",
-        values=("Rollback", "Skip", "Retry", "ConfirmRemoval"),
-        remedy="use Publish, Suspend, Resume or Resolve",
+        values=("Rollback", "Skip", "Retry"),
+        remedy="use Publish, Suspend, Resume, Resolve or ConfirmRemoval",
     ),
     Row(
         "Decision",

@@ -27,7 +27,8 @@ from fanout.plan.cases import Case
 from fanout.plan.rules import person
 from fanout.plan.status import instant
 
-RESOLVE = "Resolve"
+RESOLVE, CONFIRM_REMOVAL = "Resolve", "ConfirmRemoval"
+_NOT_THE_GATES = frozenset({RESOLVE, CONFIRM_REMOVAL})  # what these decide no gate asks about
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def records(found: Sequence[Recorded]) -> Records:
         decisions=tuple(
             _decision(item)
             for item in found
-            if item.kind == "Decision" and item.spec["action"] != RESOLVE
+            if item.kind == "Decision" and item.spec["action"] not in _NOT_THE_GATES
         ),
     )
 

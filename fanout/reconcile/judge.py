@@ -265,7 +265,7 @@ def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFail
             name,
             "TargetGone",
             f"variant {name} ({places[name]}) has no target any more; it is kept as it is until"
-            " somebody removes it",
+            f" somebody removes it: fanout remove {named.name} {name}",
         )
         for name in sorted(places.keys() - known)
         if name.rpartition("-")[2] not in failed

@@ -1,0 +1,119 @@
+"""Removes one variant whose target is gone, because a person said so.
+
+The person's Decision is on record first; then the repository is pushed, and the status forgets the
+variant last. So whoever ends it in between finds the variant still named, and runs it again.
+"""
+
+from datetime import datetime
+
+from fanout.api.repository import Repository
+from fanout.api.upstream import DeletionPolicy
+from fanout.cluster.declared import Declared
+from fanout.errors import FanoutError, InvalidInput, Unavailable
+from fanout.plan.book import StatusChange
+from fanout.plan.change import Writing
+from fanout.plan.observation import RepositoryView
+from fanout.plan.removal import Removal, removal_change
+from fanout.plan.repository import Look
+from fanout.reconcile.look import branch_of, downstream_refs, remote_of
+from fanout.reconcile.passes import book_key
+from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.views import Views
+from fanout.reconcile.world import World
+from fanout.selection.targets import usable_by
+
+
+def find_removal(world: World, item: PolicyPass, declared: Declared, variant: str) -> Removal:
+    """The variant as it is to go. Raises InvalidInput when its target is there, or nothing is.
+
+    Also what the repository came to, and InvalidInput when nobody declares it any more: with
+    `deletionPolicy: Orphan` the status alone is forgotten then.
+    """
+    if variant not in {failure.target for failure in item.gone}:
+        raise _not_gone(item, variant)
+    assert item.named.policy is not None, "only a policy's variants lose their target"
+    orphan = item.named.policy.spec.deletion_policy is DeletionPolicy.ORPHAN
+    line = item.status.variants.get(variant)
+    view: RepositoryView | None
+    if line is None:
+        view, path = _drafted(item, variant)
+    else:
+        path = line.path
+        known = usable_by(item.named.namespace, declared.repositories).values()
+        there = [it for it in known if _place(it) == line.repository]
+        if not there and not orphan:
+            raise InvalidInput(
+                f"{variant} is {path} in {line.repository}, and no Repository that"
+                f" {item.named.namespace} may use is there",
+                reason="UnknownRepository",
+                remedy="declare it again with this url and branch; or give it up with"
+                " deletionPolicy: Orphan",
+            )
+        view = _view(world, there[0], path) if there else None
+    return Removal(variant, item.title, line, path, view, orphan)
+
+
+def carry_out(world: World, item: PolicyPass, removal: Removal, reason: str, now: datetime) -> None:
+    """Push what goes, then forget the variant.
+
+    Raises Conflict when somebody else was faster, and what Git raises; it is to be run again then.
+    """
+    writing = Writing(world.setup.install, world.setup.identity)
+    change = removal_change(removal, writing, reason, int(now.timestamp()))
+    if change is not None:
+        answer = world.git.change([change])[change.remote.url]
+        if isinstance(answer, FanoutError):
+            raise answer
+        left = set(change.remove) - set(answer.removed)
+        if left:
+            raise Unavailable(
+                f"the draft {min(left).removeprefix('refs/heads/')} could not be removed",
+                reason="RemoteFailed",
+                remedy="run it again",
+            )
+    key = book_key(item.named)
+    book = world.records.read([key])[key]
+    line = f"variant/{removal.variant}"
+    if line in book.status:
+        world.records.put_status({key: StatusChange(book.head, {line: None})}, now)
+
+
+def _not_gone(item: PolicyPass, variant: str) -> InvalidInput:
+    live = {case.spec.name for case in item.cases}
+    if variant in live or variant in item.status.variants:
+        return InvalidInput(
+            f"the target of {variant} is still there, so it would come back",
+            reason="NotFound",
+            remedy="take the target out of the policy first",
+        )
+    return InvalidInput(
+        f"{item.title} has no variant {variant} without a target",
+        reason="NotFound",
+        remedy="see `fanout get targets`: those that are gone say TargetGone",
+    )
+
+
+def _drafted(item: PolicyPass, variant: str) -> tuple[RepositoryView, str]:
+    """Where a variant of which nothing is on record has its draft."""
+    found = [
+        (case.view, draft)
+        for case in item.cases
+        for draft in case.view.drafts.values()
+        if (draft.trailers.policy, draft.trailers.variant) == (item.title, variant)
+    ]
+    view, draft = found[0]
+    return view, draft.ref.split("/", 4)[4].rpartition("/")[0]
+
+
+def _place(repository: Repository) -> str:
+    return f"{repository.spec.url}#{branch_of(repository)}"
+
+
+def _view(world: World, repository: Repository, path: str) -> RepositoryView:
+    remote, install = remote_of(repository), world.setup.install
+    listing = world.git.look([Look(remote, downstream_refs(repository, install))])[remote.url]
+    views = Views(world.git, install)
+    view = views.read(remote, branch_of(repository), listing, [path])
+    if view.failure is not None:
+        raise view.failure
+    return view

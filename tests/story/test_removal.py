@@ -1,0 +1,282 @@
+"""A person removes a variant whose target is gone: that one, once, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+from fleet import PACKAGE, POLICY, Fleet
+from killing import killer
+
+ANN = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
+AMS, BER = "sites/ams", "sites/ber"
+EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
+RENDERED = "fanout/default/rendered"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """Two sites in one repository, and a third alone in another; all are published."""
+    sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge"), "cph": ("dev", "core")}
+    made = Fleet.build(tmp_path / "live", sites)
+    made.settle()
+    assert set(made.published().values()) == {"v1"}
+    return made
+
+
+def gone(fleet: Fleet, site: str = "ams") -> str:
+    """Take the site away; answers the name of its variant."""
+    before = fleet.run("get", "variants", "-o", "json").items
+    fleet.remove(f"site-{site}.yaml")
+    [name] = [
+        item["metadata"]["name"]
+        for item in before
+        if item["spec"]["downstream"]["package"] == f"sites/{site}"
+    ]
+    return name
+
+
+def remove(fleet: Fleet, name: str, *more: str):
+    return fleet.run("remove", "monitoring", name, *ANN, *more)
+
+
+def orphaning(fleet: Fleet) -> None:
+    text = POLICY.replace("  stages:\n", "  deletionPolicy: Orphan\n  stages:\n")
+    fleet.write("policy.yaml", text)
+
+
+def test_its_package_leaves_the_branch_in_one_commit_and_its_tags_stay(fleet: Fleet):
+    edge, name = fleet.repos["edge"], gone(fleet)
+    before, others = edge.refs(), [it for it in edge.files() if not it.startswith(AMS)]
+    done = remove(fleet, name)
+    assert (done.code, done.err) == (0, "")
+    assert "sites/ams in " in done.out
+    assert edge.files() == others
+    assert edge.git("rev-list", f"{before['refs/heads/main']}..main").count("\n") == 0
+    message = edge.git("log", "-1", "--format=%B", "main")
+    assert message.startswith("Remove sites/ams\n\nthe site is closed\n")
+    assert f"Fanout-Variant: {name}" in message
+    assert edge.tags() == ["sites/ams/v1", "sites/ber/v1"]
+    assert [it for it in edge.files(RENDERED) if "ams" in it] == []
+    assert [it for it in edge.files(RENDERED) if "ber" in it]
+    edge.fsck()
+
+
+def test_nothing_is_said_of_it_any_more_and_the_others_are_untouched(fleet: Fleet):
+    name = gone(fleet)
+    core = fleet.repos["core"].refs()
+    assert remove(fleet, name).code == 0
+    swept = fleet.sweep()
+    assert (swept.code, swept.out, swept.err) == (0, "nothing to do\n", "")
+    assert fleet.published() == {BER: "v1", "sites/cph": "v1"}
+    assert fleet.repos["core"].refs() == core
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {BER: "v2", "sites/cph": "v2"}
+    assert "sites/ams/deployment.yaml" not in fleet.repos["edge"].files()
+
+
+def test_the_decision_is_on_record_and_troubles_no_gate(fleet: Fleet):
+    remove(fleet, gone(fleet))
+    records, book = fleet.records(), "fanout/default/default/monitoring"
+    said = [it for it in records.files(book) if it.startswith("records/")]
+    assert '"action":"ConfirmRemoval"' in records.file(book, said[-1])
+    assert "ann@example.com" in records.git("log", "--format=%ae", book)
+    assert fleet.states() == {BER: "Verifying", "sites/cph": "Verifying"}
+
+
+def test_with_orphan_the_package_stays_and_fanout_knows_nothing_of_it(fleet: Fleet):
+    orphaning(fleet)
+    edge, name = fleet.repos["edge"], gone(fleet)
+    head = edge.refs()["refs/heads/main"]
+    done = remove(fleet, name)
+    assert done.code == 0, done.err
+    assert "stays on the branch" in done.out
+    assert edge.refs()["refs/heads/main"] == head
+    assert [it for it in edge.files(RENDERED) if "ams" in it] == []
+    assert fleet.sweep().out == "nothing to do\n"
+    fleet.site("ams", "dev", "edge")
+    assert fleet.sweep().code == 3
+    assert fleet.condition(AMS)[0] == "PathTaken"
+
+
+def test_a_site_that_comes_back_gets_its_variant_anew(fleet: Fleet):
+    remove(fleet, gone(fleet))
+    fleet.site("ams", "dev", "edge")
+    fleet.settle()
+    assert fleet.published()[AMS] == "v1"
+    assert fleet.repos["edge"].tags() == ["sites/ams/v1", "sites/ams/v2", "sites/ber/v1"]
+
+
+def test_an_open_draft_goes_with_it(fleet: Fleet):
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    name = gone(fleet)
+    assert remove(fleet, name).code == 0
+    assert fleet.repos["edge"].drafts() == ["sites/ber/monitoring"]
+
+
+def test_a_variant_that_was_never_published_is_a_draft_and_no_more(fleet: Fleet):
+    fleet.site("dub", "dev", "edge")
+    fleet.sweep("--drafts-only")
+    edge, head = fleet.repos["edge"], fleet.repos["edge"].refs()["refs/heads/main"]
+    done = remove(fleet, gone(fleet, "dub"))
+    assert (done.code, edge.drafts()) == (0, [])
+    assert edge.refs()["refs/heads/main"] == head
+    assert fleet.sweep().err == ""
+
+
+def test_a_stranger_s_package_at_the_path_of_a_draft_stays(fleet: Fleet):
+    fleet.site("dub", "dev", "edge")
+    fleet.sweep("--drafts-only")
+    edge = fleet.repos["edge"]
+    edge.commit("main", {"sites/dub/notes.txt": "mine\n"})
+    assert remove(fleet, gone(fleet, "dub")).code == 0
+    assert edge.file("main", "sites/dub/notes.txt") == "mine\n"
+
+
+def edit_package(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("main", {f"{AMS}/deployment.yaml": EDITED})
+
+
+def edit_and_take_along(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("main", {f"{AMS}/notes.txt": "ours\n"})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+
+
+def edit_draft(fleet: Fleet) -> None:
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    branch = "drafts/default/sites/ams/monitoring"
+    fleet.repos["edge"].commit(branch, {f"{AMS}/deployment.yaml": EDITED})
+
+
+EDITS = [
+    ("a package that was edited", edit_package, "the package sites/ams"),
+    ("edits that a later revision took along", edit_and_take_along, "the package sites/ams"),
+    ("a draft with a person's commit", edit_draft, "the draft drafts/default/sites/ams/monitoring"),
+]
+
+
+@pytest.mark.parametrize(("_", "edit", "words"), EDITS, ids=[row[0] for row in EDITS])
+def test_what_people_have_changed_goes_only_when_they_say_so(fleet: Fleet, _, edit, words):
+    edit(fleet)
+    name, before = gone(fleet), fleet.refs()
+    refused = remove(fleet, name)
+    assert refused.code == 2
+    assert words in refused.err
+    assert "--edited" in refused.err
+    assert fleet.refs() == before
+    assert remove(fleet, name, "--edited").code == 0
+    assert not [it for it in fleet.repos["edge"].files() if it.startswith(AMS)]
+    assert fleet.repos["edge"].drafts() in ([], ["sites/ber/monitoring"])
+
+
+def test_edits_do_not_matter_where_the_package_stays(fleet: Fleet):
+    edit_package(fleet)
+    orphaning(fleet)
+    assert remove(fleet, gone(fleet)).code == 0
+    assert fleet.repos["edge"].file("main", f"{AMS}/deployment.yaml") == EDITED
+
+
+def test_a_variant_whose_target_is_there_is_refused(fleet: Fleet):
+    name = gone(fleet)
+    fleet.site("ams", "dev", "edge")
+    before = fleet.refs(), fleet.records().refs()
+    refused = remove(fleet, name)
+    assert refused.code == 2
+    assert "it would come back" in refused.err
+    assert (fleet.refs(), fleet.records().refs()) == before
+
+
+def test_a_name_that_nothing_has_is_refused(fleet: Fleet):
+    refused = remove(fleet, "monitoring-xyz")
+    assert refused.code == 2
+    assert "has no variant monitoring-xyz without a target" in refused.err
+
+
+def test_a_repository_without_any_other_variant_is_found(fleet: Fleet):
+    name = gone(fleet, "cph")
+    done = remove(fleet, name)
+    assert done.code == 0, done.err
+    core = fleet.repos["core"]
+    assert core.files() == ["README.md"]
+    assert core.files(RENDERED) == []
+    assert fleet.sweep().out == "nothing to do\n"
+    core.fsck()
+
+
+def test_a_repository_that_nobody_declares_is_named(fleet: Fleet):
+    name = gone(fleet, "cph")
+    fleet.remove("repository-core.yaml")
+    refused = remove(fleet, name)
+    assert refused.code == 2
+    assert "core.git#refs/heads/main" in refused.err
+    assert "declare it again" in refused.err
+    orphaning(fleet)
+    assert remove(fleet, name).code == 0
+    assert fleet.sweep().err == ""
+
+
+def test_a_package_that_was_removed_by_hand_is_forgotten(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    edge.commit("main", dict.fromkeys((it for it in edge.files() if it.startswith(AMS)), None))
+    head = edge.refs()["refs/heads/main"]
+    done = remove(fleet, gone(fleet))
+    assert (done.code, edge.refs()["refs/heads/main"]) == (0, head)
+    assert fleet.sweep().err == ""
+
+
+def test_a_removal_that_the_remote_refuses_is_finished_by_a_rerun(fleet: Fleet):
+    edge, name = fleet.repos["edge"], gone(fleet)
+    edge.hook("pre-receive", "echo no; exit 1")
+    before = edge.refs()
+    assert remove(fleet, name).code not in (0, 2)
+    assert edge.refs() == before
+    assert name in fleet.sweep().err
+    edge.hook("pre-receive", "exit 0")
+    assert remove(fleet, name).code == 0
+    assert fleet.sweep().err == ""
+
+
+# Without expressions, so that no process waits for a sandbox.
+PLAIN = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - repositories: [{name: edge, packageNames: [sites/ams, sites/ber]}]
+    template: {stage: dev}
+  stages: [{name: dev}]
+"""
+
+
+@pytest.mark.parametrize("word", ["Delete", "Orphan"])
+def test_a_removal_that_is_killed_anywhere_is_finished_by_a_rerun(tmp_path: Path, word: str):
+    fleet = Fleet.build(tmp_path / "live", {"ams": ("dev", "edge")})
+    fleet.write("policy.yaml", PLAIN)
+    fleet.settle()
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    name = next(it for it in _names(fleet) if "ams" in it)
+    text = PLAIN.replace("sites/ams, ", "") + f"  deletionPolicy: {word}\n"
+    fleet.write("policy.yaml", text)
+    edge = fleet.repos["edge"]
+
+    def outcome() -> object:
+        told = fleet.run("get", "targets", "-o", "json").items
+        return edge.refs(), [it["target"] for it in told]
+
+    with killer(fleet) as driver:
+        line = ["remove", "monitoring", name, *ANN]
+        # once the status forgot it, there is nothing to run again
+        assert driver.everywhere(line, outcome) > 8
+    assert [it for it in edge.files() if it.startswith(AMS)] == (
+        [] if word == "Delete" else [f"{AMS}/{path}" for path in sorted(PACKAGE)]
+    )
+
+
+def _names(fleet: Fleet) -> list[str]:
+    items = fleet.run("get", "variants", "-o", "json").items
+    return [item["metadata"]["name"] for item in items]
