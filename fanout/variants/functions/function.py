@@ -106,9 +106,12 @@ class InProcess:
         return any((self.survey, self.adds, self.reports))
 
 
+_MAPS = (dict, Mapping)  # the first is asked first and is the quick answer
+
+
 def mapping(value: object) -> Mapping[Any, Any]:
     """The value if it is a map, else an empty one: what is not there is not looked into."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, _MAPS) else {}
 
 
 def is_local(item: Object) -> bool:
