@@ -89,6 +89,8 @@ def _sorted(value: Any) -> Any:
     match value:
         case Mapping():
             return {key: _sorted(value[key]) for key in sorted(value)}
+        case str():
+            return str(value)  # a word of a closed list is text too
         case list() | tuple():
             return [_sorted(item) for item in value]
         case _:
