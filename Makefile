@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+ROUNDS ?= 10
 CONTAINER ?= podman
 UV ?= uv
 
@@ -13,7 +14,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint format bench bench-quick docs lock image clean FORCE
+.PHONY: help demo test laws check lint format bench bench-quick docs lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,6 +37,10 @@ lint: $(VENV)/test ## Style, format and layers
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	$(VENV)/bin/lint-imports
+
+laws: $(VENV)/test ## Look for counterexamples to the laws, at random, ROUNDS times
+	for round in $$(seq $(ROUNDS)); do \
+	  $(PY) -m pytest -q -n $(WORKERS) -m hypothesis --hypothesis-profile=search || exit 1; done
 
 format: $(VENV)/test ## Rewrite files as the linter wants them
 	$(PY) -m ruff check --fix

@@ -26,6 +26,7 @@ class Patch(NamedTuple):
     start: int
     end: int
     text: str
+    ahead: bool = False  # comes before other insertions at its place
 
 
 def spliced(sides: tuple[Value | None, Value | None, Value], outcome: Outcome) -> str:
@@ -59,7 +60,7 @@ def patched(text: str, patches: Sequence[Patch], start: int, end: int) -> str:
     out: list[str] = []
     position = start
     # of two insertions at one place the one that was made first comes first: the deeper one
-    for patch in sorted(patches, key=lambda patch: patch[:2]):
+    for patch in sorted(patches, key=lambda patch: (*patch[:2], not patch.ahead)):
         if patch.start < position:
             raise CannotSplice("two changes of one stretch")
         out += [text[position : patch.start], patch.text]
@@ -86,9 +87,9 @@ class _Splicer:
         self.style = style
         self.patches: list[Patch] = []
 
-    def put(self, start: int, end: int, text: str) -> None:
+    def put(self, start: int, end: int, text: str, *, ahead: bool = False) -> None:
         if self.text[start:end] != text:
-            self.patches.append(Patch(start, end, text))
+            self.patches.append(Patch(start, end, text, ahead))
 
     # ---- collections --------------------------------------------------------------------------
 
@@ -241,7 +242,8 @@ class _Splicer:
         else:
             # what stands above the document's first key is about the document
             at = slot.lead if slot.lead != self.body else head(self.text, slot)
-            self.put(at, at, "".join(chunk + "\n" for chunk in chunks))
+            # comments that arrive above the entry stay with it
+            self.put(at, at, "".join(chunk + "\n" for chunk in chunks), ahead=True)
 
     def anew(self, outcome: Outcome, present: Sequence[Value]) -> None:
         """Write the whole collection: its order changed, or nothing of it stays."""
