@@ -4,7 +4,7 @@ import copy
 from pathlib import Path
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.faults import in_order
@@ -61,7 +61,6 @@ def damaged(draw):
 
 
 @given(damaged())
-@settings(max_examples=150, deadline=None)
 def test_the_answer_is_an_object_or_sentences(data):
     found, faults = validate(data)
     assert (found is None) == bool(faults)
@@ -73,7 +72,6 @@ def test_the_answer_is_an_object_or_sentences(data):
 
 
 @given(damaged())
-@settings(max_examples=50, deadline=None)
 def test_what_was_valid_stays_valid_when_it_is_written_again(data):
     found, _ = validate(data)
     if found is not None:

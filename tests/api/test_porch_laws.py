@@ -5,7 +5,7 @@ from operator import itemgetter
 
 import pytest
 from api.porch_objects import WHOLE, judge
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.places import places
@@ -67,14 +67,12 @@ def spoiled(draw):
     return item
 
 
-@settings(max_examples=150)
 @given(spoiled())
 def test_whatever_comes_in_what_comes_out_is_valid(item):
     for made in translate([item], judge).objects:
         assert validate(made)[1] == ()
 
 
-@settings(max_examples=50)
 @given(spoiled())
 def test_the_input_stays_as_it_was(item):
     before = copy.deepcopy(item)

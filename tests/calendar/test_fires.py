@@ -6,7 +6,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.calendar.fires import fires, last_fire, next_fire
@@ -236,7 +236,6 @@ def lines(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(lines(), st.sampled_from(CHANGES), st.integers(-2400, 300), st.integers(0, 59))
 def test_agrees_with_looking_at_the_clock_every_minute(line, change, minutes, seconds):
     try:

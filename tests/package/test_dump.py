@@ -4,7 +4,7 @@ import re
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -25,7 +25,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(values)
 def test_dumped_data_reads_as_it_was(value):
     text = dump(value)
@@ -34,7 +33,6 @@ def test_dumped_data_reads_as_it_was(value):
     assert dump(value) == text
 
 
-@settings(max_examples=80, deadline=None)
 @given(texts | lookalikes)
 def test_text_is_text_for_every_reader(text):
     for value in (text, [text], {text: text}):
@@ -178,7 +176,6 @@ def test_what_is_no_json_data_is_refused(value):
         dump(value)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.lists(st.dictionaries(texts, values, max_size=3), max_size=3))
 def test_objects_read_the_fast_way_are_those_of_manifests(objects):
     objects = [{**item, "kind": "Thing"} for item in objects]

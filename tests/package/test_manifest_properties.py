@@ -170,7 +170,7 @@ def expected_of(manifest, edits):
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_an_edited_file_reads_as_the_edited_data(name, data):
     manifest = Manifest.parse(FILES[name].encode(), "f.yaml")
@@ -188,7 +188,6 @@ def test_an_edited_file_reads_as_the_edited_data(name, data):
     assert result.startswith(b"\xef\xbb\xbf") == manifest.data.startswith(b"\xef\xbb\xbf")
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_an_edited_json_file_reads_as_the_edited_data(data):
     manifest = Manifest.parse(JSON_FILE.encode(), "f.json")
@@ -200,7 +199,6 @@ def test_an_edited_json_file_reads_as_the_edited_data(data):
     assert same(data_of(Manifest.parse(manifest.edited(edits), "f.json")), expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(values, values, st.sampled_from(["value", "missing", "item", "flow", "end"]), st.booleans())
 @example("a", "on", "value", True)
 @example("a\nb", "a\nb\n", "end", False)
@@ -234,7 +232,6 @@ simple = [
 ]
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(simple), scalars, min_size=1, max_size=4))
 def test_the_text_patch_equals_the_round_trip_on_loaded_data(wanted):
     manifest = Manifest.parse(WORKLOAD.encode(), "f.yaml")
@@ -244,7 +241,6 @@ def test_the_text_patch_equals_the_round_trip_on_loaded_data(wanted):
     assert same(data_of(patched), data_of(Manifest.parse(slow.encode(), "f.yaml")))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from(simple), texts, min_size=1, max_size=4))
 def test_lines_that_no_edit_touches_stay_as_they_are(wanted):
     manifest = Manifest.parse(WORKLOAD.encode(), "f.yaml")

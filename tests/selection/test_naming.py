@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.selection.naming import LIMIT, draft_ref, tag_ref, variant_digest, variant_name
@@ -18,7 +18,6 @@ def test_a_name_is_a_name_in_kubernetes_whatever_the_target_is_called(ns, policy
     assert re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name)
 
 
-@settings(max_examples=25)
 @given(st.lists(st.tuples(dns, dns, keys), min_size=2, max_size=8, unique=True))
 def test_different_identities_have_different_names(identities):
     names = {variant_name(*identity, "same") for identity in identities}

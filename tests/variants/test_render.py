@@ -1,7 +1,7 @@
 """The files that a variant gets."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from variants.builders import KPTFILE, by, config_map, package, point, rows, site, spec
 
@@ -324,7 +324,6 @@ def render_with(prepared, *arguments):
     return render(prepared, wanted, resolve(prepared, wanted, objects))
 
 
-@settings(max_examples=60)
 @given(DATA, NAMES, DATA, st.dictionaries(st.sampled_from(["a", "b"]), TEXTS, max_size=2))
 def test_what_is_remembered_changes_nothing(data, namespace, context, labels):
     """The first variant of a revision gets the same bytes as the ten-thousandth."""
@@ -332,7 +331,6 @@ def test_what_is_remembered_changes_nothing(data, namespace, context, labels):
     assert render_with(ONCE, *arguments) == render_with(prepare(UPSTREAM, Limits()), *arguments)
 
 
-@settings(max_examples=60)
 @given(DATA, NAMES, DATA)
 def test_what_is_rendered_can_be_read_and_holds_what_was_given(data, namespace, context):
     result = render_with(ONCE, data, namespace, context, {})
@@ -347,7 +345,6 @@ def test_what_is_rendered_can_be_read_and_holds_what_was_given(data, namespace, 
     assert result.entries["d.md"] == UPSTREAM.files["d.md"][0]
 
 
-@settings(max_examples=60)
 @given(DATA, DATA, NAMES)
 def test_a_changed_value_changes_the_files_that_carry_it(one, other, namespace):
     before = render_with(ONCE, one, namespace, {}, {})

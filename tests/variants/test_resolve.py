@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from variants.builders import by, config_map, package, point, rows, site, spec
 
@@ -141,7 +141,6 @@ SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n"
 PREPARED = prepare(package({"a.yaml": point(mark="optional"), "b.yaml": SERVICE}), Limits())
 
 
-@settings(max_examples=60, deadline=None)
 @given(SPECS, SPECS, TEXTS, TEXTS)
 def test_equal_digests_are_equal_renderings(one, other, one_value, other_value):
     def result(variant, value):

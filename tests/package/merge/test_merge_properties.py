@@ -4,7 +4,7 @@ import json
 from copy import deepcopy
 from itertools import count
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.package.dump import Style, block
@@ -286,7 +286,6 @@ def facts(value, path=(), name=""):
         yield (path, json.dumps(value))
 
 
-@settings(max_examples=40)
 @given(triples())
 def test_what_only_upstream_changed_is_upstream_s_byte_for_byte(sides):
     origin, upstream, _ = sides
@@ -295,7 +294,6 @@ def test_what_only_upstream_changed_is_upstream_s_byte_for_byte(sides):
     assert not result.conflicts
 
 
-@settings(max_examples=40)
 @given(triples())
 def test_what_only_this_side_changed_stays_byte_for_byte(sides):
     origin, _, local = sides
@@ -304,7 +302,6 @@ def test_what_only_this_side_changed_stays_byte_for_byte(sides):
     assert not result.conflicts
 
 
-@settings(max_examples=60)
 @given(triples())
 def test_the_result_has_what_both_sides_said_or_a_conflict(sides):
     origin, upstream, local = sides
@@ -324,7 +321,6 @@ def test_the_result_has_what_both_sides_said_or_a_conflict(sides):
                 assert not (before - said) & after
 
 
-@settings(max_examples=50)
 @given(triples())
 def test_merging_again_changes_nothing(sides):
     origin, upstream, local = sides
@@ -332,7 +328,6 @@ def test_merging_again_changes_nothing(sides):
     assert merge_packages(origin, upstream, once.files).files == once.files
 
 
-@settings(max_examples=50)
 @given(triples())
 def test_sides_commute_where_nothing_is_disputed(sides):
     origin, upstream, local = sides

@@ -2,7 +2,7 @@
 
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.package.edits import same
@@ -71,7 +71,6 @@ def values(files):
     return [document.value for document in documents]
 
 
-@settings(max_examples=150)
 @given(sides())
 def test_the_result_of_odd_files_reads_and_merging_again_changes_no_value(three):
     origin, upstream, local = three

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from variants.builders import config_map, package, point, rows, spec
 from variants.running import kptfile, rendered, run
@@ -115,7 +115,6 @@ FILES = {
 }
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from(STEPS), max_size=5))
 def test_a_pipeline_gives_the_same_with_and_without_memory(steps):
     around = {"objects": (config_map("eu", data={"app": "example"}),),
