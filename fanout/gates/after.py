@@ -4,12 +4,12 @@ One step per stage that is listed: its verdict and, for the same stage, its soak
 is a number that must have passed, so that All and Any are no special cases. (Design §6, `after`.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
-from fanout.gates.instants import soonest, written
+from fanout.gates.instants import written
 from fanout.gates.model import After, Hold, Override, Require, Verdict
 from fanout.gates.soak import over_at, soaked
 from fanout.gates.verdict import Ledger
@@ -83,10 +83,16 @@ def ask(
     # What has failed is not saved by what is only pending: no soak that runs is worth waiting for.
     told = [step for step in steps if verdict is not Verdict.FAILED or step.verdict is verdict]
     holds = tuple(step.hold for step in told if step.hold is not None)
-    wake = soonest((hold.until for hold in holds), now)
     if verdict is Verdict.PASSED:
         return Gate(verdict, possible, steps)
-    return Gate(verdict, possible, steps, holds, wake)
+    return Gate(verdict, possible, steps, holds, _opens(needed(after), steps))
+
+
+def _opens(count: int, steps: Sequence[Step]) -> datetime | None:
+    """When time alone will have let enough of them pass; None when something else is missing."""
+    missing = count - sum(step.verdict is Verdict.PASSED for step in steps)
+    ends = sorted(step.hold.until for step in steps if step.hold and step.hold.until)
+    return ends[missing - 1] if missing <= len(ends) else None
 
 
 def _step(
@@ -104,6 +110,13 @@ def _step(
         return Step(stage, verdict, possible, _not_passed(stage, revision, verdict, upstream))
     if Override.SOAK in lifted or soaked(past, now) >= soak:
         return Step(stage, Verdict.PASSED, possible=True, since=past.passed)
+    if revision in upstream.ledger.unrecorded:
+        sentence = (
+            f"{revision} is ready in {stage_named(stage)}, which is not on record yet: its soak of"
+            f" {lasting(soak)} starts with the next sweep"
+        )
+        hold = Hold(Reason.SOAK_RUNNING, sentence, "the next sweep, which records it")
+        return Step(stage, Verdict.PENDING, possible=True, hold=hold)
     until = over_at(past, soak)
     if until is not None:
         sentence = (

@@ -106,7 +106,7 @@ def _stage(
             for item in sorted(facts.variants, key=lambda item: item.name)
             if item.stage == rule.name and decision.variants[item.name].state is not State.READY
         )
-    past = decision.history.get((rule.name, view.candidate), NEVER)
+    past = _on_record(facts, decision, rule.name, view.candidate)
     return Explanation(
         stage_named(rule.name),
         view.verdict.value,
@@ -148,7 +148,7 @@ def _upstream(
     assert rule.after is not None
     view = decision.stages[name]
     verdict = view.verdicts.get(revision, Verdict.PENDING)
-    past = decision.history.get((name, revision), NEVER)
+    past = _on_record(facts, decision, name, revision)
     sentence = _soak_sentence(past, verdict, facts.now, rule)
     return Explanation(
         stage_named(name),
@@ -160,6 +160,15 @@ def _upstream(
     )
 
 
+def _on_record(
+    facts: PolicyFacts, decision: PolicyDecision, stage: str, revision: str
+) -> StageHistory:
+    """The history, without an instant that moves with the clock until a sweep records it."""
+    key = (stage, revision)
+    known = facts.history.get(key, NEVER).passed is not None
+    return decision.history.get(key, NEVER) if known else NEVER
+
+
 def _soak_sentence(past: StageHistory, verdict: Verdict, now: datetime, rule: StageRule) -> str:
     assert rule.after is not None
     soak = rule.after.soak
@@ -167,6 +176,8 @@ def _soak_sentence(past: StageHistory, verdict: Verdict, now: datetime, rule: St
         return "has failed" if verdict is Verdict.FAILED else "has not passed yet"
     if not soak:
         return "has passed"
+    if past.passed is None:
+        return f"has passed; its soak of {lasting(soak)} starts with the next sweep"
     if soaked(past, now) >= soak:
         return f"has passed and soaked for {lasting(soak)}"
     if past.left is not None:

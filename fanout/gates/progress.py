@@ -28,6 +28,8 @@ def stuck(
     """The hold of a policy that only a person can set going again; it names the first gate."""
     if timer is not None or _somebody_suspended(judgement):
         return None
+    if any(_soak_to_record(judgement, rule) for rule in judgement.stages):
+        return None
     unready = [item for item in variants if item.state is not State.READY]
     if not unready or any(_moves(item) for item in unready):
         return None
@@ -73,6 +75,14 @@ def starving(judgement: Judgement, rule: StageRule) -> Hold | None:
 def _cut_short(judgement: Judgement, rule: StageRule, revision: str) -> bool:
     gate = judgement.stage_gate(rule, revision)
     return not gate.possible and any(h.reason == Reason.SOAK_CUT_SHORT for h in gate.holds)
+
+
+def _soak_to_record(judgement: Judgement, rule: StageRule) -> bool:
+    """Does the stage wait for a soak whose clock the next sweep starts?"""
+    after, candidate = rule.after, judgement.candidate(rule.name)
+    if after is None or not after.soak:
+        return False
+    return any(candidate in judgement.ledgers[name].unrecorded for name in after.stages)
 
 
 def _somebody_suspended(judgement: Judgement) -> bool:

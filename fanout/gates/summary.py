@@ -10,7 +10,6 @@ from fanout.gates.census import Census
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement
 from fanout.gates.model import Hold, State, VariantDecision
-from fanout.gates.soak import over_at
 from fanout.gates.wording import counted, stage_named
 
 _AT_CANDIDATE = (State.VERIFYING, State.READY)
@@ -60,20 +59,12 @@ def stage_holds(
 
 
 def soak_ends(judgement: Judgement, census: Census) -> datetime | None:
-    """When the next soak ends that can change what the stage may take."""
+    """When time alone next lets a revision through that the stage may take."""
     rule = census.rule
-    if rule.after is None:
-        return None
     reach = within_reach(census, judgement.ledgers[rule.name], judgement.ages)
-    wanted = {name for name in reach if not _everywhere(census, name)}
+    wanted = (name for name in reach if not _everywhere(census, name))
     return soonest(
-        (
-            over_at(history, rule.after.soak)
-            for upstream in rule.after.stages
-            for revision, history in judgement.ledgers[upstream].history.items()
-            if revision in wanted
-        ),
-        judgement.now,
+        (judgement.stage_gate(rule, revision).next for revision in wanted), judgement.now
     )
 
 

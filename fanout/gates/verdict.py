@@ -21,6 +21,7 @@ class Ledger:
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     history: Mapping[str, StageHistory] = field(default_factory=dict)
+    unrecorded: frozenset[str] = frozenset()  # seen to have passed for the first time: no clock yet
 
     def verdict(self, revision: str) -> Verdict:
         """Nothing known is pending."""
@@ -37,6 +38,7 @@ def judge(
     """The verdicts of one stage. Renderings that failed are failures of the candidate, if named."""
     verdicts: dict[str, Verdict] = {}
     remembered: dict[str, StageHistory] = {}
+    unrecorded: set[str] = set()
     for revision in {*census.published, *history, *([candidate] if candidate else [])}:
         past = history.get(revision, NEVER)
         unrendered = census.unrendered(revision) if revision == candidate else 0
@@ -45,7 +47,9 @@ def judge(
         present = _history(census, revision, past, verdict, now)
         if present != NEVER:
             remembered[revision] = present
-    return Ledger(verdicts, remembered)
+        if present.passed is not None and past.passed is None:
+            unrecorded.add(revision)
+    return Ledger(verdicts, remembered, frozenset(unrecorded))
 
 
 def _verdict(census: Census, revision: str, past: StageHistory, unrendered: int) -> Verdict:

@@ -10,6 +10,7 @@ from gates.worlds import (
     at,
     draft,
     facts,
+    passed,
     published,
     said,
     stage,
@@ -24,9 +25,12 @@ STAGES = (stage("dev"), stage("prod", after("dev", soak=60), requires=(SIGNED,))
 VARIANTS = (variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1")))
 
 
-def told(*records, now=10.0):
-    world = facts(STAGES, VARIANTS, *records, now=now)
+def told(*records, now=10.0, history=None):
+    world = facts(STAGES, VARIANTS, *records, now=now, history=history or {})
     return world, evaluate(world)
+
+
+SOAKS = {("dev", "v1"): passed(10)}
 
 
 def every(line):
@@ -36,7 +40,7 @@ def every(line):
 
 
 def test_a_variant_tells_its_checks_and_the_gate_of_its_stage():
-    line = explain_variant(*told(said("dev", PASSED), approved("ann")), "p")
+    line = explain_variant(*told(said("dev", PASSED), approved("ann"), history=SOAKS), "p")
     assert (line.subject, line.state, line.until) == ("variant p", "Drafted", at(70))
     lines = {item.subject: item for item in every(line)}
     assert lines["check signed-off"].who == "a member of sre"
@@ -47,6 +51,15 @@ def test_a_variant_tells_its_checks_and_the_gate_of_its_stage():
     assert lines["SoakRunning"].until == at(70)
 
 
+def test_a_clock_that_is_not_on_record_yet_shows_no_instant():
+    line = explain_variant(*told(said("dev", PASSED)), "p")
+    lines = {item.subject: item for item in every(line)}
+    assert lines["stage dev"].sentence == "v1 has passed; its soak of 1h starts with the next sweep"
+    assert lines["SoakRunning"].who == "the next sweep, which records it"
+    about = [lines[name] for name in ("variant p", "stage dev", "SoakRunning")]
+    assert [(item.since, item.until) for item in about] == [(None, None)] * 3
+
+
 def test_a_stage_tells_its_gate_and_the_variants_that_are_not_ready():
     line = explain_stage(*told(said("dev", FAILED)), "prod")
     assert line.who == "whoever reports check e2e of stage dev"
@@ -54,7 +67,7 @@ def test_a_stage_tells_its_gate_and_the_variants_that_are_not_ready():
     assert subjects[0] == "after"
     assert subjects[-1] == "variant p"
     assert line.children[0].state == "failed"
-    ready = explain_stage(*told(said("dev", PASSED)), "dev")
+    ready = explain_stage(*told(said("dev", PASSED), history=SOAKS), "dev")
     assert (ready.state, ready.since, ready.children) == ("passed", at(10), ())
 
 

@@ -25,7 +25,7 @@ from gates.worlds import (
 )
 
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import Action, ApprovalRule, Hold, State
+from fanout.gates.model import Action, ApprovalRule, Hold, Require, State
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev", soak=60))
@@ -146,7 +146,7 @@ def test_clocks_start_when_a_verdict_is_first_seen_and_nothing_is_back_dated():
 def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
     waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
     first = evaluate(waiting)
-    assert (first.next, reasons_of(first, "p")) == (at(70), ["SoakRunning"])
+    assert (first.next, reasons_of(first, "p")) == (None, ["SoakRunning"])
     early = evaluate(later(waiting, 69.9))
     assert not early.variants["p"].release
     assert early.next == at(70)
@@ -155,12 +155,41 @@ def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
     assert there.next is None
 
 
+def test_before_it_is_recorded_a_soak_has_no_instants_that_move_with_the_clock():
+    waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
+    early, late = evaluate(waiting), evaluate(replace(waiting, now=at(500)))
+    [hold] = early.variants["p"].holds
+    assert "is not on record yet: its soak of 1h starts with the next sweep" in hold.sentence
+    assert (hold.since, hold.until, early.next) == (None, None, None)
+    assert early.variants == late.variants
+    assert early.stages == late.stages
+    assert not early.holds, "the pass that records it goes on"
+
+
+def test_no_soak_is_an_instant_to_wait_for_where_after_cannot_open_by_itself():
+    both = stage("prod", after("dev", "eu", soak=60))
+    drafted = variant("p", "prod", draft=draft("v1"))
+    eu = variant("e", "eu", published("v1"))
+    rules, history = (DEV, stage("eu"), both), {("dev", "v1"): passed(5)}
+    lost = facts(rules, (A, eu, drafted), OK, said("eu", FAILED), history=history)
+    decision = evaluate(lost)
+    assert (decision.stages["prod"].gate, decision.stages["prod"].next) == (FAILED, None)
+    waits = facts(rules, (A, eu, drafted), OK, history=history)
+    assert evaluate(waits).stages["prod"].next is None
+    history["eu", "v1"] = passed(9)
+    runs = facts(rules, (A, eu, drafted), OK, said("eu", PASSED), history=history)
+    assert evaluate(runs).stages["prod"].next == at(69)
+    either = stage("prod", after("dev", "eu", require=Require.ANY, soak=60))
+    soonest = replace(runs, stages=(DEV, stage("eu"), either))
+    assert evaluate(soonest).stages["prod"].next == at(65)
+
+
 def test_a_withdrawal_starts_the_soak_anew():
     world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
     world = later(world, 30, said("dev", FAILED, when=29))
     assert evaluate(world).history == {}
     world = later(world, 40, said("dev", PASSED, when=39))
-    assert evaluate(world).next == at(100)
+    assert evaluate(later(world, 41)).next == at(100)
     assert not evaluate(later(world, 71)).variants["p"].release
     assert evaluate(later(world, 100)).variants["p"].publish
 
@@ -213,7 +242,7 @@ def test_a_queued_revision_whose_soak_ends_wakes_the_policy():
         revisions="v1 v2",
         history={("dev", "v1"): passed(-90, 5), ("prod", "v1"): passed(2)},
     )
-    decision = evaluate(world)
+    decision = evaluate(later(world, 11))
     assert decision.stages["prod"].candidate == "v1"
     assert decision.stages["prod"].queued == ("v2",)
     assert decision.next == at(70)
@@ -228,7 +257,7 @@ def test_expiries_are_instants_at_which_something_changes():
     rule = ApprovalRule("signed-off", 2, frozenset({"ann", "bob"}), expires=at(30) - at(0))
     prod = stage("prod", after("dev"), requires=(rule,))
     world = facts((DEV, prod), (A, variant("p", "prod", draft=draft("v1"))), OK, approved("ann"))
-    assert evaluate(world).next == at(31)
+    assert evaluate(later(world, 11)).next == at(31)
     rest = decided(Action.SUSPEND, stage="prod", expires=at(20))
     asleep = replace(world, records=replace(world.records, decisions=(rest,)))
     assert evaluate(asleep).stages["prod"].next == at(20)

@@ -1,0 +1,39 @@
+"""A soak begins when a sweep puts the verdict on record; who only looks starts no clock."""
+
+import pytest
+from fleet import Fleet
+
+LINES = [
+    ("get stages", ("get", "stages", "-o", "json")),
+    ("explain", ("explain", "monitoring/prod", "-o", "json")),
+    ("plan", ("plan", "-o", "json")),
+]
+
+
+@pytest.fixture
+def reported(fleet: Fleet) -> Fleet:
+    """Dev is published and verified, and no sweep has seen it yet."""
+    fleet.settle()
+    assert fleet.later(minutes=5).report("dev", "v1").code == 0
+    return fleet
+
+
+@pytest.mark.parametrize("line", [row[1] for row in LINES], ids=[row[0] for row in LINES])
+def test_looking_again_later_shows_the_same(reported: Fleet, line: tuple[str, ...]):
+    early = reported.later(minutes=1).run(*line)
+    late = reported.later(hours=5).run(*line)
+    assert early.out == late.out
+
+
+def test_the_clock_starts_with_the_sweep_and_not_with_the_report(reported: Fleet):
+    reason, sentence = reported.later(hours=5).condition("sites/ber")
+    assert reason == "SoakRunning"
+    assert "starts with the next sweep" in sentence
+    reported.settle()
+    swept = reported.now
+    until = swept.replace(hour=swept.hour + 1).strftime("until %Y-%m-%dT%H:%M:%SZ")
+    assert until in reported.later(minutes=30).condition("sites/ber")[1]
+    reported.later(minutes=29).settle()
+    assert reported.published()["sites/ber"] == ""
+    reported.later(minutes=1).settle()
+    assert reported.published()["sites/ber"] == "v1"
