@@ -88,6 +88,11 @@ class Sandbox(Protocol):
     def compile(self, expressions: Sequence[str], templates: Sequence[str]) -> Mapping[str, Broken]:
         """Those that are no expressions or templates, by their text."""
 
+    def names(
+        self, expressions: Sequence[str], templates: Sequence[str]
+    ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+        """The variables that each of them names; none where it does not compile."""
+
     def fill(self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         """The same for Jinja templates; values are text."""
 

@@ -6,10 +6,10 @@ from typing import TypeVar
 from fanout.api.configuration import FanoutConfiguration
 from fanout.api.faults import Fault, Path
 from fanout.api.meta import KRMObject
+from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy, matches
 from fanout.api.repository import Repository
-from fanout.api.stage_order import suggestion
 from fanout.api.upstream_policy import UpstreamPolicy
 
 Kind = TypeVar("Kind", bound=KRMObject)

@@ -1,18 +1,12 @@
 """Stages form a graph without cycles (design §6, "Order and change")."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from fanout.api.faults import Fault, Path
+from fanout.api.nearest import suggestion
 from fanout.api.places import fields, items, places
-
-
-def suggestion(name: str, known: Sequence[str], otherwise: str) -> str:
-    """The remedy for a name that is not known: the nearest one that is, if any is near."""
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else otherwise
 
 
 def stage_faults(data: Mapping[str, Any]) -> Iterator[Fault]:

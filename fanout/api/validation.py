@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from fanout.api.faults import Fault, Path, in_order
 from fanout.api.kinds import KINDS
 from fanout.api.meta import API_VERSION, GROUP, KRMObject
+from fanout.api.nearest import suggestion
 from fanout.api.references import cross_check
 from fanout.api.rules import rule_faults
-from fanout.api.stage_order import suggestion
 from fanout.api.texts import shown
 from fanout.api.unsupported import unsupported
 from fanout.api.wording import fault_of

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from fanout.api.faults import BadValue, Fault, Path
 from fanout.api.kinds import known_fields
-from fanout.api.stage_order import suggestion
+from fanout.api.nearest import suggestion
 from fanout.api.texts import SENTENCES, listed, plural_of, shown
 from fanout.api.unsupported import is_refused
 

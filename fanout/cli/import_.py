@@ -28,6 +28,7 @@ from fanout.package.dump import dump_all
 from fanout.package.invalid import InvalidManifest
 from fanout.package.manifests import Document, Manifest
 from fanout.ports import Sandbox
+from fanout.reconcile.compile import Code, code_faults
 
 _STDIN = Path("-")
 
@@ -91,12 +92,8 @@ def _judge(sandbox: Sandbox) -> Judge:
         asked = () if faults else tuple(expressions(data))
         if not asked:
             return faults
-        broken = sandbox.compile([text for _, text in asked], [])
-        return [
-            Fault(path, f"{text}: {broken[text].problem}", "correct it")
-            for path, text in asked
-            if text in broken
-        ]
+        found = code_faults([Code(field_name(path), text) for path, text in asked], sandbox)
+        return [Fault(path, *words) for (path, _), words in zip(asked, found, strict=True) if words]
 
     return judge
 

@@ -2,10 +2,14 @@
 templates, cron lines, zones and version ranges. `fanout validate` names them all.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from fanout.api.meta import KRMObject
+from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
+from fanout.api.texts import listed
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.calendar.schedule import parse_schedule
 from fanout.calendar.zone import parse_zone
@@ -14,25 +18,70 @@ from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput
 from fanout.package.revision import parse_range
 from fanout.ports import Sandbox
+from fanout.reconcile.messages import VARIABLES as TEMPLATE_VARIABLES
+from fanout.selection.questions import FIRST_VARIABLES, VARIABLES
+
+_PLAIN = re.compile(r"[A-Za-z][-/A-Za-z0-9]*")
+
+
+class Code(NamedTuple):
+    """An expression or a template, and the field that it stands in."""
+
+    field: str
+    text: str
+    is_template: bool = False
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """What it may read."""
+        if self.is_template:
+            return TEMPLATE_VARIABLES
+        first = self.field.endswith(".downstream.repositoryExpr")
+        return FIRST_VARIABLES if first else VARIABLES
 
 
 def uncompilable(declared: Declared, sandbox: Sandbox) -> tuple[Finding, ...]:
-    """A finding for every expression and template that is not one, at its field."""
-    found = [
-        (item, field, text, is_template)
-        for item in (*declared.policies, *declared.promotions)
-        for field, text, is_template in _texts(item)
+    """A finding for every expression and template that can give nothing, at its field."""
+    items = [
+        (item, code) for item in (*declared.policies, *declared.promotions) for code in _codes(item)
     ]
-    problems = sandbox.compile(
-        [text for _, _, text, is_template in found if not is_template],
-        [text for _, _, text, is_template in found if is_template],
-    )
+    faults = code_faults([code for _, code in items], sandbox)
     broken = [
-        Finding(declared.where(item, field), f"{text}: {problems[text].problem}", "correct it")
-        for item, field, text, _ in found
-        if text in problems
+        Finding(declared.where(item, code.field), *fault)
+        for (item, code), fault in zip(items, faults, strict=True)
+        if fault
     ]
     return (*broken, *_unreadable(declared))
+
+
+def code_faults(codes: Sequence[Code], sandbox: Sandbox) -> list[tuple[str, str] | None]:
+    """Problem and remedy of each that does not compile or names what it cannot see, or None."""
+    expressions = [code.text for code in codes if not code.is_template]
+    templates = [code.text for code in codes if code.is_template]
+    broken = sandbox.compile(expressions, templates)
+    of_expressions, of_templates = map(iter, sandbox.names(expressions, templates))
+    result: list[tuple[str, str] | None] = []
+    for code in codes:
+        names = next(of_templates if code.is_template else of_expressions)
+        if code.text in broken:
+            refusal = broken[code.text]
+            result.append((f"{code.text}: {refusal.problem}", refusal.remedy or "correct it"))
+        else:
+            unknown = sorted(names - set(code.variables))
+            result.append(_unknown(code, unknown) if unknown else None)
+    return result
+
+
+def _unknown(code: Code, names: Sequence[str]) -> tuple[str, str]:
+    """An expression that names what it cannot see; most often it is text without its quotes."""
+    there = f"there are {listed(code.variables, 'and')}"
+    what = "is no variable" if len(names) == 1 else "are no variables"
+    problem = f"{code.text}: {listed(names, 'and')} {what} here"
+    if names == ["repository"]:
+        return f"{problem}: this expression is what chooses it", there
+    if not code.is_template and _PLAIN.fullmatch(code.text):
+        return problem, f"if it is text, write \"'{code.text}'\", with both quotes; {there}"
+    return problem, f"{suggestion(names[0], code.variables, '')} {there}".strip()
 
 
 def _unreadable(declared: Declared) -> Iterator[Finding]:
@@ -64,13 +113,13 @@ def _tried(
         yield Finding(declared.where(item, field), error.problem, error.remedy)
 
 
-def _texts(item: KRMObject) -> Iterator[tuple[str, str, bool]]:
-    """Field path, text, and whether it is a template, of all in the spec of an object."""
+def _codes(item: KRMObject) -> Iterator[Code]:
+    """All expressions and templates in the spec of an object."""
     spec = item.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
     yield from _walk(spec, "spec")
 
 
-def _walk(value: object, path: str) -> Iterator[tuple[str, str, bool]]:
+def _walk(value: object, path: str) -> Iterator[Code]:
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _walk(inner, f"{path}.{name}")
@@ -80,6 +129,6 @@ def _walk(value: object, path: str) -> Iterator[tuple[str, str, bool]]:
     elif isinstance(value, str):
         field = path.rpartition(".")[2].partition("[")[0]
         if field.endswith(("Expr", "Exprs")):
-            yield path, value, False
+            yield Code(path, value)
         elif field.endswith("Template"):
-            yield path, value, True
+            yield Code(path, value, is_template=True)

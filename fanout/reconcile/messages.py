@@ -12,6 +12,8 @@ from fanout.plan.planner import PolicyPlan
 from fanout.ports import Sandbox
 from fanout.selection.model import Broken
 
+VARIABLES = ("namespace", "policy", "revision", "stage", "variants")  # of a template
+
 
 @dataclass(frozen=True, slots=True)
 class Messages:

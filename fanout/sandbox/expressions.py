@@ -15,7 +15,7 @@ import celpy.evaluation
 from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError, Evaluator
 
-from fanout.sandbox.faults import evaluation_error, syntax_error
+from fanout.sandbox.faults import evaluation_error, syntax_error, syntax_remedy
 from fanout.sandbox.projection import Reads
 from fanout.sandbox.syntax import Tree, check_text, check_tree, reads_of, shorten
 from fanout.sandbox.values import duration, to_cel, to_plain
@@ -69,7 +69,8 @@ class Expressions:
             check_tree(tree)
             reads = reads_of(tree)
         except CELParseError as error:
-            raise RefusedError("ExpressionError", syntax_error(error, text)) from None
+            problem, remedy = syntax_error(error, text), syntax_remedy(text)
+            raise RefusedError("ExpressionError", problem, remedy) from None
         except RecursionError:
             raise RefusedError("LimitExceeded", "it is nested too deep") from None
         return tree, reads

@@ -53,6 +53,13 @@ def syntax_error(error: CELParseError, text: str) -> str:
     return f"syntax error at {place}: unexpected {found!r}"
 
 
+def syntax_remedy(text: str) -> str:
+    """What helps where another language was meant; "" where nothing is known to."""
+    if "{{" in text or "${" in text:
+        return "CEL is no template: join texts with +, as in 'sites/' + target.metadata.name"
+    return ""
+
+
 def evaluation_error(error: CELEvalError, text: str) -> str:
     """What could not be computed, and from what."""
     place = f" (column {error.column})" if error.column else ""
@@ -64,13 +71,15 @@ def _problem(error: CELEvalError, text: str) -> str:
     detail = error.args[2] if len(error.args) > 2 else None
     if message.startswith("undeclared reference"):
         name = _short(str(detail[0])) if detail else "a name"
-        return f"there is no function {name!r}" if error.token else f"{name!r} is not declared"
+        return f"there is no variable {name!r}"
     if message.startswith("no such member in mapping"):
         return f"{_owner(error, text)} has no field {_field(error)!r}"
     if message.endswith("does not support field selection"):
         kind = "".join(_kinds(message)[-1:]) or "no map"
         return f"{_owner(error, text)} is {kind}, it has no field {_field(error)!r}"
     if overload := OVERLOAD.match(message):
+        if "CELEvalError" in message:  # celpy looks into what it could not compute
+            return f"{_owner(error, text)} has no value"
         kinds = " and ".join(_kinds(message)) or "these values"
         sign = OPERATORS.get(overload[1], overload[1])
         return f"{sign!r} cannot be applied to {kinds}"

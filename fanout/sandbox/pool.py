@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from fanout.errors import Bug
 from fanout.sandbox.crew import CHUNK, Crew, Task
+from fanout.sandbox.language import CALLED, GLOBALS
 from fanout.sandbox.limits import Limits
 from fanout.sandbox.projection import Reads, as_json, key_of, names_in, project, text_at
 from fanout.selection.model import Broken
@@ -61,6 +62,16 @@ class ProcessSandbox:
                 **self._open(self._expressions).refuse(expressions),
                 **self._open(self._templates).refuse(templates),
             }
+
+    def names(
+        self, expressions: Sequence[str], templates: Sequence[str]
+    ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+        """The variables that each of them names; none where it does not compile."""
+        with self._lock:
+            return (
+                self._open(self._expressions).names(expressions, CALLED),
+                self._open(self._templates).names(templates, GLOBALS),
+            )
 
     def _open(self, desk: "_Desk") -> "_Desk":
         if self._closed:
@@ -126,6 +137,16 @@ class _Desk:
         finally:
             self.crew.batch_done()
         return {text: answer for text, answer in found.items() if isinstance(answer, Broken)}
+
+    def names(self, texts: Sequence[str], own: frozenset[str]) -> list[frozenset[str]]:
+        """The variables that each text names; `own` are the names of the language itself."""
+        try:
+            found = [self._reads_of(text) for text in texts]
+        finally:
+            self.crew.batch_done()
+        return [
+            frozenset() if isinstance(reads, Broken) else frozenset(reads) - own for reads in found
+        ]
 
     def _reads_of(self, text: str) -> Reads | Broken:
         reads = self._reads.get(text)

@@ -12,13 +12,13 @@ from typing import Any
 from lark import Token
 from lark import Tree as LarkTree
 
+from fanout.api.nearest import suggestion
+from fanout.sandbox.language import CALLED, FUNCTIONS, MACROS, METHODS
 from fanout.sandbox.projection import add_path
 from fanout.sandbox.worker import RefusedError
 
 LONGEST = 1024  # characters
 DEEPEST = 20  # brackets in brackets
-MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
-NOT_CEL = frozenset({"reduce", "min"})  # celpy's own
 MACRO_DEPTH = 2
 
 HANDED_ON = frozenset(
@@ -77,10 +77,10 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
     if tree.data == "dot_ident_arg":
         raise RefusedError("ExpressionError", f"a function has no dot in front{place(tree)}")
     arguments = list(_arguments(tree))
-    if tree.data == "ident_arg" and tree.children[0] == "has":
-        _check_has(tree, arguments)
+    if tree.data == "ident_arg":
+        _check_function(tree, _token(tree, 0), arguments)
     if tree.data == "member_dot_arg":
-        macros += _check_macro(tree, str(tree.children[1]), arguments)
+        macros += _check_macro(tree, _token(tree, 1), arguments)
         if macros > MACRO_DEPTH:
             problem = f"macros are nested more than {MACRO_DEPTH} deep"
             raise RefusedError("LimitExceeded", f"{problem}{place(tree)}")
@@ -88,16 +88,26 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
         check_tree(child, macros)
 
 
-def _check_has(tree: Tree, arguments: list[Tree]) -> None:
-    if len(arguments) != 1 or arguments[0].data != "member_dot":
+def _check_function(tree: Tree, name: Token, arguments: list[Tree]) -> None:
+    """Refuse a function that there is not, and `has` of anything but a field."""
+    if name not in CALLED:
+        raise _no_function(name, FUNCTIONS)
+    if name == "has" and (len(arguments) != 1 or arguments[0].data != "member_dot"):
         remedy = "write has(target.spec.x), or 'x' in target.spec for keys that are no names"
-        raise RefusedError("ExpressionError", f"has() takes one field{place(tree)}; {remedy}")
+        raise RefusedError("ExpressionError", f"has() takes one field{place(tree)}", remedy)
 
 
-def _check_macro(tree: Tree, name: str, arguments: list[Tree]) -> bool:
-    """Whether the call is one of a macro; a wrong one is refused."""
-    if name in NOT_CEL:
-        raise RefusedError("ExpressionError", f"there is no function {name!r} in CEL{place(tree)}")
+def _no_function(name: Token, known: frozenset[str]) -> RefusedError:
+    problem = f"there is no function {str(name)!r} (column {name.column})"
+    usual = ", ".join(f"{one}()" for one in sorted(known) if not one.startswith("get"))
+    remedy = suggestion(name, sorted(known), f"there are {usual}")
+    return RefusedError("ExpressionError", problem, remedy)
+
+
+def _check_macro(tree: Tree, name: Token, arguments: list[Tree]) -> bool:
+    """Whether the call is one of a macro; a wrong one is refused, as is what is no method."""
+    if name not in CALLED | MACROS:
+        raise _no_function(name, METHODS | MACROS)
     if name not in MACROS:
         return False
     if len(arguments) != 2 or _name(arguments[0]) is None:
@@ -110,21 +120,25 @@ def _check_macro(tree: Tree, name: str, arguments: list[Tree]) -> bool:
 def reads_of(tree: Tree) -> dict[str, Any]:
     """Which fields of which variables the expression reads.
 
-    A name that a macro binds is noted like a variable; where there is no such variable that means
-    nothing, and where there is one, more is read than needed.
+    A name that a macro binds is no variable in its second argument.
     """
     reads: dict[str, Any] = {}
-    _note(tree, reads)
+    _note(tree, reads, frozenset())
     return reads
 
 
-def _note(tree: Tree, reads: dict[str, Any]) -> None:
+def _note(tree: Tree, reads: dict[str, Any], bound: frozenset[str]) -> None:
     path = _path(tree)
     if path:
-        add_path(reads, path)
-        return
-    for child in _subtrees(tree):
-        _note(child, reads)
+        if path[0] not in bound:
+            add_path(reads, path)
+    elif tree.data == "member_dot_arg" and str(tree.children[1]) in MACROS:
+        name, body = _arguments(tree)
+        _note(_child(tree, 0), reads, bound)
+        _note(body, reads, bound | {_name(name) or ""})
+    else:
+        for child in _subtrees(tree):
+            _note(child, reads, bound)
 
 
 def _path(tree: Tree) -> tuple[str, ...]:
@@ -163,6 +177,13 @@ def _child(tree: Tree, number: int) -> Tree:
     """A child that the grammar says is no token."""
     child = tree.children[number]
     assert isinstance(child, LarkTree)
+    return child
+
+
+def _token(tree: Tree, number: int) -> Token:
+    """A child that the grammar says is a name."""
+    child = tree.children[number]
+    assert isinstance(child, Token)
     return child
 
 

@@ -13,6 +13,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from fanout.sandbox.language import GLOBALS
 from fanout.sandbox.projection import Reads
 from fanout.sandbox.worker import RefusedError, serve
 
@@ -39,7 +40,6 @@ FILTERS = (
     "upper",
     "wordwrap",
 )
-GLOBALS = ("dict", "namespace", "range")
 
 
 class Templates:

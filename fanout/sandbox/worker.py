@@ -26,16 +26,25 @@ DEEPEST = 5000  # Python frames; enough for the longest expression that is not r
 LONGEST = 1 << 20  # characters of one answer
 FILES = 16  # descriptors that may be open
 
-Answer = list[Any]  # [value], or [reason, problem] when there is none
+Answer = list[Any]  # [value], or [reason, problem, remedy] when there is none
 
 
 class RefusedError(Exception):
-    """A text that is not evaluated, or a value that is not handed out."""
+    """A text that is not evaluated, or a value that is not handed out.
 
-    def __init__(self, reason: str, problem: str) -> None:
+    `remedy` is "" where there is nothing more to say than that the text has to be corrected.
+    """
+
+    def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
         super().__init__(problem)
         self.reason = reason
         self.problem = problem
+        self.remedy = remedy
+
+    @property
+    def answer(self) -> "Answer":
+        """As the parent reads it."""
+        return [self.reason, self.problem, self.remedy]
 
 
 class Engine(Protocol):
@@ -115,7 +124,7 @@ def answer(engine: Engine, question: dict[str, Any]) -> str:
         try:
             return json.dumps({"reads": engine.reads(text)})
         except RefusedError as refusal:
-            return json.dumps({"broken": [refusal.reason, refusal.problem]})
+            return json.dumps({"broken": refusal.answer})
     return _joined([_answer(engine, text, row) for row in question["rows"]])
 
 
@@ -128,7 +137,7 @@ def _answer(engine: Engine, text: str, row: dict[str, Any]) -> str:
         encoded = json.dumps([engine.evaluate(text, row)], ensure_ascii=False, allow_nan=False)
         encoded.encode()
     except RefusedError as refusal:
-        return json.dumps([refusal.reason, refusal.problem])
+        return json.dumps(refusal.answer)
     except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
         return json.dumps(["ExpressionError", "its value is no valid Unicode text"])
     if len(encoded) > LONGEST:

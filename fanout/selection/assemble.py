@@ -39,7 +39,8 @@ class _Filled:
     def _answer(self, expression: str, field: str) -> Any:
         value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
         if isinstance(value, Broken):
-            problem = f"{expression}: {value.problem}; correct the expression, or the target"
+            remedy = value.remedy or "correct the expression, or the target"
+            problem = f"{expression}: {value.problem}; {remedy}"
             raise _NoVariant(value.reason, problem, self._field(field))
         return value
 

@@ -71,10 +71,11 @@ class TargetFailure:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """An expression or template that gave no value: reason and sentence."""
+    """An expression or template that gave no value: reason, sentence, and what helps if known."""
 
     reason: str
     problem: str
+    remedy: str = ""
 
 
 Object = Mapping[str, Any]  # a Kubernetes object as plain data

@@ -14,6 +14,9 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object
 from fanout.selection.targets import Target
 
+FIRST_VARIABLES = ("packageDefault", "repoDefault", "target", "upstream")
+VARIABLES = ("packageDefault", "repoDefault", "repository", "target", "upstream")
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -89,6 +92,7 @@ def _other_expressions(template: Template) -> Iterator[str]:
         *template.label_exprs,
         *template.annotation_exprs,
     ]
-    pairs += [pair for function in template.pipeline.mutators for pair in function.config_map_exprs]
+    functions = (*template.pipeline.mutators, *template.pipeline.validators)
+    pairs += [pair for function in functions for pair in function.config_map_exprs]
     for pair in pairs:
         yield from filter(None, (pair.key_expr, pair.value_expr))

@@ -66,9 +66,14 @@ def test_values(sentence, text, value):
 
 
 FAULTS = [
-    ("an unknown name", "cluster.name", "'cluster' is not declared (column 1)"),
+    ("an unknown name", "cluster.name", "there is no variable 'cluster' (column 1)"),
     ("an unknown function", "1 == shout(2)", "there is no function 'shout' (column 6)"),
     ("an unknown method", "target.metadata.name.split('-')", "there is no function 'split'"),
+    ("an item of an unknown method", "target.metadata.name.split('-')[1]",
+     "there is no function 'split' (column 22)"),
+    ("an unknown function beside a truth", "true || shout(1)", "there is no function 'shout'"),
+    ("an item of what is not there", "target.spec.nothing[0]", "target.spec.nothing has no value"),
+    ("a choice by what is not there", "target.nothing ? 1 : 2", "target.nothing has no value"),
     ("a missing field", "'x' + target.metadata.nam", "target.metadata has no field 'nam'"),
     ("a missing map", "target.status.phase", "target has no field 'status' (column 1)"),
     ("a missing key", "target.metadata.labels['a/b']", "target.metadata.labels has no key 'a/b'"),
@@ -106,7 +111,7 @@ FAULTS = [
     ("has of nothing", "has()", "has() takes one field"),
     ("a macro with three arguments", "[1].map(x, x > 0, x)", "map() takes a name and"),
     ("a macro without a name", "[1].all(1, true)", "all() takes a name and an expression"),
-    ("what only celpy has", "[1].reduce(r, i, 0, r + i)", "no function 'reduce' in CEL"),
+    ("what only celpy has", "[1].reduce(r, i, 0, r + i)", "no function 'reduce' (column 5)"),
     ("a message", "Foo{a: 1}", "objects cannot be constructed"),
     ("a function with a dot", ".size([1])", "a function has no dot in front"),
 ]  # fmt: skip
@@ -118,6 +123,22 @@ def test_faults(sentence, text, problem):
     assert str(found).startswith("ExpressionError: ")
     assert problem in found
     assert "celpy" not in found
+
+
+REMEDIES = [
+    ("a misspelt method", "target.metadata.name.startswith('eu')", "did you mean startsWith?"),
+    ("a misspelt function", "strin(1)", "did you mean string?"),
+    ("a method of other programs", "target.metadata.name.split('-')[1]",
+     "there are all(), contains(), endsWith(), exists(), exists_one(), filter(), map(), matches()"),
+    ("has of a value", "has(1)", "write has(target.spec.x), or 'x' in target.spec for keys"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "text", "remedy"), REMEDIES, ids=[row[0] for row in REMEDIES])
+def test_a_refusal_says_what_to_write_instead(sentence, text, remedy):
+    with pytest.raises(RefusedError) as refusal:
+        ENGINE.reads(text)
+    assert refusal.value.remedy.startswith(remedy)
 
 
 LIMITS = [
@@ -153,7 +174,9 @@ READS = [
     ("has", "has(target.a.b)", {"target": {"a": {"b": {}}}}),
     ("a method", "target.a.startsWith(other.b)", {"target": {"a": {}}, "other": {"b": {}}}),
     ("a variable as it is", "target == other.b", {"target": {}, "other": {"b": {}}}),
-    ("a bound name", "target.a.all(c, c.d == 1)", {"target": {"a": {}}, "c": {}}),
+    ("no bound name", "target.a.all(c, c.d == 1)", {"target": {"a": {}}}),
+    ("a name beside where it is bound", "c.a.all(c, c.d == 1) && c.b", {"c": {"a": {}, "b": {}}}),
+    ("a name that a macro outside binds", "a.map(c, c.d.map(d, d + c.e + e))", {"a": {}, "e": {}}),
     ("nothing", "1 + 2", {}),
 ]  # fmt: skip
 

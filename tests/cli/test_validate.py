@@ -1,0 +1,111 @@
+"""What `fanout validate` says to somebody who has mistaken something: whole commands on files."""
+
+import json
+
+import pytest
+from fleet import POLICY, PROMOTION, Fleet
+
+TEMPLATE = "spec.targets[0].template."
+STAGE_EXPR = "stageExpr: target.metadata.labels.tier"
+
+
+@pytest.fixture(scope="module")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    return Fleet.build(tmp_path_factory.mktemp("company"))
+
+
+def lines(fleet: Fleet, name: str, text: str) -> list[str]:
+    """What validate says about one more file beside the sound ones, from the line number on."""
+    path = fleet.write(name, text)
+    try:
+        result = fleet.run("validate")
+        told = [line for line in result.out.splitlines() if str(path) in line]
+        errors = [line for line in told if not line.startswith("warning: ")]
+        assert result.code == (2 if errors else 0), result.err
+        return [line.partition(f"{path}:")[2] for line in errors]
+    finally:
+        fleet.remove(name)
+
+
+def edited(*edits: tuple[str, str]) -> str:
+    """One more policy, beside the company's own."""
+    text = POLICY.replace("name: monitoring", "name: other").replace("sites/", "other/")
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+def test_a_sound_directory_has_no_faults(company: Fleet):
+    assert lines(company, "other.yaml", edited()) == []
+
+
+EXPRESSIONS = [
+    ("a variable that there is not", "stageExpr", "cluster.metadata.labels.tier",
+     "cluster is no variable here; "),
+    ("a misspelt variable", "stageExpr", "targt.metadata.labels.tier",
+     "targt is no variable here; did you mean target? there are packageDefault, "),
+    ("text without its quotes", "stageExpr", "prod",
+     "prod is no variable here; if it is text, write \"'prod'\", with both quotes; there are"),
+    ("a name with a dash without its quotes", "stageExpr", "staging-eu",
+     "eu and staging are no variables here; if it is text, write \"'staging-eu'\", with both"),
+    ("the repository where it is chosen", "downstream.repositoryExpr", "repository.metadata.name",
+     "repository is no variable here: this expression is what chooses it; there are packageDe"),
+    ("a function that there is not", "downstream.packageExpr", "lower(target.metadata.name)",
+     "there is no function 'lower' (column 1); there are bool(), bytes(), double(), "),
+    ("a method that there is not", "downstream.packageExpr", "target.metadata.name.split('-')[1]",
+     "there is no function 'split' (column 22); there are all(), contains(), endsWith(), "),
+    ("a misspelt method", "stageExpr", "target.metadata.name.startswith('a') ? 'dev' : 'prod'",
+     "there is no function 'startswith' (column 22); did you mean startsWith?"),
+    ("a template's braces", "downstream.packageExpr", "sites/{{ target.metadata.name }}",
+     "syntax error at column 31: unexpected '}'; CEL is no template: join texts with +"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_", "field", "text", "told"), EXPRESSIONS, ids=[row[0] for row in EXPRESSIONS]
+)
+def test_an_expression_that_can_give_nothing(company: Fleet, _, field: str, text: str, told: str):
+    old = {
+        "stageExpr": STAGE_EXPR,
+        "downstream.repositoryExpr": "repositoryExpr: target.spec.repository",
+        "downstream.packageExpr": "packageExpr: \"'other/' + target.metadata.name\"",
+    }[field]
+    new = f"{field.rpartition('.')[2]}: {json.dumps(text)}"
+    [line] = lines(company, "other.yaml", edited((old, new)))
+    assert f": UpstreamPolicy/other: {TEMPLATE}{field}: {text}: {told}" in f": {line}"
+
+
+SOUND = [
+    ("a name that a macro binds", "['a'].filter(one, one != 'b')[0] + target.metadata.name"),
+    ("the name of a type", "type(target.metadata.name) == string ? 'dev' : 'prod'"),
+    ("all variables", "upstream.package + repoDefault + packageDefault + repository.metadata.name"),
+]
+
+
+@pytest.mark.parametrize(("_", "text"), SOUND, ids=[row[0] for row in SOUND])
+def test_what_an_expression_may_name(company: Fleet, _, text: str):
+    assert (
+        lines(company, "other.yaml", edited((STAGE_EXPR, f"stageExpr: {json.dumps(text)}"))) == []
+    )
+
+
+TEMPLATES = [
+    ("of all its variables",
+     "{{ namespace }}{{ policy }}{{ stage }}{{ revision }}{{ variants }}{{ range(3) | list }}", ""),
+    ("of names of its own",
+     "{% set x = 1 %}{{ x }}{% for one in variants %}{{ one.name }}{{ loop.index }}{% endfor %}",
+     ""),
+    ("of a variable that there is not", "{{ policy }} in {{ stag }}",
+     "stag is no variable here; did you mean stage? there are namespace, policy, "),
+    ("of CEL's variables", "{{ target.metadata.name }}",
+     "target is no variable here; "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "text", "told"), TEMPLATES, ids=[row[0] for row in TEMPLATES])
+def test_a_commit_template(company: Fleet, _, text: str, told: str):
+    promotion = PROMOTION.replace("everything", "other") + f"  commitTemplate: {json.dumps(text)}\n"
+    found = lines(company, "other.yaml", promotion)
+    field = "8: PromotionPolicy/other: spec.commitTemplate: "
+    assert [line.startswith(f"{field}{text}: {told}") for line in found] == [True] * bool(told)
