@@ -47,9 +47,11 @@ format: $(VENV)/test ## Rewrite files as the linter wants them
 	$(PY) -m ruff format
 
 bench: $(VENV)/test ## Measure against the yardsticks, into build/bench/
+	$(PY) -m benchmarks.merge
 	$(PY) -m benchmarks
 
 bench-quick: $(VENV)/test ## The same with 1,000 targets, once
+	$(PY) -m benchmarks.merge
 	$(PY) -m benchmarks --quick
 
 docs: $(VENV)/installed ## Write the generated pages anew

@@ -50,7 +50,7 @@ def _of_case(found: Measured) -> Iterator[Row]:
     yield Row(f"{name}/git-processes", counts["git_processes"], "")
     if found.touched:
         most = 3 + _fetched(found)
-        yield _at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
+        yield at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
     listings = found.size.repositories + _UPSTREAM_AND_RECORDS
     yield _exactly(f"{name}/listings", counts["listings"], listings)
     pushes = 2 if "publish" in found.case else 1
@@ -89,7 +89,7 @@ def _ratios(name: str, found: Measured) -> Iterator[Row]:
     held = found.case is Case.FULL and found.size.files == FEW
     git_row, naive_row = f"{name}/slower-than-git", f"{name}/faster-than-naive"
     if held and found.size.targets >= _SOME:
-        yield _at_most(git_row, to_git, _SLOWER_THAN_GIT)
+        yield at_most(git_row, to_git, _SLOWER_THAN_GIT)
     else:
         yield Row(git_row, round(to_git, 3), "x")
     if held and found.size.targets >= _MANY:
@@ -107,7 +107,7 @@ def _growth(all_measured: Iterable[Measured]) -> Iterator[Row]:
             name = (
                 f"{many.size.targets}/{many.size.files}-files/full/growth-from-{few.size.targets}"
             )
-            yield _at_most(name, many.time / few.time, linear)
+            yield at_most(name, many.time / few.time, linear)
 
 
 def _one_to_many(all_measured: Iterable[Measured]) -> Iterator[Row]:
@@ -116,14 +116,15 @@ def _one_to_many(all_measured: Iterable[Measured]) -> Iterator[Row]:
         spread = times.get((Case.PUBLISH, targets, files))
         if case is Case.PUBLISH_ONE and spread:
             name = f"{targets}/{files}-files/{case}/slower-than-spread"
-            yield _at_most(name, seconds / spread, _ONE_TO_MANY)
+            yield at_most(name, seconds / spread, _ONE_TO_MANY)
 
 
 def _exactly(name: str, value: int, bar: int) -> Row:
     return Row(name, value, "", f"= {bar}", value == bar)
 
 
-def _at_most(name: str, value: float, bar: float, unit: str = "x") -> Row:
+def at_most(name: str, value: float, bar: float, unit: str = "x") -> Row:
+    """A row that holds up to a bar."""
     return Row(name, round(value, 3), unit, f"<= {bar:.4g}", value <= bar)
 
 

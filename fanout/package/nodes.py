@@ -27,6 +27,7 @@ _CHECKS: Final[dict[str, Callable[[object], bool]]] = {
     "null": lambda value: value is None,
 }
 _MARKER: Final = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_EMPTY: Final[dict[str | int, tuple["Node | None", "Node"]]] = {}  # shared, and never written to
 
 
 class Node:
@@ -58,7 +59,7 @@ class Node:
         self.weight = 1  # nodes in it, aliases expanded
         self.height = 0  # levels below it, aliases expanded
         # of a mapping by key, of a sequence by position; a sequence's items have no key node
-        self.children: dict[str | int, tuple[Node | None, Node]] = {}
+        self.children: dict[str | int, tuple[Node | None, Node]] = _EMPTY
 
 
 @dataclass(slots=True)
@@ -247,6 +248,7 @@ class _Composer:
         node = Node("mapping" if is_mapping else "sequence", event.start_mark, 0)
         node.flow = bool(event.flow_style)
         node.data = {} if is_mapping else []
+        node.children = {}
         if event.tag not in (None, "!", TAG + ("map" if is_mapping else "seq")):
             self.reading.problems.append(unknown_tag(self.file, node.line, event.tag))
         if len(self.stack) >= MAX_DEPTH:
@@ -317,7 +319,8 @@ class _Composer:
             self.keys[-1] = node
             return
         parent.weight += node.weight
-        parent.height = max(parent.height, node.height + 1)
+        if node.height >= parent.height:
+            parent.height = node.height + 1
         if parent.kind == "sequence":
             parent.children[len(parent.children)] = (None, node)
             parent.data.append(node.data)

@@ -182,11 +182,37 @@ def _merge_scope(directory: str, paths: Sequence[str], sides: Sides, merge: Merg
                 merge.files[path] = mine
         else:
             changed.append(path)
-    manifests = {path: parsed for path in changed if (parsed := _manifest(path, sides, merge))}
+    theirs = [path for path in changed if sides[0].get(path) != sides[1].get(path)]
+    ours = sorted(set(changed).difference(theirs))
+    manifests = _manifests(theirs, sides, merge)
+    if _in_place(theirs, manifests):
+        merge.files |= {path: sides[2][path] for path in ours if path in sides[2]}
+        changed = theirs
+    elif ours:
+        more = _manifests(ours, sides, merge)
+        manifests = {p: (manifests | more)[p] for p in changed if p in manifests or p in more}
     for path in changed:
         if path not in manifests:
             _merge_plain(path, sides, merge)
     _merge_manifests(manifests, sides, merge, root=not directory)
+
+
+def _manifests(paths: Iterable[str], sides: Sides, merge: Merge) -> dict[str, "Parsed"]:
+    return {path: parsed for path in paths if (parsed := _manifest(path, sides, merge))}
+
+
+def _in_place(paths: Iterable[str], manifests: Mapping[str, "Parsed"]) -> bool:
+    """Has each file that upstream changed the same objects on all sides?
+
+    Then no object comes from another file or goes to one, and files that upstream left alone are
+    what they are here, unread.
+    """
+    if any(path not in manifests and is_manifest(path) for path in paths):
+        return False
+    files = [[parsed[side] for parsed in manifests.values()] for side in range(3)]
+    units, notes = units_of([[file for file in side if file] for side in files])
+    places = [{key: unit.container for key, unit in side.items()} for side in units]
+    return not notes and places[0] == places[1] == places[2]
 
 
 Parsed = tuple[File | None, File | None, File | None]

@@ -339,3 +339,15 @@ def test_sides_commute_where_nothing_is_disputed(sides):
     assert first.keys() == second.keys()
     for identity, value in first.items():
         assert set(facts(value)) == set(facts(second[identity]))
+
+
+@given(triples())
+def test_what_is_left_unread_changes_nothing(sides):
+    """A file that cannot be read, and that upstream changed, has all files read."""
+    unread = [
+        {**side, "zz.yaml": ("100644", text)}
+        for side, text in zip(sides, (b"{{", b"{{{", b"{{"), strict=True)
+    ]
+    result, whole = merge_packages(*sides), merge_packages(*unread)
+    assert {**result.files, "zz.yaml": ("100644", b"{{{")} == whole.files
+    assert result.conflicts == whole.conflicts
