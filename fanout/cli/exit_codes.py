@@ -1,7 +1,8 @@
 """What the exit status of `fanout` says; scripts and CI rely on it.
 
 The numbers are kubectl's and click's where those have one: `kubectl diff` leaves with 1 when it
-found differences, click with 2 for a wrong command line.
+found differences, click with 2 for a wrong command line. Where 1 and 3 both hold, it is 3: what
+failed is never hidden behind something to do.
 """
 
 from enum import IntEnum
@@ -22,7 +23,7 @@ class ExitCode(IntEnum):
 
     OK = 0  # done, or nothing to do
     DIFFERENCES = 1  # only diff, plan, explain and package: differences, conflicts, or a gate holds
-    INVALID = 2  # wrong command line, or invalid objects
+    INVALID = 2  # wrong command line, a name that nothing has, or invalid objects
     SOME_FAILED = 3  # some targets failed; the others were served
     UNAVAILABLE = 4  # a repository or server did not answer, refused us, or was faster
     BUG = 5  # a rule of fanout's own is broken
@@ -32,10 +33,13 @@ class ExitCode(IntEnum):
 
 MEANING = {
     ExitCode.OK: "done, or nothing to do",
-    ExitCode.DIFFERENCES: "differences, conflicts, or a gate holds (diff, plan, explain, package)",
-    ExitCode.INVALID: "wrong usage or invalid objects",
-    ExitCode.SOME_FAILED: "some targets failed, the others were served",
-    ExitCode.UNAVAILABLE: "a repository or server is unavailable or denied access",
+    ExitCode.DIFFERENCES: "something to do (plan), differences or conflicts (diff, package), or a"
+    " gate holds (explain)",
+    ExitCode.INVALID: "wrong usage, a name that nothing has, or invalid objects",
+    ExitCode.SOME_FAILED: "some policies, targets or variants failed, the others were served; wins"
+    " over 1",
+    ExitCode.UNAVAILABLE: "nothing was done: a repository or server is unavailable or denied"
+    " access, somebody else was faster, or a saved plan is out of date",
     ExitCode.BUG: "a bug in fanout",
     ExitCode.INTERRUPTED: "interrupted",
 }

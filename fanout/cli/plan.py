@@ -9,7 +9,7 @@ from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
-from fanout.cli.telling import tell_faults, tell_plan, tell_problems
+from fanout.cli.telling import tell_faults, tell_plan
 from fanout.reconcile.passes import Mode
 
 
@@ -27,8 +27,9 @@ def command(
 ) -> ExitCode:
     """Show what a sweep would do now.
 
-    Leaves with 1 when there is something to do. With POLICIES only these (or variants written by
-    hand).
+    What cannot be served is told as the sweep would tell it, and leaves with 3, something to do or
+    not. Otherwise leaves with 1 when there is something to do. With POLICIES only these (or
+    variants written by hand).
     """
     mode = Mode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
@@ -36,12 +37,10 @@ def command(
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
         observed = program.observe(mode)
-    plan = observed.plan.drafts_only() if drafts_only else observed.plan
-    tell_problems(observed, settings)
     if out is not None:
         text = json.dumps(observed.plan.plain(), indent=2, sort_keys=True) + "\n"
         out.write_text(text, encoding="utf-8")
-    tell_plan(plan, settings.output)
-    if faults:
+    tell_plan(observed, settings)
+    if faults or any(trouble.failed for trouble in observed.troubles):
         return ExitCode.SOME_FAILED
-    return ExitCode.DIFFERENCES if plan else ExitCode.OK
+    return ExitCode.DIFFERENCES if observed.plan else ExitCode.OK

@@ -7,8 +7,9 @@ from fanout.cli.output import show_value, table, write
 from fanout.cli.settings import Format, Settings
 from fanout.cli.terminal import say
 from fanout.cluster.declared import Declared
-from fanout.plan.actions import Action, Kind, Outcome, Plan
-from fanout.reconcile.report import Observed, Report
+from fanout.plan.actions import Action, Kind, Outcome
+from fanout.reconcile.gathering import failures, gathered
+from fanout.reconcile.report import Observed, Report, Trouble
 
 _DONE = {
     Kind.RELEASE: "released",
@@ -27,12 +28,18 @@ def tell_faults(declared: Declared) -> int:
     return len(errors)
 
 
-def tell_plan(plan: Plan, output: Format) -> None:
-    """The plan on stdout: a line per action, or the plan as JSON or YAML."""
-    if output in (Format.JSON, Format.YAML):
-        show_value(plan.plain(), output)
+def tell_plan(observed: Observed, settings: Settings) -> None:
+    """The plan on stdout: a line per action, or the plan and what it leaves out as JSON or YAML."""
+    tell_problems(observed, settings)
+    if settings.output in (Format.JSON, Format.YAML):
+        show_value({**observed.plan.plain(), **troubles_plain(observed)}, settings.output)
     else:
-        write(_lines(plan.actions) or "nothing to do\n")
+        write(_lines(observed.plan.actions) or f"{_nothing(observed)}\n")
+
+
+def _nothing(observed: Observed) -> str:
+    failed = failures(observed.troubles)
+    return f"nothing to do; failed: {failed}" if failed else "nothing to do"
 
 
 def _lines(actions: Iterable[Action]) -> str:
@@ -55,28 +62,33 @@ def tell_report(report: Report, settings: Settings) -> None:
         write(_lines(outcome.action for outcome in report.outcomes if outcome.done))
     counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.done)
     parts = [f"{counts[kind]} {_DONE[kind]}" for kind in Kind if counts[kind]]
-    write((", ".join(parts) or "nothing to do") + "\n")
+    write((", ".join(parts) or _nothing(report.observed)) + "\n")
 
 
 def tell_problems(observed: Observed, settings: Settings) -> None:
-    """Policies that are stopped, targets without a variant, variants that cannot be rendered."""
+    """Policies that are stopped, targets without a variant, variants that cannot go on."""
     for warning in observed.warnings:
         say(f"warning: {warning}", settings.color, fg="yellow")
-    for item in observed.policies:
-        if item.problem is not None:
-            say(f"{item.title}: {item.problem}", settings.color, fg="red")
-        for failure in item.failures:
-            sentence = f"{item.title}: {failure.target}: {failure.problem}"
-            say(sentence, settings.color, fg="yellow")
-        sentences = [
-            f"{item.title}: {case.spec.name}: {case.failure}"
-            for case in item.cases
-            if case.failure is not None
-        ]
-        obstacles = [case.obstacle for case in item.cases if case.failure is None]
-        sentences += [f"{item.title}: {hold.sentence}" for hold in obstacles if hold is not None]
-        for sentence in dict.fromkeys(sentences):  # one repository may stop many variants
-            say(sentence, settings.color, fg="red")
+    for one in gathered(observed.troubles):
+        colour = "red" if one.first.failed else "yellow"
+        say(f"{one.first.policy}: {one.sentence}", settings.color, fg=colour)
+
+
+def troubles_plain(observed: Observed) -> dict[str, object]:
+    """The troubles of a pass as JSON, one by one."""
+    troubles = observed.troubles
+    return {
+        "problems": [_trouble(it) for it in troubles if it.noun == "policy"],
+        "failedTargets": [_trouble(it) for it in troubles if it.noun == "target"],
+        "failedVariants": [_trouble(it) for it in troubles if it.noun == "variant" and it.failed],
+        "held": [_trouble(it) for it in troubles if not it.failed],
+        "warnings": list(observed.warnings),
+    }
+
+
+def _trouble(one: Trouble) -> dict[str, str]:
+    subject = {one.noun: one.subject} if one.subject else {}
+    return {"policy": one.policy, **subject, "reason": one.reason, "message": one.sentence}
 
 
 def _plain(report: Report) -> dict[str, object]:
@@ -84,22 +96,7 @@ def _plain(report: Report) -> dict[str, object]:
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "SweepReport",
         "outcomes": [_outcome(outcome) for outcome in report.outcomes],
-        "problems": [
-            {"policy": item.title, "reason": item.problem.reason, "message": str(item.problem)}
-            for item in report.observed.policies
-            if item.problem is not None
-        ],
-        "failedTargets": [
-            {
-                "policy": item.title,
-                "target": failure.target,
-                "reason": failure.reason,
-                "message": failure.problem,
-            }
-            for item in report.observed.policies
-            for failure in item.failures
-        ],
-        "warnings": list(report.observed.warnings),
+        **troubles_plain(report.observed),
     }
 
 

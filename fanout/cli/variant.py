@@ -29,21 +29,21 @@ def find_case(program: Program, called: str) -> Case:
     """The variant of this name, target or place (`repository:path`). Raises InvalidInput."""
     observed = program.observe(Mode(namespace=program.settings.namespace))
     found = [
-        case
+        (item, case)
         for item in observed.policies
         for case in item.cases
         if called in names_of(item, case.spec.name)
     ]
-    if len(found) != 1:
-        stopped = [item for item in observed.policies if item.problem is not None]
-        if not found and stopped and stopped[0].problem is not None:
-            raise stopped[0].problem
-        raise InvalidInput(
-            f"there is no variant {called}" if not found else f"{called} is not one variant alone",
-            reason="NotFound",
-            remedy="see `fanout get variants`",
-        )
-    return found[0]
+    if len(found) == 1:
+        item, case = found[0]
+        if item.problem is not None:
+            raise item.problem
+        return case
+    raise InvalidInput(
+        f"there is no variant {called}" if not found else f"{called} is not one variant alone",
+        reason="NotFound",
+        remedy="see `fanout get variants`",
+    )
 
 
 def sides(program: Program, case: Case) -> Sides:

@@ -83,11 +83,6 @@ class Plan:
         """Is there something to do?"""
         return bool(self.actions)
 
-    def drafts_only(self) -> "Plan":
-        """The actions that bring drafts up to date and publish nothing."""
-        kinds = (Kind.WRITE_DRAFT, Kind.REMOVE_DRAFT)
-        return Plan(tuple(action for action in self.actions if action.kind in kinds))
-
     def plain(self) -> Mapping[str, object]:
         """The plan as JSON."""
         return {

@@ -25,6 +25,7 @@ from fanout.reconcile.look import adopts
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions
 from fanout.selection.model import TargetFailure
 from fanout.selection.naming import tag_ref, variant_digest
@@ -58,6 +59,7 @@ class Judge:
 
     def judge(self, told: Told) -> tuple[PolicyPass, PolicyPlan | None]:
         """The policy in this pass, and its plan unless something stops the policy as a whole."""
+        status = Status()
         try:
             status = _status(told)
             if told.named.problem is not None:
@@ -65,7 +67,23 @@ class Judge:
             allowed = revisions(told.named, told.listings, status.revisions)
             return self._judge(told, status, allowed)
         except FanoutError as problem:
-            return PolicyPass(told.named, told.book, problem=problem), None
+            return self._stopped(told, status, problem), None
+
+    def _stopped(self, told: Told, status: Status, problem: FanoutError) -> PolicyPass:
+        """A policy in which nothing can go on, with what records and repositories show of it."""
+        try:
+            cases = self._cases(told, status)
+        except FanoutError:  # the repositories cannot be read either
+            cases = ()
+        return PolicyPass(
+            told.named,
+            told.book,
+            status=status,
+            cases=cases,
+            decision=stopped(_rules(told), cases, status, problem),
+            gone=_gone(told, status, cases) if cases else (),
+            problem=problem,
+        )
 
     def _judge(
         self, told: Told, status: Status, allowed: Mapping[str, str]
@@ -265,7 +283,7 @@ def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFail
             name,
             "TargetGone",
             f"variant {name} ({places[name]}) has no target any more; it is kept as it is until"
-            f" somebody removes it: fanout remove {named.name} {name}",
+            f" somebody removes it: fanout remove {named.name} {name} --reason WHY",
         )
         for name in sorted(places.keys() - known)
         if name.rpartition("-")[2] not in failed

@@ -42,10 +42,10 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
     meta = policy.metadata
     usable = usable_by(meta.namespace, declared.repositories)
     upstream = usable.get(policy.spec.upstream.repository)
+    problem = None
     if upstream is None:
         where = declared.where(policy, "spec.upstream.repository")
         problem = _unknown(policy.spec.upstream.repository, meta.namespace, where)
-        return Named(meta.namespace, meta.name, policy, None, None, problem=problem)
     targets, failures = select(policy, Inventory(usable, declared.objects))
     places, lost = _repositories(policy, targets, usable, sandbox)
     located = [target for target in targets if target.key in places]
@@ -63,6 +63,7 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
         variants=variants,
         repositories={item.name: places[item.target] for item in variants},
         failures=tuple(_placed(it, policy, declared) for it in (*failures, *lost, *failed)),
+        problem=problem,
     )
 
 
@@ -129,23 +130,16 @@ def _written(variant: PackageVariant, declared: Declared) -> Named:
     usable = usable_by(meta.namespace, declared.repositories)
     upstream = usable.get(variant.spec.upstream.repository)
     downstream = usable.get(variant.spec.downstream.repository)
+    named = Named(meta.namespace, meta.name, None, variant, upstream)
     for repository, side in ((upstream, "upstream"), (downstream, "downstream")):
         if repository is None:
             name = getattr(variant.spec, side).repository
             where = declared.where(variant, f"spec.{side}.repository")
-            problem = _unknown(name, meta.namespace, where)
-            return Named(meta.namespace, meta.name, None, variant, None, problem=problem)
-    assert downstream is not None, "checked above"
+            named = replace(named, problem=_unknown(name, meta.namespace, where))
+    if downstream is None:
+        return named
     spec = hand_written(variant, downstream)
-    return Named(
-        meta.namespace,
-        meta.name,
-        None,
-        variant,
-        upstream,
-        variants=(spec,),
-        repositories={spec.name: downstream},
-    )
+    return replace(named, variants=(spec,), repositories={spec.name: downstream})
 
 
 def repository_key(repository: Repository) -> str:

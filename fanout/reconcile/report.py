@@ -1,11 +1,13 @@
 """What a pass saw, decided and did: what every command and the log read from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.reasons import Reason
+from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
-from fanout.gates.model import PolicyDecision, PolicyFacts
+from fanout.gates.model import PolicyDecision, PolicyFacts, State
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
@@ -14,6 +16,19 @@ from fanout.plan.repository import RepositoryChange
 from fanout.plan.status import Status
 from fanout.reconcile.names import Named
 from fanout.selection.model import TargetFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that was not served, or that waits for a person beside the gates."""
+
+    policy: str  # as people name it: PolicyPass.title
+    subject: str  # the target or the variant; "" for the policy as a whole
+    reason: str
+    sentence: str
+    noun: str = "variant"  # what the subject is: policy, target or variant
+    failed: bool = True  # False: it is held, or a person should know of it
+    names: tuple[str, ...] = ()  # what else the sentence may call the subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,11 @@ class PolicyPass:
         """Targets that have no variant, by name."""
         return (*self.named.failures, *self.gone)
 
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """All that is in the way of this policy, its targets and its variants, gates aside."""
+        return tuple(_troubles(self))
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -51,6 +71,11 @@ class Observed:
     plan: Plan
     changes: tuple[RepositoryChange, ...]
     warnings: tuple[str, ...] = ()  # what holds nothing and should be known
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Those of all policies."""
+        return tuple(trouble for item in self.policies for trouble in item.troubles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +96,66 @@ class Report:
 
         What a gate or a person holds is no failure, nor is a variant whose target is gone.
         """
-        policies = self.observed.policies
-        stopped = sum(item.problem is not None for item in policies)
-        without = sum(len(item.named.failures) for item in policies)
-        blocked = sum(
-            case.failure is not None or case.obstacle is not None
-            for item in policies
-            for case in item.cases
+        return len(self.failed) + sum(it.failed for it in self.observed.troubles)
+
+
+def _troubles(item: PolicyPass) -> Iterator[Trouble]:
+    title = item.title
+    if item.problem is not None:
+        yield Trouble(title, "", str(item.problem.reason), str(item.problem), "policy")
+    for failure in item.named.failures:
+        names = (failure.target.rpartition("/")[2],)
+        yield Trouble(title, failure.target, failure.reason, failure.problem, "target", names=names)
+    for failure in item.gone:
+        yield Trouble(title, failure.target, failure.reason, failure.problem, failed=False)
+    if item.problem is not None:
+        return  # it is what holds the variants
+    standing = {
+        variant.name: variant.draft.disputed
+        for variant in (item.facts.variants if item.facts else ())
+        if variant.draft is not None
+    }
+    for case in item.cases:
+        yield from _of_variant(item, case, standing.get(case.spec.name, 0))
+
+
+def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble]:
+    """What is in the variant's way, and what people have to decide about it.
+
+    `standing`: how many conflicts of its open draft nobody has decided.
+    """
+    title, spec = item.title, case.spec
+    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.ref)
+    decided = item.decision.variants.get(spec.name) if item.decision else None
+    held = decided.holds[0] if decided and decided.holds and decided.state is State.HELD else None
+    if case.failure is not None:
+        reason, sentence = str(case.failure.reason), str(case.failure)
+        yield Trouble(title, spec.name, reason, sentence, names=names)
+    elif case.obstacle is not None:
+        reason, sentence = case.obstacle.reason, case.obstacle.sentence
+        yield Trouble(title, spec.name, str(reason), sentence, names=names)
+    elif held is not None and held.reason != Reason.CONFLICT_UNDECIDED:
+        reason, sentence = held.reason, held.sentence
+        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+    if disputed := _disputed(item, case, standing):
+        values = "value" if disputed == 1 else "values"
+        sentence = (
+            f"{disputed} {values} of its draft both sides changed: see `fanout diff {spec.name}`;"
+            " commit to the draft what is right, or decide it as it stands with"
+            f" `fanout resolve {item.named.name} --variant {spec.name} --reason WHY`"
         )
-        return len(self.failed) + stopped + without + blocked
+        reason = Reason.CONFLICT_UNDECIDED
+        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+    if case.unrecorded and case.published is not None and case.published.out_of_band:
+        reason, sentence = Reason.OUT_OF_BAND, "a person merged its draft without its gates"
+        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+
+
+def _disputed(item: PolicyPass, case: Case, standing: int) -> int:
+    """How many values nobody has decided, in the draft that stands or that this pass writes."""
+    if case.merged is None:
+        return standing
+    declared = item.named.policy or item.named.written
+    if declared is not None and declared.spec.on_conflict is OnConflict.UPSTREAM_WINS:
+        return 0
+    return len(case.merged.conflicts)

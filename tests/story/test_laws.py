@@ -113,7 +113,8 @@ def test_drafts_are_up_to_date_after_each_pass_and_sweeps_come_to_an_end(company
             event(fleet)
             mine |= MINE in fleet.repos["edge"].files("main")
             assert fleet.sweep().code == 0
-            assert fleet.plan("--drafts-only", "-o", "json").json["actions"] == []
+            due = fleet.plan("--drafts-only", "-o", "json").json["actions"]
+            assert {action["kind"] for action in due} <= {"Record"}  # no draft is
         fleet.settle()
         plan = fleet.plan("-o", "json")
         assert (plan.code, plan.json["actions"]) == (0, [])

@@ -1,0 +1,63 @@
+"""Troubles as people are told them: what is the same for many is one line.
+
+A repository that does not answer stops all its variants; a mistake in a policy may fail all of its
+targets. Such a line says how many there are, and names the first of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fanout.api.reasons import Reason
+from fanout.gates.wording import counted, listed
+from fanout.reconcile.report import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Troubles that are alike; the first of them speaks for all."""
+
+    first: Trouble
+    subjects: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Whom it is about, and what it is; the policy is not named."""
+        if not self.first.subject:
+            return self.first.sentence
+        if len(self.subjects) == 1:
+            return f"{self.first.subject}: {self.first.sentence}"
+        number = counted(len(self.subjects), self.first.noun)
+        return f"{number} ({listed(self.subjects)}): {self.first.sentence}"
+
+
+def gathered(troubles: Iterable[Trouble]) -> Iterator[Gathered]:
+    """One for each policy, reason and sentence, in the order of the first of each."""
+    groups: dict[tuple[object, ...], list[Trouble]] = {}
+    for trouble in troubles:
+        key = (trouble.policy, trouble.noun, trouble.reason, trouble.failed, _shape(trouble))
+        groups.setdefault(key, []).append(trouble)
+    for group in groups.values():
+        yield Gathered(group[0], tuple(trouble.subject for trouble in group))
+
+
+def failures(troubles: Iterable[Trouble]) -> str:
+    """How many of each sort failed, as `1 policy, 4 targets`; "" when none did."""
+    nouns = [trouble.noun for trouble in troubles if trouble.failed]
+    parts = [_counted(nouns.count(noun), noun) for noun in ("policy", "target", "variant")]
+    return ", ".join(part for part in parts if part)
+
+
+def _counted(number: int, noun: str) -> str:
+    if noun == "policy" and number > 1:
+        return f"{number} policies"
+    return counted(number, noun) if number else ""
+
+
+def _shape(trouble: Trouble) -> str:
+    """The sentence without what it calls its own subject."""
+    if trouble.reason == Reason.TARGET_GONE:
+        return ""  # each has its own place; what to do is the same
+    shape = trouble.sentence
+    for name in sorted({trouble.subject, *trouble.names} - {""}, key=len, reverse=True):
+        shape = shape.replace(name, "\0")
+    return shape
