@@ -27,7 +27,8 @@ class Member:
     """A variant of the stage: how what it has published stands, and whether somebody stopped it."""
 
     facts: VariantFacts
-    state: State | None  # Verifying, Ready or Failed at what is published; None: nothing is
+    state: State | None  # Verifying, Ready or Failed at what is published, Held where that was
+    # removed; None: nothing is published
     checks: tuple[CheckView, ...]
     suspended: Hold | None
 
@@ -141,6 +142,8 @@ class Registrar:
             suspended = by_spec(f"variant {facts.name}", "its owner")
         if facts.published is None:
             return Member(facts, None, (), suspended)
+        if facts.published.removed:
+            return Member(facts, State.HELD, (), suspended)
         answer, stage_name, name = self._evidence.answer, rule.name, facts.name
         checks = tuple(
             [answer(stage_name, check, name, facts.published) for check in rule.verification]

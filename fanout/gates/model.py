@@ -155,6 +155,7 @@ class Published:
     tree: str
     at: datetime
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
+    removed: bool = False  # somebody took it off the branch
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,16 @@ class Case:
         return expected is not None and self.state.tree != expected
 
     @property
+    def removed(self) -> bool:
+        """Did somebody take the published package off the branch?"""
+        return (
+            self.published is not None
+            and self.state.tree is None
+            and self.view.failure is None
+            and (self.line.repository, self.line.path) == (self.view.key, self.spec.path)
+        )
+
+    @property
     def foreign(self) -> bool:
         """Does a package that fanout did not write stand at the path?"""
         return (
@@ -112,7 +122,7 @@ class Case:
     @property
     def hold(self) -> Hold | None:
         """What is in the way of a draft for the candidate, whatever the gates say."""
-        return self.obstacle or _in_the_way_of(self)
+        return self.obstacle or _taken_away(self) or _in_the_way_of(self)
 
     @property
     def wants_draft(self) -> bool:
@@ -283,19 +293,28 @@ def chosen(case: Case, revision: str, package: PreparedPackage, inputs: Inputs) 
     )
 
 
+def _taken_away(case: Case) -> Hold | None:
+    """What a person removed is not put back, and is not in force, whatever was to come next."""
+    if not case.removed:
+        return None
+    spec = case.spec
+    give_up = "remove the PackageVariant"
+    if spec.policy:
+        give_up = f"take its target out and `fanout remove {spec.policy} {spec.name} --reason WHY`"
+    return Hold(
+        "EditedDownstream",
+        f"{spec.repository}:{spec.path} was removed from the branch by hand; put it back, as with"
+        f" `git revert`, or {give_up}",
+        who="the maintainers of " + spec.repository,
+    )
+
+
 def _in_the_way_of(case: Case) -> Hold | None:
     if case.inputs is None or case.in_force or case.standing:
         return None
     spec = case.spec
     at = f"{spec.repository}:{spec.path}"
     owner = "the maintainers of " + spec.repository
-    if case.edited and case.state.tree is None:
-        return Hold(
-            "EditedDownstream",
-            f"{at} was removed from the branch by hand; take its target out of the policy, or put"
-            " the package back",
-            who=owner,
-        )
     if case.edited and case.pristine is None:
         return Hold(
             "BaseMissing",

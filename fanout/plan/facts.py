@@ -128,6 +128,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             tree=known.tree,
             at=known.at,
             commits=proven | ({known.merge} if known.merge else frozenset()),
+            removed=case.removed,
         )
         if known
         else None,

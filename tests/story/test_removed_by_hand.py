@@ -1,0 +1,74 @@
+"""A person takes a published package off the branch: seen at once, and nothing put back."""
+
+from pathlib import Path
+
+import pytest
+from fleet import Fleet
+
+AMS = "sites/ams"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """Two sites in dev before one in prod; all is published and ready."""
+    sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge"), "cph": ("prod", "core")}
+    made = Fleet.build(tmp_path, sites)
+    made.settle()
+    made.later(minutes=1).report("dev", "v1")
+    made.settle()
+    made.later(hours=2).settle()
+    assert set(made.states().values()) == {"Ready"}
+    return made
+
+
+def take_away(fleet: Fleet, path: str = AMS) -> str:
+    """Answers the commit before."""
+    edge = fleet.repos["edge"]
+    before = edge.refs()["refs/heads/main"]
+    edge.commit("main", {it: None for it in edge.files() if it.startswith(f"{path}/")})
+    return before
+
+
+def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet):
+    take_away(fleet)
+    assert fleet.states() == {AMS: "Held", "sites/ber": "Ready", "sites/cph": "Ready"}
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "EditedDownstream"
+    assert "edge:sites/ams was removed from the branch by hand" in sentence
+    assert "git revert" in sentence
+    assert "fanout remove monitoring monitoring-" in sentence
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    assert policy["status"]["conditions"][0]["status"] == "False"
+
+
+def test_it_counts_as_unfinished_and_takes_back_no_verdict(fleet: Fleet):
+    take_away(fleet)
+    verdicts = {
+        it["stage"]: it["verdicts"] for it in fleet.run("get", "stages", "-o", "json").items
+    }
+    assert verdicts == {"dev": {"v1": "passed"}, "prod": {"v1": "passed"}}
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    fleet.later(minutes=1).report("dev", "v2")
+    fleet.later(minutes=1).settle()
+    assert fleet.published()["sites/ber"] == "v2"
+    stages = {it["stage"]: it for it in fleet.run("get", "stages", "-o", "json").items}
+    assert stages["dev"]["verdicts"]["v2"] == "pending"
+    assert fleet.repos["edge"].tags() == ["sites/ams/v1", "sites/ber/v1", "sites/ber/v2"]
+    assert [it for it in fleet.repos["edge"].files() if it.startswith(AMS)] == []
+
+
+def test_what_is_put_back_is_what_it_was(fleet: Fleet):
+    before = take_away(fleet)
+    edge = fleet.repos["edge"]
+    kept = {it: edge.file(before, it).removesuffix("\n") + "\n" for it in edge.files(before)}
+    edge.commit("main", {it: text for it, text in kept.items() if it.startswith(AMS)})
+    assert set(fleet.states().values()) == {"Ready"}
+    assert fleet.sweep().out == "nothing to do\n"
+
+
+def test_a_repository_that_does_not_answer_has_lost_nothing(fleet: Fleet):
+    edge = fleet.repos["edge"].path
+    edge.rename(edge.with_suffix(".away"))
+    assert fleet.states()[AMS] == "Ready"
+    assert fleet.condition(AMS)[0] == "RepositoryUnavailable"
