@@ -1,5 +1,6 @@
 """Records: what a person or a machine said, kept for ever. They never change."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -8,7 +9,7 @@ from pydantic.config import JsonDict
 
 from fanout.api.durations import Instant
 from fanout.api.meta import KRMObject, Model, RecordMeta, Status
-from fanout.api.texts import CommitId, Distinct, Name, RecordName, RevisionName
+from fanout.api.texts import CommitId, ConflictKey, Distinct, Name, RecordName, RevisionName
 
 IMMUTABLE: JsonDict = {
     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a record never changes"}]
@@ -45,6 +46,13 @@ class Override(StrEnum):
     VERIFICATION = "verification"
     WINDOW = "window"
     BUDGET = "budget"
+
+
+class Winner(StrEnum):
+    """Whose value a conflict is decided for."""
+
+    UPSTREAM = "upstream"
+    LOCAL = "local"
 
 
 class About(Model):
@@ -95,6 +103,11 @@ class DecisionSpec(About):
     )
     overrides: Distinct[Override] = Field(
         default=(), description="What a Publish lifts; nothing else is lifted."
+    )
+    choices: Mapping[ConflictKey, Winner] = Field(
+        default={},
+        description="Whose value wins, by the conflict's key; a Resolve without any decides the"
+        " drafts as they stand.",
     )
     reason: str = Field(default="", max_length=4096, description="Why, for those who ask later.")
     expires: Instant = Field(default=None, description="When the decision ends, RFC 3339.")

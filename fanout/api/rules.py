@@ -140,6 +140,8 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield from _removal(spec)
     if not publish and spec.get("overrides"):
         yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
+    if spec.get("action") != "Resolve" and spec.get("choices"):
+        yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
 
 
 _RULES: Mapping[str, tuple[Rule, ...]] = {

@@ -7,12 +7,13 @@ class Trailer(StrEnum):
     """Keys of commit trailers."""
 
     COMMIT = "Fanout-Commit"  # the upstream commit
-    CONFLICTS = "Fanout-Conflicts"  # how many values both sides changed
+    CONFLICTS = "Fanout-Conflicts"  # values that both sides changed, and who won
     DIGEST = "Fanout-Digest"  # of everything that was rendered from
     INSTALL = "Fanout-Install"
     ONTO = "Fanout-Onto"  # the package's tree downstream, before
     POLICY = "Fanout-Policy"
     REVISION = "Fanout-Revision"  # the upstream revision
     STAGE = "Fanout-Stage"
+    TAKES = "Fanout-Takes"  # tips of drafts whose commits by people are in this one
     TREE = "Fanout-Tree"  # the package's tree as fanout wrote it
     VARIANT = "Fanout-Variant"

@@ -31,7 +31,7 @@ def command(settings: Settings, variant: str, against: str) -> ExitCode:
     """
     with open_program(settings) as program:
         both = sides(program, find_case(program, variant))
-    write("".join(f"# conflict: {conflict}\n" for conflict in both.conflicts))
+    write("".join(f"# conflict: {conflict} [{conflict.key}]\n" for conflict in both.conflicts))
     text = "".join(_differences(_side(both, against), both.rendered, against))
     write(text)
     return ExitCode.DIFFERENCES if text else ExitCode.OK

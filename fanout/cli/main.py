@@ -51,7 +51,7 @@ VERBS = {
     "revoke": Verb("revoke", "Take an approval back.", _SAY),
     "suspend": Verb("suspend", "Suspend a policy, a stage or a variant.", _SAY),
     "resume": Verb("resume", "Resume what was suspended.", _SAY),
-    "resolve": Verb("resolve", "Decide the conflicts of drafts as they stand.", _SAY),
+    "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),
     "package": Verb("package", "Merge, render, compare and check packages in directories.", _TOOLS),
     "schedule": Verb("schedule", "Say what a cron line means.", _TOOLS),
     "schema": Verb("schema", "Print JSON Schemas of the kinds, for editors.", _TOOLS),

@@ -1,4 +1,6 @@
-"""`fanout resolve`: the conflicts of drafts are decided as they stand."""
+"""`fanout resolve`: the conflicts of drafts are decided."""
+
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -8,12 +10,25 @@ from fanout.cli.recording import about, by_option, identity, judged, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput
+from fanout.package.merge.conflicts import Choices, Side
+from fanout.plan.cases import Case
+from fanout.plan.disputes import RESOLVE, Dispute, read
+from fanout.reconcile.report import PolicyPass
+
+_Groups = dict[tuple[str, frozenset[tuple[str, Side]]], list[str]]
 
 
 @click.command()
 @click.argument("policy")
 @click.option("--stage", default="", help="Only drafts of this stage.")
 @click.option("--variant", "variants", multiple=True, help="Only these variants.")
+@click.option(
+    "--take",
+    "taken",
+    multiple=True,
+    metavar="SIDE|KEY=SIDE",
+    help="Whose value wins, upstream's or the local one: in all conflicts, or in that of this key.",
+)
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @by_option
 @with_settings()
@@ -22,31 +37,99 @@ def command(
     policy: str,
     stage: str,
     variants: tuple[str, ...],
+    taken: tuple[str, ...],
     reason: str,
     by: str | None,
 ) -> None:
-    """Decide the conflicts of drafts as they stand.
+    """Decide the conflicts of drafts, by default as they stand.
 
-    Upstream's values stand in them, see `fanout diff`. A commit on a draft decides its conflicts
-    too, and otherwise if need be.
+    `fanout diff` shows them with their keys, and whose value stands. What is decided holds until
+    one of the three values changes. A commit on a draft decides its conflicts too, and otherwise
+    if need be.
     """
     who = identity(by)
+    everywhere, by_key = _read(taken)
     with open_program(settings) as program:
         item = judged(program, policy)
         spec = about(item, stage, variants)
-        chosen = spec.get("variants", ())
-        found: dict[str, list[str]] = {}
-        for variant in item.facts.variants if item.facts else ():
-            asked = stage in ("", variant.stage) and (not chosen or variant.name in chosen)
-            if asked and variant.draft is not None and variant.draft.disputed:
-                found.setdefault(variant.draft.revision, []).append(variant.name)
-        if not found:
+        asked = _disputed(item, stage, spec.get("variants", ()), decided=bool(taken))
+        groups = _groups(asked, everywhere, by_key)
+        if not groups:
             raise InvalidInput(
-                f"no draft of {item.title} that is meant has an undecided conflict",
+                f"no draft of {item.title} that is meant has such a conflict"
+                if by_key
+                else f"no draft of {item.title} that is meant has an undecided conflict",
                 reason="NotFound",
-                remedy="see `fanout get drafts`",
+                remedy="see `fanout get drafts`, and `fanout diff` for the keys",
             )
-        for revision, names in sorted(found.items()):
-            decision = {"action": "Resolve", "revision": revision, "reason": reason}
-            name = record(program, item, "Decision", spec | decision | {"variants": names}, who)
+        for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1]):
+            decision = {
+                "action": RESOLVE,
+                "revision": revision,
+                "variants": names,
+                "choices": {key: side.value for key, side in sorted(choices)},
+                "reason": reason,
+            }
+            name = record(program, item, "Decision", spec | decision, who)
             write(f"decision.fanout.dev/{name} recorded for {len(names)} drafts at {revision}\n")
+
+
+def _read(taken: Sequence[str]) -> tuple[Side | None, Choices]:
+    """The side for all conflicts, None where each keeps its winner, and those for some of them."""
+    everywhere: Side | None = None
+    by_key: dict[str, Side] = {}
+    for text in taken:
+        key, equals, word = text.rpartition("=")
+        if word not in tuple(Side) or bool(key) != bool(equals):
+            raise InvalidInput(
+                f"--take {text} is neither a side nor a key with one",
+                reason="InvalidSetting",
+                remedy="write --take upstream, --take local or --take KEY=local",
+            )
+        if key:
+            by_key[key] = Side(word)
+        else:
+            everywhere = Side(word)
+    return everywhere, by_key
+
+
+def _disputed(
+    item: PolicyPass, stage: str, variants: Sequence[str], *, decided: bool
+) -> list[tuple[Case, list[Dispute]]]:
+    """The drafts that are meant, with their conflicts: those undecided, or with `decided` all."""
+    found = []
+    undecided = {
+        variant.name
+        for variant in (item.facts.variants if item.facts else ())
+        if variant.draft is not None and variant.draft.disputed
+    }
+    for case in item.cases:
+        spec, draft = case.spec, case.draft
+        meant = stage in ("", spec.stage) and (not variants or spec.name in variants)
+        if not meant or draft is None or draft.edited:
+            continue
+        if decided or spec.name in undecided:
+            found.append((case, list(read(draft.trailers.conflicts))))
+    return found
+
+
+def _groups(
+    asked: Sequence[tuple[Case, list[Dispute]]], everywhere: Side | None, by_key: Choices
+) -> _Groups:
+    """Variants by revision and choices: what is recorded as one decision."""
+    groups: _Groups = {}
+    for case, disputes in asked:
+        assert case.draft is not None, "it has disputes"
+        choices = _choices(disputes, everywhere, by_key)
+        if choices:
+            key = (case.draft.trailers.revision, frozenset(choices.items()))
+            groups.setdefault(key, []).append(case.spec.name)
+    return groups
+
+
+def _choices(
+    disputes: Sequence[Dispute], everywhere: Side | None, by_key: Choices
+) -> Mapping[str, Side]:
+    if by_key and everywhere is None:
+        return {it.key: by_key[it.key] for it in disputes if it.key in by_key}
+    return {it.key: by_key.get(it.key, everywhere or it.winner) for it in disputes}

@@ -1,12 +1,14 @@
 """One variant at a time: what it is to be, what stands on its branch, and what is in the way."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from fanout.errors import FanoutError
 from fanout.gates.model import Hold
+from fanout.package.merge.conflicts import Choices
 from fanout.plan.adoption import Origin
+from fanout.plan.disputes import read
 from fanout.plan.merging import Merged
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
@@ -33,6 +35,7 @@ class Case:
     adopts: bool = False  # its policy lets it take over a package that is there already
     origin: Origin | None = None  # of the package that it takes over
     tag: str = ""  # the tag that an unrecorded publication has already
+    choices: Choices = field(default_factory=dict)  # winners that people chose
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate
@@ -96,7 +99,7 @@ class Case:
     @property
     def merges(self) -> bool:
         """Have people changed something that the new rendering must not lose?"""
-        return self.edited or self.foreign or (self.draft is not None and self.draft.edited)
+        return self.edited or self.foreign or (self.draft is not None and self.draft.carries)
 
     @property
     def in_force(self) -> bool:
@@ -117,7 +120,15 @@ class Case:
             and self.draft.trailers.digest == self.inputs.digest
             and self.draft.trailers.revision == self.revision
             and self.draft.trailers.onto == self.onto
+            and self._as_chosen(self.draft)
         )
+
+    def _as_chosen(self, draft: OpenDraft) -> bool:
+        """Has each disputed value the chosen winner? Who commits to it has the last word."""
+        if not self.choices or draft.edited:
+            return True
+        found = read(draft.trailers.conflicts)
+        return all(self.choices.get(item.key, item.winner) is item.winner for item in found)
 
     @property
     def hold(self) -> Hold | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
 from fanout.plan.cases import Case
+from fanout.plan.disputes import Dispute, disputes_of, read, written
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import (
@@ -137,7 +138,8 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         digest=case.inputs.digest,
         onto=case.onto,
         tree=case.content.tree,
-        conflicts=str(len(case.merged.conflicts) if case.merged else 0),
+        conflicts=written(_disputes(case)),
+        takes=_taken(case),
     )
     verb = "Adopt" if case.foreign else "Update" if case.state.tree else "Add"
     subject = f"{verb} {spec.path} at {spec.upstream_package} {case.revision}"
@@ -149,8 +151,22 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         tree=case.content.tree,
         message=draft_message(subject, trailers),
         when=max(case.package.upstream.revision.when, case.view.head_time),
-        also=(case.draft.commit,) if case.draft is not None and case.draft.edited else (),
+        also=(case.draft.commit,) if case.draft is not None and case.draft.carries else (),
     )
+
+
+def _disputes(case: Case) -> tuple[Dispute, ...]:
+    """The disputes of a draft that is written; a person's commit has settled those before it."""
+    if case.merged is None:
+        return ()
+    before = read(case.draft.trailers.conflicts) if case.draft is not None else ()
+    settled = (item.key for item in before if item.decided or (case.draft and case.draft.edited))
+    return disputes_of(case.merged.conflicts, settled)
+
+
+def _taken(case: Case) -> str:
+    """The drafts with people's work whose place the new one takes."""
+    return case.draft.commit if case.draft is not None and case.draft.carries else ""
 
 
 def _blobs(made: Iterable[Case]) -> dict[str, bytes]:

@@ -24,28 +24,12 @@ from fanout.gates.model import (
 )
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
+from fanout.plan.disputes import RESOLVE, Resolution, read
 from fanout.plan.rules import person
 from fanout.plan.status import instant
 
-RESOLVE, CONFIRM_REMOVAL = "Resolve", "ConfirmRemoval"
+CONFIRM_REMOVAL = "ConfirmRemoval"
 _NOT_THE_GATES = frozenset({RESOLVE, CONFIRM_REMOVAL})  # what these decide no gate asks about
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """A Decision of action Resolve: the conflicts of these drafts are decided as they stand."""
-
-    stage: str
-    variants: tuple[str, ...]
-    revision: str
-
-    def covers(self, stage: str, variant: str, revision: str) -> bool:
-        """Is the variant's draft of this revision meant?"""
-        return (
-            self.stage in ("", stage)
-            and (not self.variants or variant in self.variants)
-            and self.revision == revision
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +75,11 @@ def _disputed(case: Case, question: Question) -> int:
     draft, spec = case.draft, case.spec
     if draft is None or draft.edited or question.on_conflict == "UpstreamWins":
         return 0
-    revision = draft.trailers.revision
-    if any(item.covers(spec.stage, spec.name, revision) for item in question.resolutions):
+    about = (it for it in question.resolutions if it.is_about(spec.stage, spec.name))
+    if any(not it.choices and it.revision == draft.trailers.revision for it in about):
         return 0
-    return int(draft.trailers.conflicts)
+    found = read(draft.trailers.conflicts)
+    return sum(not it.decided and it.key not in case.choices for it in found)
 
 
 def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantFacts:
@@ -187,19 +172,6 @@ def records(found: Sequence[Recorded]) -> Records:
             for item in found
             if item.kind == "Decision" and item.spec["action"] not in _NOT_THE_GATES
         ),
-    )
-
-
-def resolutions(found: Sequence[Recorded]) -> tuple[Resolution, ...]:
-    """The Decisions that decide conflicts."""
-    return tuple(
-        Resolution(
-            item.spec.get("stage", ""),
-            tuple(item.spec.get("variants", ())),
-            item.spec.get("revision", ""),
-        )
-        for item in found
-        if item.kind == "Decision" and item.spec["action"] == RESOLVE
     )
 
 

@@ -7,7 +7,7 @@ nobody's edit; the base of the second is the draft as fanout wrote it. (Design Â
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fanout.package.merge.conflicts import Conflict
+from fanout.package.merge.conflicts import NO_CHOICES, Choices, Conflict
 from fanout.package.merge.packages import merge_packages
 from fanout.package.tree import Entry, blob_id, tree_id
 from fanout.variants.model import Rendered
@@ -21,33 +21,39 @@ class Merged:
     """What a draft holds where people have changed something, and what was in dispute."""
 
     content: Rendered
+    files: Files
     conflicts: tuple[Conflict, ...] = ()
     notes: tuple[str, ...] = ()
 
 
+Change = tuple[Files, Files]
+"""What fanout wrote, and what it became."""
+
+
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """What people changed: pairs of what fanout wrote and what it became, in order."""
+    """What people changed: in the published package, then in drafts, in order."""
 
-    published: tuple[Files, Files] | None = None
-    drafted: tuple[Files, Files] | None = None
+    published: Change | None = None
+    drafted: tuple[Change, ...] = ()
 
 
-def merge(rendering: Files, edits: Edits) -> Merged:
+def merge(rendering: Files, edits: Edits, choices: Choices = NO_CHOICES) -> Merged:
     """The rendering with people's edits in it; upstream wins where both changed the same.
 
-    Raises InvalidInput, with file and line, for what cannot be merged.
+    `choices` are winners that people chose. Raises InvalidInput, with file and line, for what
+    cannot be merged.
     """
     files = rendering
     conflicts: list[Conflict] = []
     notes: list[str] = []
-    for pair in (edits.published, edits.drafted):
-        if pair is not None:
-            result = merge_packages(pair[0], files, pair[1])
-            files = result.files
-            conflicts += result.conflicts
-            notes += result.notes
+    changed = edits.drafted if edits.published is None else (edits.published, *edits.drafted)
+    for before, after in changed:
+        result = merge_packages(before, files, after, choices)
+        files = result.files
+        conflicts += result.conflicts
+        notes += result.notes
     blobs = {blob_id(data): data for _, data in files.values()}
     entries = {path: Entry(mode, blob_id(data)) for path, (mode, data) in sorted(files.items())}
     content = Rendered(tree_id(entries), entries, blobs)
-    return Merged(content, tuple(conflicts), tuple(dict.fromkeys(notes)))
+    return Merged(content, files, tuple(conflicts), tuple(dict.fromkeys(notes)))

@@ -20,6 +20,11 @@ class OpenDraft:
     trailers: Trailers  # of fanout's newest commit on it
     edited: bool  # a person's commits are on it
 
+    @property
+    def carries(self) -> bool:
+        """Is people's work in it, on top of fanout's commit or taken into that?"""
+        return self.edited or bool(self.trailers.takes)
+
 
 @dataclass(frozen=True, slots=True)
 class RepositoryView:

@@ -66,7 +66,7 @@ class Removal:
         found = []
         if self.deletes and self.state.tree != self.expected:
             found.append(f"the package {self.path}")
-        drafts = (it.ref.removeprefix("refs/heads/") for it in self.drafts if it.edited)
+        drafts = (it.ref.removeprefix("refs/heads/") for it in self.drafts if it.carries)
         return (*found, *(f"the draft {ref}" for ref in drafts))
 
 

@@ -39,6 +39,6 @@ def plan_step(case: Case, decision: VariantDecision, *, publish: bool) -> Planne
         return Planned(case, Step.PUBLISH, release=decision.release)
     if case.unrecorded:
         return Planned(case, Step.SETTLE)
-    if case.draft is not None and case.in_force and not case.draft.edited:
+    if case.draft is not None and case.in_force and not case.draft.carries:
         return Planned(case, Step.REMOVE)
     return Planned(case, Step.KEEP, release=publish and decision.release)

@@ -20,11 +20,13 @@ class Trailers:
     digest: str
     onto: str  # id of the package's tree on the branch that the draft was written for
     tree: str  # id of the package's tree as fanout wrote it
-    conflicts: str = "0"  # how many values both sides changed
+    conflicts: str = "none"  # values that both sides changed, see `disputes`
+    takes: str = ""  # tips of drafts whose commits by people are in this one
 
     def text(self) -> str:
         """The last paragraph of the commit message."""
-        return "".join(f"{key}: {getattr(self, name)}\n" for key, name in _KEYS.items())
+        values = {key: getattr(self, name) for key, name in _KEYS.items()}
+        return "".join(f"{key}: {value}\n" for key, value in values.items() if value)
 
 
 _KEYS = {
@@ -38,7 +40,9 @@ _KEYS = {
     Trailer.ONTO.value: "onto",
     Trailer.TREE.value: "tree",
     Trailer.CONFLICTS.value: "conflicts",
+    Trailer.TAKES.value: "takes",
 }
+_ALWAYS = frozenset(_KEYS.values()) - {"takes"}
 
 
 def read_trailers(message: str) -> Trailers | None:
@@ -48,7 +52,7 @@ def read_trailers(message: str) -> Trailers | None:
         key, colon, value = line.partition(":")
         if colon and key in _KEYS:
             values[_KEYS[key]] = value.strip()
-    return Trailers(**values) if len(values) == len(_KEYS) else None
+    return Trailers(**values) if values.keys() >= _ALWAYS else None
 
 
 def draft_message(subject: str, trailers: Trailers) -> str:

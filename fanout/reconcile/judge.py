@@ -11,7 +11,8 @@ from fanout.gates.evaluate import candidates, evaluate, suspended
 from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule, State
 from fanout.plan.book import Book, Recorded
 from fanout.plan.cases import Case, open_case
-from fanout.plan.facts import Question, facts, foreseen, records, resolutions
+from fanout.plan.disputes import choices_for, resolutions
+from fanout.plan.facts import Question, facts, foreseen, records
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
@@ -142,7 +143,14 @@ class Judge:
             )
             for spec in named.variants
         )
-        return tuple(self._looked_at(case, named) for case in cases)
+        decided = resolutions(_about(told))
+        return tuple(
+            replace(
+                self._looked_at(case, named),
+                choices=choices_for(decided, case.spec.stage, case.spec.name),
+            )
+            for case in cases
+        )
 
     def _looked_at(self, case: Case, named: Named) -> Case:
         if case.unrecorded:

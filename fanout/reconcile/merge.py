@@ -1,12 +1,14 @@
 """Reads what people changed and merges it into the renderings that are due."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fanout.errors import Unavailable
 from fanout.plan.adoption import as_cloned
 from fanout.plan.cases import Case
-from fanout.plan.merging import Edits, Files, merge
+from fanout.plan.disputes import chosen_winners, read
+from fanout.plan.merging import Change, Edits, Files, merge
+from fanout.plan.observation import OpenDraft
+from fanout.plan.trailers import NONE
 from fanout.ports import GitStore, Reader
 from fanout.telemetry.counters import Counters
 
@@ -26,7 +28,7 @@ class Merger:
         self.counters.add("merges")
         with self.git.reader(case.view.remote) as reader:
             edits = _edits(case, reader, self._origin(case))
-        return replace(case, merged=merge(_rendering(case), edits))
+        return replace(case, merged=merge(_rendering(case), edits, case.choices))
 
     def _origin(self, case: Case) -> Files | None:
         """Upstream's files from which the package that is taken over was made."""
@@ -47,29 +49,48 @@ def _rendering(case: Case) -> Files:
 
 def _edits(case: Case, reader: Reader, origin: Files | None) -> Edits:
     """What fanout wrote and what people made of it, on the branch and in the draft."""
-    published = drafted = None
-    if case.edited and case.state.tree is not None and case.pristine is not None:
-        published = (_files(reader, case.pristine), _files(reader, case.state.tree))
-    elif case.foreign and case.state.tree is not None and origin is not None:
-        local = _files(reader, case.state.tree)
-        published = (as_cloned(origin, local), local)
+    published = _published(case, case.state.tree, reader, origin)
     draft = case.draft
-    if draft is not None and draft.edited and draft.tree is not None:
-        base = _base(reader, (draft.trailers.tree, case.view.drafted.get(case.spec.path, "")))
-        drafted = (_files(reader, base), _files(reader, draft.tree))
-    return Edits(published, drafted)
+    if draft is None or not draft.carries or draft.tree is None:
+        return Edits(published)
+    written = _as_written(case, draft, reader, origin)
+    return Edits(published, ((written, _files(reader, draft.tree)),))
 
 
-def _base(reader: Reader, trees: Sequence[str]) -> str:
-    """The draft as fanout wrote it; where that commit was amended away, its pristine rendering."""
-    for tree in trees:
-        if tree and reader.has(tree):
-            return tree
-    raise Unavailable(
-        "what fanout wrote on the draft's branch is in no commit any more",
-        reason="BaseMissing",
-        remedy="remove the branch; the next pass writes the draft anew",
-    )
+def _published(case: Case, tree: str | None, reader: Reader, origin: Files | None) -> Change | None:
+    """What people made of the package that is published, where it stands as this tree."""
+    if tree is None or not reader.has(tree):
+        return None
+    if case.foreign:
+        local = _files(reader, tree)
+        return (as_cloned(origin, local), local) if origin is not None else None
+    if case.pristine in (None, tree):
+        return None
+    return _files(reader, case.pristine), _files(reader, tree)
+
+
+def _as_written(case: Case, draft: OpenDraft, reader: Reader, origin: Files | None) -> Files:
+    """The draft as fanout would have written it, had nobody committed to it.
+
+    It is on the branch of drafts only where no earlier draft's commits went into it. Otherwise it
+    is merged again from what it was merged from, with the same winners. Where a commit was amended
+    away, the pristine rendering has to do.
+    """
+    said, pristine = draft.trailers, case.view.drafted.get(case.spec.path, "")
+    if not said.takes and reader.has(said.tree):
+        return _files(reader, said.tree)
+    if not pristine:
+        raise Unavailable(
+            "what fanout wrote on the draft's branch is in no commit any more",
+            reason="BaseMissing",
+            remedy="remove the branch; the next pass writes the draft anew",
+        )
+    rendering = _files(reader, pristine)
+    if not said.takes:
+        return rendering
+    onto = said.onto if said.onto != NONE else None
+    published = _published(case, onto, reader, origin)
+    return merge(rendering, Edits(published), chosen_winners(read(said.conflicts))).files
 
 
 def _files(reader: Reader, tree: str) -> Files:

@@ -172,3 +172,123 @@ def test_edits_beside_one_that_upstream_makes_too_stay_edits(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert "paused: true" in edge.file("main", DEPLOYMENT)
     edge.fsck()
+
+
+def test_a_person_s_commit_survives_every_revision_that_comes_before_it_is_published(
+    fleet: Fleet,
+):
+    edge, branch = fleet.repos["edge"], "drafts/default/sites/ams/monitoring"
+    edge.commit("main", {"sites/ams/notes.txt": "ours\n"})
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    theirs = edge.commit(branch, {DEPLOYMENT: draft(fleet) + "  paused: true\n"})
+    for name in ("v3", "v4", "v5"):
+        fleet.release(name)
+        fleet.later(minutes=1).sweep("--drafts-only")
+        assert "paused: true" in draft(fleet)
+        assert theirs in edge.git("rev-list", branch).split()
+    edge.commit("main", {"sites/ams/more.txt": "later\n"})
+    fleet.settle()
+    assert fleet.published() == {AMS: "v5"}
+    assert "paused: true" in edge.file("main", DEPLOYMENT)
+    assert "replicas: 5" in edge.file("main", DEPLOYMENT)
+    assert edge.file("main", "sites/ams/notes.txt") == "ours\n"
+    assert edge.file("main", "sites/ams/more.txt") == "later\n"
+
+
+OTHER = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n"
+BY = ("--reason", "it is ours", "--by", "Ann <ann@x.org>")
+TAKES = [
+    ("the local value for all", ("--take", "local"), "replicas: 7"),
+    ("upstream's for all", ("--take", "upstream"), "replicas: 2"),
+    ("as the draft stands", (), "replicas: 2"),
+]
+
+
+@pytest.mark.parametrize(("_", "take", "value"), TAKES, ids=[row[0] for row in TAKES])
+def test_a_person_says_whose_value_wins(fleet: Fleet, _, take, value):
+    conflict(fleet)
+    done = fleet.run("resolve", "monitoring", *take, *BY)
+    assert done.code == 0, done.err
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v2"}
+    assert value in fleet.repos["edge"].file("main", DEPLOYMENT)
+
+
+def test_what_was_decided_is_not_asked_again_by_the_next_revision(fleet: Fleet):
+    conflict(fleet)
+    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
+    text = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 2")
+    fleet.release("v3", {"deployment.yaml": text, "service.yaml": OTHER})
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v3"}
+    assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
+
+
+def test_another_value_of_upstream_s_asks_again(fleet: Fleet):
+    conflict(fleet)
+    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
+    fleet.release("v3")
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v1"}
+    assert fleet.condition(AMS)[0] == "ConflictUndecided"
+
+
+def test_a_commit_that_decided_a_conflict_has_decided_it_for_the_next_revision(fleet: Fleet):
+    conflict(fleet)
+    branch = "drafts/default/sites/ams/monitoring"
+    text = draft(fleet).replace("replicas: 2", "replicas: 5")
+    fleet.repos["edge"].commit(branch, {DEPLOYMENT: text})
+    same = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 2")
+    fleet.release("v3", {"deployment.yaml": same, "service.yaml": OTHER})
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v3"}
+    assert "replicas: 5" in fleet.repos["edge"].file("main", DEPLOYMENT)
+
+
+def test_conflicts_are_decided_one_by_one(fleet: Fleet):
+    text = TEXT.replace("replicas: 1", "replicas: 7\n  paused: true")
+    fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
+    fleet.release(
+        "v2", {"deployment.yaml": TEXT.replace("replicas: 1", "replicas: 2\n  paused: false")}
+    )
+    fleet.later(minutes=1).settle()
+    told = fleet.run("diff", "sites/ams").out.splitlines()
+    [replicas] = [it for it in told if it.startswith("# conflict") and "replicas" in it]
+    [paused] = [it for it in told if it.startswith("# conflict") and "paused" in it]
+    keys = [it.rpartition("[")[2].removesuffix("]") for it in (replicas, paused)]
+    assert fleet.run("resolve", "monitoring", "--take", f"{keys[0]}=local", *BY).code == 0
+    fleet.later(minutes=1).settle()
+    assert "replicas: 7" in draft(fleet)
+    reason, sentence = fleet.condition(AMS)
+    assert (reason, "1 value" in sentence) == ("ConflictUndecided", True)
+    assert fleet.run("resolve", "monitoring", "--take", f"{keys[1]}=upstream", *BY).code == 0
+    fleet.later(minutes=1).settle()
+    text = fleet.repos["edge"].file("main", DEPLOYMENT)
+    assert ("replicas: 7" in text, "paused: false" in text) == (True, True)
+
+
+def test_a_decision_may_be_taken_back_while_the_draft_is_open(fleet: Fleet):
+    conflict(fleet)
+    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
+    fleet.later(minutes=1).sweep("--drafts-only")
+    assert "replicas: 7" in draft(fleet)
+    assert fleet.run("resolve", "monitoring", "--take", "upstream", *BY).code == 0
+    fleet.later(minutes=1).sweep("--drafts-only")
+    assert "replicas: 2" in draft(fleet)
+
+
+REFUSED = [
+    ("a word that is no side", "theirs", "neither a side nor a key"),
+    ("a key without a side", "0123456789abcdef=", "neither a side nor a key"),
+    ("a key that no draft has", "0123456789abcdef=local", "has such a conflict"),
+]
+
+
+@pytest.mark.parametrize(("_", "take", "words"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_cannot_be_taken_is_refused(fleet: Fleet, _, take, words):
+    conflict(fleet)
+    before = fleet.records().refs()
+    refused = fleet.run("resolve", "monitoring", "--take", take, *BY)
+    assert (refused.code, fleet.records().refs()) == (2, before)
+    assert words in refused.err

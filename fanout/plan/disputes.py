@@ -1,0 +1,100 @@
+"""Which values of a draft are in dispute, who won, and what people have decided about them.
+
+A draft commit lists its disputes by the keys that the merge gives them: the same place and the same
+three values have the same key. So a decision made once holds for the next revision too, until one
+of the values is another.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fanout.package.merge.conflicts import Choices, Conflict, Side
+from fanout.plan.book import Recorded
+
+RESOLVE = "Resolve"
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Dispute:
+    """One value that both sides changed."""
+
+    key: str
+    winner: Side
+    decided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A Decision of action Resolve: winners by key, or with none the drafts as they stand."""
+
+    stage: str
+    variants: tuple[str, ...]
+    revision: str
+    choices: Choices = field(default_factory=dict)
+
+    def is_about(self, stage: str, variant: str) -> bool:
+        """Is the variant meant?"""
+        return self.stage in ("", stage) and (not self.variants or variant in self.variants)
+
+
+def disputes_of(conflicts: Iterable[Conflict], settled: Iterable[str]) -> tuple[Dispute, ...]:
+    """What a merge found, with what people had settled before by a commit on the draft."""
+    known = frozenset(settled)
+    found = {
+        item.key: Dispute(item.key, item.winner, item.decided or item.key in known)
+        for item in conflicts
+    }
+    return tuple(found[key] for key in sorted(found))
+
+
+def written(disputes: Iterable[Dispute]) -> str:
+    """The disputes as a trailer's value: `key=winner`, with a question mark while undecided."""
+    words = (f"{it.key}={it.winner}{'' if it.decided else '?'}" for it in disputes)
+    return " ".join(words) or NONE
+
+
+def read(text: str) -> tuple[Dispute, ...]:
+    """The same, read. Fail closed: what is not understood is a dispute that nobody decided."""
+    return tuple(_read(word) for word in text.split() if word != NONE)
+
+
+def _read(word: str) -> Dispute:
+    key, _, winner = word.partition("=")
+    decided = not winner.endswith("?")
+    side = winner.removesuffix("?")
+    return (
+        Dispute(key, Side(side), decided) if side in tuple(Side) else Dispute(word, Side.UPSTREAM)
+    )
+
+
+def chosen_winners(disputes: Iterable[Dispute]) -> Choices:
+    """The winners as they stand, to make the same merge again."""
+    return {item.key: item.winner for item in disputes}
+
+
+def choices_for(resolutions: Iterable[Resolution], stage: str, variant: str) -> Choices:
+    """What people chose for a variant; the later decision about a value counts."""
+    choices: dict[str, Side] = {}
+    for item in resolutions:
+        if item.choices and item.is_about(stage, variant):
+            choices |= item.choices
+    return choices
+
+
+def resolutions(found: Iterable[Recorded]) -> tuple[Resolution, ...]:
+    """The Decisions that decide conflicts, in the order in which they were recorded."""
+    return tuple(
+        Resolution(
+            item.spec.get("stage", ""),
+            tuple(item.spec.get("variants", ())),
+            item.spec.get("revision", ""),
+            _sides(item.spec.get("choices", {})),
+        )
+        for item in found
+        if item.kind == "Decision" and item.spec["action"] == RESOLVE
+    )
+
+
+def _sides(choices: Mapping[str, str]) -> Choices:
+    return {key: Side(side) for key, side in choices.items()}
