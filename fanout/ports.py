@@ -106,6 +106,9 @@ class RecordStore(Protocol):
     def read(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
         """All books in one listing. Raises Unavailable."""
 
+    def blank(self) -> str:
+        """Where nothing at all is on record, as a sentence; "" when something is."""
+
     def append(
         self, key: BookKey, records: Sequence[Mapping[str, Any]], by: Identity, at: datetime
     ) -> tuple[str, ...]:

@@ -48,6 +48,11 @@ _SOURCES: dict[str, Option] = {
     "records": click.option(
         "--records", metavar="URL", help="The records repository.  [FANOUT_RECORDS]"
     ),
+    "new_records": click.option(
+        "--new-records",
+        is_flag=True,
+        help="Where nothing is on record, begin anew, though fanout was at work downstream.",
+    ),
 }
 
 _TERMINAL: dict[str, Option] = {
@@ -93,14 +98,18 @@ def shared_options(function: Function) -> Function:
     return _apply({**_SOURCES, **_TERMINAL}, function)
 
 
-def with_settings(*, sources: bool = True, formats: tuple[Format, ...] = ()) -> Option:
+def with_settings(
+    *, sources: bool = True, config: bool = False, formats: tuple[Format, ...] = ()
+) -> Option:
     """Give a verb its `settings`.
 
-    `sources`: it reads objects, so it takes `-f` and what belongs to it. `formats`: what `-o` may
-    say, the default first; without any there is no `-o`.
+    `sources`: it reads objects, so it takes `-f` and what belongs to it; `config`: it asks the
+    configuration alone. `formats`: what `-o` may say, the default first; without any there is no
+    `-o`.
     """
     options: dict[str, Option] = {
         **(_SOURCES if sources else {}),
+        **({"config": _SOURCES["config"]} if config else {}),
         **({"output": _output(formats)} if formats else {}),
         **_TERMINAL,
     }

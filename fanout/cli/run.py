@@ -48,6 +48,7 @@ def command(settings: Settings, interval: str) -> ExitCode:
     ends it at once.
     """
     pause = _interval(interval)
+    _refuse_to_forget(settings)
     _refuse_pretended_time(settings)
     with open_program(settings) as program:
         warn_about_records(program, program.declared())
@@ -92,6 +93,17 @@ def _refuse_pretended_time(settings: Settings) -> None:
             reason="InvalidSetting",
             remedy="leave it out, or use `fanout sweep`",
             where=Where(field="--now"),
+        )
+
+
+def _refuse_to_forget(settings: Settings) -> None:
+    """It would begin anew whenever the records are lost, for as long as it stays."""
+    if settings.new_records:
+        raise InvalidInput(
+            "a process that stays begins nothing anew",
+            reason="InvalidSetting",
+            remedy="say `fanout sweep --new-records` once",
+            where=Where(field="--new-records"),
         )
 
 

@@ -34,6 +34,7 @@ class Settings:
     config: Path | None = None  # a FanoutConfiguration
     state_dir: Path = Path(".fanout")  # mirrors, caches and the default records repository
     records: str = ""  # URL of the records repository; "": the configuration's, else the default
+    new_records: bool = False  # where nothing is on record, begin anew whatever is downstream
     output: Format = Format.TABLE
     verbosity: int = 0
     color: Color = Color.AUTO

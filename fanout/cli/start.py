@@ -1,7 +1,6 @@
 """Builds the world that a verb works in: from settings and configuration to open ports."""
 
-import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +73,7 @@ def open_program(settings: Settings) -> Iterator[Program]:
         install=configuration.install_id,
         identity=Identity(author.name, author.email),
         limits=_package_limits(configuration),
+        new_records=settings.new_records,
     )
     git = MirrorStore(
         _mirrors(settings, configuration),
@@ -84,8 +84,9 @@ def open_program(settings: Settings) -> Iterator[Program]:
         concurrency=configuration.concurrency,
         progress=progress,
     )
-    url = settings.records or _records(settings, configuration)
-    repository = RecordsRepository(git, Remote(url), counters, _local(url))
+    url, named = _records(settings, configuration)
+    local = _local(url, _create_and_say if named else create_bare)
+    repository = RecordsRepository(git, Remote(url), counters, local)
     records = GitRecords(repository, setup.install, setup.identity)
     sweeps = SweepLog(repository, setup.install, setup.identity)
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
@@ -114,7 +115,7 @@ def _sandbox_limits(configuration: FanoutConfiguration) -> SandboxLimits:
 
 def warn_about_records(program: Program, declared: Declared) -> None:
     """A local records repository beside remote Repositories is on one machine's disk only."""
-    url = program.settings.records or _records(program.settings, program.configuration)
+    url, _ = _records(program.settings, program.configuration)
     remote = [it for it in declared.repositories if _local(it.spec.url) is None]
     if _local(url) is not None and remote:
         say(
@@ -128,23 +129,30 @@ def _mirrors(settings: Settings, configuration: FanoutConfiguration) -> Path:
     return settings.state_dir / "mirrors" if said == _default("mirrors") else Path(said)
 
 
-def _records(settings: Settings, configuration: FanoutConfiguration) -> str:
-    said = configuration.records
-    if said == _default("records"):
-        return str((settings.state_dir / "records.git").absolute())
-    return said
+def _records(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, bool]:
+    """The URL of the records repository, and whether somebody named it."""
+    said = settings.records or configuration.records
+    if not settings.records and said == _default("records"):
+        return str((settings.state_dir / "records.git").absolute()), False
+    return said, True
 
 
 def _default(name: str) -> str:
     return str(FanoutConfiguration.model_fields[name].default)
 
 
-def _local(url: str) -> LocalRepository | None:
+def _create_and_say(path: Path) -> None:
+    """Whoever named a path may have mistyped it."""
+    create_bare(path)
+    say(f"records are kept in {path}, a new repository")
+
+
+def _local(url: str, create: Callable[[Path], None] = create_bare) -> LocalRepository | None:
     """A repository on this machine is made when it is first written to."""
     scheme = urlsplit(url).scheme
     if scheme not in ("", "file") or (not scheme and ":" in url.partition("/")[0]):
         return None
-    return LocalRepository(Path(urlsplit(url).path if scheme else url), create_bare)
+    return LocalRepository(Path(urlsplit(url).path if scheme else url), create)
 
 
 def _package_limits(configuration: FanoutConfiguration) -> Limits:

@@ -6,6 +6,7 @@ which changes one variant of ten thousand writes forty lines and not ten thousan
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,11 @@ class UnreadableError(Exception):
 def branch(install: str, key: BookKey) -> str:
     """The full ref name of a book's branch."""
     return f"refs/heads/fanout/{install}/{key.namespace}/{key.policy or NO_POLICY}"
+
+
+def branches(install: str) -> re.Pattern[str]:
+    """The branches of all books; neither the log of sweeps nor the renderings are one."""
+    return re.compile(rf"refs/heads/fanout/{re.escape(install)}/[^_/][^/]*/[^/]+")
 
 
 def canonical(value: Mapping[str, Any]) -> bytes:

@@ -15,6 +15,7 @@ from fanout.cluster.books import (
     RECORDS,
     UnreadableError,
     branch,
+    branches,
     canonical,
     check_record,
     record_name,
@@ -57,6 +58,13 @@ class GitRecords:
                     before = self._seen(key)
                     self._branches[key] = read_branch(reader, heads[key], key, before)
         return {key: self._placed(key) if head else Book() for key, head in heads.items()}
+
+    def blank(self) -> str:
+        """Where nothing at all is on record for this installation; "" when something is.
+
+        Raises Unavailable or Denied.
+        """
+        return self._repository.without(branches(self._install))
 
     def _seen(self, key: BookKey) -> Branch:
         return self._branches.get(key, Branch())

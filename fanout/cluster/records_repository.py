@@ -2,6 +2,7 @@
 compare-and-swap. (Design §3.)
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -38,10 +39,19 @@ class RecordsRepository:
         wanted = tuple(sorted(set(refs)))
         if not wanted or self._to_be_made():
             return dict.fromkeys(wanted, "")
-        listing = self.store.look([Look(self.remote, wanted)])[self.remote.url]
-        if isinstance(listing, FanoutError):
-            raise listing
-        return {ref: listing.refs.get(ref, "") for ref in wanted}
+        listed = self._listed(wanted)
+        return {ref: listed.get(ref, "") for ref in wanted}
+
+    def without(self, refs: re.Pattern[str]) -> str:
+        """Why no such ref is there, as a sentence; "" when there is one.
+
+        Raises Unavailable or Denied.
+        """
+        if self.local is not None and self._to_be_made():
+            return f"there is no repository {self.local.path}"
+        if any(map(refs.fullmatch, self._listed(()))):
+            return ""
+        return f"there are no records of this installation in {self.remote.url}"
 
     def reader(self) -> AbstractContextManager[Reader]:
         """Read what the last listing brought."""
@@ -62,6 +72,12 @@ class RecordsRepository:
             raise written
         self.counters.add("record_writes", len(commits))
         return written.refs
+
+    def _listed(self, keep: tuple[str, ...]) -> Mapping[str, str]:
+        listing = self.store.look([Look(self.remote, keep)])[self.remote.url]
+        if isinstance(listing, FanoutError):
+            raise listing
+        return listing.refs
 
     def _to_be_made(self) -> bool:
         return self.local is not None and not self.local.path.exists()

@@ -21,6 +21,7 @@ from fanout.plan.status import Status, read_status
 from fanout.plan.steps import plan_step
 from fanout.ports import GitStore
 from fanout.reconcile.adopt import with_origin
+from fanout.reconcile.beginnings import refuse_lost_book
 from fanout.reconcile.evidence import prove
 from fanout.reconcile.look import adopts
 from fanout.reconcile.names import Named, repository_key
@@ -28,6 +29,7 @@ from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions
+from fanout.reconcile.world import Setup
 from fanout.selection.model import TargetFailure
 from fanout.selection.naming import tag_ref, variant_digest
 
@@ -54,7 +56,7 @@ class Judge:
 
     git: GitStore
     renderer: Renderer
-    install: str
+    setup: Setup
     now: datetime
     publish: bool
 
@@ -91,6 +93,8 @@ class Judge:
     ) -> tuple[PolicyPass, PolicyPlan]:
         named = told.named
         cases = self._cases(told, status)
+        if not told.book.head and not self.setup.new_records:
+            refuse_lost_book(named, told.views, cases, self.git)
         said = records(_about(told))
         proven = prove(said, cases, self.git)
         question = Question(
@@ -133,7 +137,7 @@ class Judge:
         named = told.named
         cases = (
             open_case(
-                self.install,
+                self.setup.install,
                 spec,
                 told.views[repository_key(named.repositories[spec.name])],
                 status.variants.get(spec.name),

@@ -17,6 +17,8 @@ from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, joined
 from fanout.plan.repository import Listing
 from fanout.plan.rules import administrators
+from fanout.reconcile.answers import Answering
+from fanout.reconcile.beginnings import refuse_lost_records
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
 from fanout.reconcile.merge import Merger
@@ -62,12 +64,16 @@ class Reconciler:
         return self._packages
 
     def observe(self, declared: Declared, now: datetime, mode: Mode) -> Observed:
-        """One pass up to its plan. Raises Unavailable or Denied when there are no records."""
+        """One pass up to its plan.
+
+        Raises Unavailable or Denied when records cannot be reached, InvalidInput when they are
+        lost.
+        """
         everyone = self._names(declared)
         books = self._world.records.read([book_key(named) for named in everyone])
         refused = _refused(everyone, books)
         named = [item for item in everyone if mode.covers(item)]
-        listings = look_at(named, self._world.git, self._world.setup.install)
+        listings = self._listings(everyone, named, books)
         views = self._look(everyone, named, listings)
         world = self._world
         renderer = Renderer(
@@ -77,7 +83,7 @@ class Reconciler:
             world.progress,
             Merger(world.git, world.counters),
         )
-        judge = Judge(self._world.git, renderer, self._world.setup.install, now, mode.publish)
+        judge = Judge(world.git, renderer, world.setup, now, mode.publish)
         passes: list[PolicyPass] = []
         plans: list[PolicyPlan] = []
         promotions = {
@@ -114,6 +120,18 @@ class Reconciler:
         if self._named is None or self._named[0] is not declared:
             self._named = (declared, name_variants(declared, self._world.sandbox))
         return self._named[1]
+
+    def _listings(
+        self, everyone: Sequence[Named], named: Sequence[Named], books: Mapping[BookKey, Book]
+    ) -> Mapping[str, Listing | FanoutError]:
+        """One listing per repository; of everybody's where nothing at all is on record."""
+        git, setup = self._world.git, self._world.setup
+        recorded = setup.new_records or any(book.head for book in books.values())
+        blank = "" if recorded else self._world.records.blank()
+        listings = look_at(everyone if blank else named, git, setup.install)
+        if blank:
+            refuse_lost_records(blank, listings, setup.install)
+        return listings
 
     def _look(
         self,

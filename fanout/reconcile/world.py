@@ -16,6 +16,15 @@ class Setup:
     install: str = "default"
     identity: Identity = Identity("fanout", "fanout@localhost")  # noqa: RUF009 - it is frozen
     limits: Limits = Limits()  # noqa: RUF009 - it is frozen
+    new_records: bool = False  # a person said that nothing on record is to be taken for a beginning
+
+
+class NoWorkshop:
+    """Runs nothing: no program is allowed, so none is asked for."""
+
+    def run(self, questions: Sequence[Run]) -> list[Ran | Broken]:
+        """An answer to no question."""
+        raise Bug(f"{questions[0].program.name} is to be run and no program is allowed")
 
 
 @dataclass(frozen=True, slots=True)

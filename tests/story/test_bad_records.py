@@ -213,6 +213,7 @@ def test_records_that_are_lost_are_made_again_from_what_git_shows(fleet: Fleet):
     before, published = fleet.refs(), fleet.published()
     assert set(published.values()) == {"v1"}
     shutil.rmtree(fleet.records().path)
+    assert fleet.sweep("--new-records").code == 0
     fleet.settle()
     assert (fleet.refs(), fleet.published()) == (before, published)
 

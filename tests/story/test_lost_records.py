@@ -1,0 +1,138 @@
+"""Records are not where they are looked for: nothing is decided anew unless a person says so."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from fleet import POLICY, Fleet
+
+BY = ("--by", "Ann <ann@example.com>")
+FREEZE = ("suspend", "monitoring", "--stage", "prod", "--reason", "freeze", *BY)
+
+
+@pytest.fixture
+def frozen(fleet: Fleet) -> Fleet:
+    """Prod is suspended, everything else is done."""
+    fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    fleet.settle()
+    fleet.run(*FREEZE)
+    fleet.report("dev", "v1")
+    fleet.settle()
+    assert fleet.states()["sites/ber"] == "Suspended"
+    return fleet
+
+
+VERBS = [
+    ("a sweep", ("sweep",)),
+    ("a plan", ("plan",)),
+    ("a table", ("get", "stages")),
+    ("an explanation", ("explain", "monitoring")),
+    ("a decision", (*FREEZE,)),
+    ("a sweep of a policy that never did anything", ("sweep", "idle")),
+]
+
+
+@pytest.mark.parametrize(("_", "line"), VERBS, ids=[row[0] for row in VERBS])
+def test_deleted_records_are_missed(frozen: Fleet, _, line):
+    frozen.policy("idle", ("tier", "level"), ("spec.repository", "spec.place"))
+    before = frozen.refs()
+    shutil.rmtree(frozen.root / frozen.state)
+    result = frozen.run(*line)
+    assert result.code == 2
+    assert f"there is no repository {frozen.records().path}" in result.err
+    assert "core.git has branch fanout/default/rendered of this installation" in result.err
+    assert "--records" in result.err
+    assert "--new-records" in result.err
+    assert frozen.refs() == before
+    assert not frozen.records().path.exists()
+
+
+def test_a_mistyped_address_is_noticed(frozen: Fleet, tmp_path: Path):
+    empty = frozen.repository("empty", declare=False).path
+    before = frozen.refs()
+    for path in (tmp_path / "recrods.git", empty):
+        result = frozen.run("sweep", "--records", str(path))
+        assert result.code == 2
+        assert str(path) in result.err
+    assert frozen.refs() == before
+    assert not (tmp_path / "recrods.git").exists()
+
+
+def test_drafts_alone_show_that_there_were_records(fleet: Fleet):
+    fleet.sweep("--drafts-only")
+    for repo in fleet.repos.values():
+        repo.git("update-ref", "-d", "refs/heads/fanout/default/rendered")
+    shutil.rmtree(fleet.records().path)
+    before = fleet.refs()
+    swept = fleet.sweep()
+    assert swept.code == 3
+    assert "core.git has its draft drafts/default/sites/cph/monitoring" in swept.err
+    assert fleet.refs() == before
+
+
+def test_who_says_so_begins_anew(frozen: Fleet):
+    before, published = frozen.refs(), frozen.published()
+    shutil.rmtree(frozen.records().path)
+    assert frozen.plan("--new-records").code == 1
+    assert not frozen.records().path.exists()
+    assert frozen.sweep("--new-records").code == 0
+    assert frozen.refs() == before
+    assert frozen.published() == published
+    assert frozen.states()["sites/ber"] == "Drafted"
+    assert frozen.sweep().out == "nothing to do\n", "it is said once"
+
+
+def test_a_process_that_stays_is_never_told_to_forget(fleet: Fleet):
+    result = fleet.run("run", "--new-records")
+    assert result.code == 2
+    assert "fanout sweep --new-records" in result.err
+
+
+def test_records_of_others_are_not_those_of_a_policy(frozen: Fleet):
+    """Another company's records are not empty, yet nothing of this policy is in them."""
+    other = frozen.repository("other-records", declare=False).path
+    branch = "refs/heads/fanout/default/default/logging"
+    frozen.repos["other-records"].git("update-ref", branch, "main")
+    published = frozen.refs()
+    swept = frozen.sweep("--records", str(other))
+    assert swept.code == 3
+    assert "default/monitoring: nothing of it is on record, but " in swept.err
+    assert "core.git has its draft drafts/default/sites/cph/monitoring" in swept.err
+    for site in ("ber", "cph"):
+        frozen.remove(f"site-{site}.yaml")
+    for name in ("core", "edge"):
+        for draft in frozen.repos[name].refs("refs/heads/drafts"):
+            frozen.repos[name].git("update-ref", "-d", draft)
+    swept = frozen.sweep("--records", str(other))
+    assert "edge.git has its publication sites/ams/v1" in swept.err
+    assert frozen.repos["edge"].tags() == ["sites/ams/v1"]
+    assert published["edge"]["refs/heads/main"] == frozen.refs()["edge"]["refs/heads/main"]
+    assert frozen.sweep("--records", str(other), "--new-records").code == 0
+    assert frozen.sweep("--records", str(other)).out == "nothing to do\n"
+
+
+def test_a_new_policy_among_others_needs_no_word(frozen: Fleet):
+    frozen.policy("second")
+    assert frozen.sweep().code == 0
+    assert "sites/ams/monitoring" not in frozen.repos["edge"].drafts()
+    assert "second/ams/second" in frozen.repos["edge"].drafts()
+
+
+def test_where_records_are_made_on_request_is_said(fleet: Fleet, tmp_path: Path):
+    path = tmp_path / "elsewhere" / "records.git"
+    fleet.plan("--records", str(path))
+    assert not path.exists()
+    assert (
+        f"records are kept in {path}, a new repository" in fleet.sweep("--records", str(path)).err
+    )
+    assert path.exists()
+    assert "new repository" not in fleet.sweep("--records", str(path)).err
+
+
+READERS = [("plan",), ("get", "variants"), ("get", "drafts"), ("explain", "monitoring")]
+
+
+@pytest.mark.parametrize("line", READERS, ids=" ".join)
+def test_who_only_looks_makes_no_records(fleet: Fleet, line):
+    fleet.run(*line)
+    assert not fleet.records().path.exists()
