@@ -17,7 +17,6 @@ from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, joined
 from fanout.plan.repository import Listing
 from fanout.plan.rules import administrators
-from fanout.reconcile.answers import Answering
 from fanout.reconcile.beginnings import refuse_lost_records
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of

@@ -19,14 +19,6 @@ class Setup:
     new_records: bool = False  # a person said that nothing on record is to be taken for a beginning
 
 
-class NoWorkshop:
-    """Runs nothing: no program is allowed, so none is asked for."""
-
-    def run(self, questions: Sequence[Run]) -> list[Ran | Broken]:
-        """An answer to no question."""
-        raise Bug(f"{questions[0].program.name} is to be run and no program is allowed")
-
-
 @dataclass(frozen=True, slots=True)
 class World:
     """The ports. Declared and cluster objects are handed to each pass, already read."""
