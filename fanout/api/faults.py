@@ -35,6 +35,7 @@ class Fault:
     problem: str
     remedy: str
     severity: Severity = "error"
+    meant: str = ""  # the field that an unknown one stands for
 
     @property
     def field(self) -> str:

@@ -1,6 +1,6 @@
 """The kinds by name, and how their fields are found by their YAML names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import NoneType
 from typing import Any, get_args
 
@@ -35,6 +35,17 @@ def known_fields(model: type[BaseModel], path: Path) -> tuple[str, ...]:
         here = _inside(here, part)
     found = model_in(here)
     return tuple(str(field.alias) for field in found.model_fields.values()) if found else ()
+
+
+def homes_of(model: type[BaseModel], name: str, path: Path = ()) -> Iterator[Path]:
+    """The paths of the objects in this model that have a field of this YAML name."""
+    for field in model.model_fields.values():
+        inner = model_in(field.annotation)
+        if field.alias == name:
+            yield path
+        if inner is not None and field.alias not in ("metadata", "status"):
+            numbered = (0,) if "tuple" in str(field.annotation) else ()
+            yield from homes_of(inner, name, (*path, str(field.alias), *numbered))
 
 
 def model_in(annotation: Any) -> type[BaseModel] | None:

@@ -1,10 +1,13 @@
 """What only several objects together can get wrong: names that nobody has, names that two have."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
+from fanout.api.approvers import approver_faults, governs
 from fanout.api.configuration import FanoutConfiguration
 from fanout.api.faults import Fault, Path
+from fanout.api.kinds import KINDS
 from fanout.api.meta import KRMObject
 from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
@@ -16,7 +19,29 @@ Kind = TypeVar("Kind", bound=KRMObject)
 Finding = tuple[KRMObject, Fault]
 
 
-def cross_check(objects: Sequence[KRMObject]) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """What is declared too and has faults of its own, so that what it holds is not known.
+
+    Nobody who refers to it is told that it is not there: that would be a second fault for one.
+    """
+
+    names: frozenset[tuple[str, str, str]] = frozenset()  # kind, namespace and name
+    anything: bool = False  # there are files that could not be read
+
+    def named(self, kind: str, namespace: str = "") -> frozenset[str]:
+        """The names of this kind (in the namespace, if one is said); a misspelt kind is any."""
+        return frozenset(
+            name
+            for other, place, name in self.names
+            if (other == kind or other not in KINDS) and namespace in ("", place)
+        )
+
+
+NOTHING = Unusable()
+
+
+def cross_check(objects: Sequence[KRMObject], unusable: Unusable = NOTHING) -> list[Finding]:
     """Faults of objects as a set, with the object that each is about; warnings among them."""
     findings: list[Finding] = [*_twice(objects), *_misplaced(objects)]
     repositories = _of(Repository, objects)
@@ -24,15 +49,21 @@ def cross_check(objects: Sequence[KRMObject]) -> list[Finding]:
     promotions = _of(PromotionPolicy, objects)
     variants = _of(PackageVariant, objects)
     for policy in policies:
-        findings += _references(policy, _repositories_of_policy(policy), repositories)
-        findings += ((policy, fault) for fault in _missing_groups(policy, promotions))
         findings += ((policy, fault) for fault in _doubts(policy))
+    if unusable.anything:
+        return findings
+    for policy in policies:
+        findings += _references(policy, _repositories_of_policy(policy), repositories, unusable)
+        if not unusable.named("PromotionPolicy", policy.metadata.namespace):
+            findings += ((policy, fault) for fault in approver_faults(policy, promotions))
     for variant in variants:
-        findings += _references(variant, _repositories_of_variant(variant), repositories)
+        findings += _references(variant, _repositories_of_variant(variant), repositories, unusable)
     for promotion in promotions:
-        findings += ((promotion, fault) for fault in _unknown_policies(promotion, policies))
-        findings += ((promotion, fault) for fault in _unknown_stages(promotion, policies))
-        findings += ((promotion, fault) for fault in _unknown_variants(promotion, variants))
+        lost = unusable.named("UpstreamPolicy", promotion.metadata.namespace)
+        findings += ((promotion, it) for it in _unknown_policies(promotion, policies, lost))
+        findings += ((promotion, it) for it in _unknown_stages(promotion, policies, lost))
+        lost = unusable.named("PackageVariant", promotion.metadata.namespace)
+        findings += ((promotion, it) for it in _unknown_variants(promotion, variants, lost))
     return findings
 
 
@@ -40,13 +71,6 @@ def visible(repository: Repository, namespace: str) -> bool:
     """May objects of this namespace use the repository?"""
     own = repository.metadata.namespace == namespace
     return own or namespace in repository.spec.allowed_namespaces
-
-
-def governs(promotion: PromotionPolicy, policy: UpstreamPolicy) -> bool:
-    """Does the PromotionPolicy name the policy? Only those of its own namespace can."""
-    return promotion.metadata.namespace == policy.metadata.namespace and any(
-        matches(pattern, policy.metadata.name) for pattern in promotion.spec.policies
-    )
 
 
 def _of(kind: type[Kind], objects: Iterable[KRMObject]) -> list[Kind]:
@@ -89,13 +113,16 @@ def _repositories_of_variant(variant: PackageVariant) -> Iterator[tuple[Path, st
 
 
 def _references(
-    item: KRMObject, named: Iterable[tuple[Path, str]], repositories: Sequence[Repository]
+    item: KRMObject,
+    named: Iterable[tuple[Path, str]],
+    repositories: Sequence[Repository],
+    unusable: Unusable,
 ) -> Iterator[Finding]:
     namespace = item.metadata.namespace
     usable = {one.metadata.name for one in repositories if visible(one, namespace)}
     elsewhere = {one.metadata.name: one.metadata.namespace for one in repositories}
     for path, name in named:
-        if name in usable:
+        if name in usable or name in unusable.named("Repository"):
             continue
         if name in elsewhere:
             problem = f"the Repository {name} of namespace {elsewhere[name]} is not for {namespace}"
@@ -104,25 +131,6 @@ def _references(
             problem = f"there is no Repository {name} that namespace {namespace} may use"
             remedy = suggestion(name, sorted(usable), "declare it, or correct the name")
         yield item, Fault(path, problem, remedy)
-
-
-def _missing_groups(
-    policy: UpstreamPolicy, promotions: Iterable[PromotionPolicy]
-) -> Iterator[Fault]:
-    groups = sorted(
-        approvers.group
-        for promotion in promotions
-        if governs(promotion, policy)
-        for approvers in promotion.spec.approvers
-    )
-    for index, stage in enumerate(policy.spec.stages):
-        for number, check in enumerate(stage.requires):
-            for place, group in enumerate(check.approval.from_ if check.approval else ()):
-                if group not in groups:
-                    at = ("spec", "stages", index, "requires", number, "approval", "from", place)
-                    problem = f"no PromotionPolicy for this policy has approvers {group}"
-                    otherwise = "have an administrator add the group to spec.approvers"
-                    yield Fault(at, problem, suggestion(group, groups, otherwise))
 
 
 def _doubts(policy: UpstreamPolicy) -> Iterator[Fault]:
@@ -139,9 +147,9 @@ def _doubts(policy: UpstreamPolicy) -> Iterator[Fault]:
 
 
 def _unknown_policies(
-    promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy]
+    promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy], unusable: frozenset[str]
 ) -> Iterator[Fault]:
-    names = _names_beside(promotion, policies)
+    names = sorted({*_names_beside(promotion, policies), *unusable})
     for index, pattern in enumerate(promotion.spec.policies):
         if any(matches(pattern, name) for name in names):
             continue
@@ -155,8 +163,10 @@ def _unknown_policies(
 
 
 def _unknown_stages(
-    promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy]
+    promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy], unusable: frozenset[str]
 ) -> Iterator[Fault]:
+    if any(matches(pattern, name) for pattern in promotion.spec.policies for name in unusable):
+        return  # it may have them
     mine = [policy for policy in policies if governs(promotion, policy)]
     names = sorted({stage.name for policy in mine for stage in policy.spec.stages})
     automatic = promotion.spec.auto_promotion
@@ -172,9 +182,9 @@ def _unknown_stages(
 
 
 def _unknown_variants(
-    promotion: PromotionPolicy, variants: Sequence[PackageVariant]
+    promotion: PromotionPolicy, variants: Sequence[PackageVariant], unusable: frozenset[str]
 ) -> Iterator[Fault]:
-    names = _names_beside(promotion, variants)
+    names = sorted({*_names_beside(promotion, variants), *unusable})
     for index, name in enumerate(promotion.spec.variants):
         if name not in names:
             problem = f"there is no PackageVariant {name} in this namespace"

@@ -8,9 +8,11 @@ from typing import Any
 
 from fanout.api.choices import wrong_choices
 from fanout.api.faults import Fault, Path
+from fanout.api.people import is_person
 from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.places import fields, items, places
 from fanout.api.stage_order import repeated, stage_faults
+from fanout.api.texts import shown
 
 Rule = Callable[[Mapping[str, Any]], Iterator[Fault]]
 
@@ -78,6 +80,10 @@ def _own_upstream(data: Mapping[str, Any]) -> Iterator[Fault]:
 
 def _approver_groups(data: Mapping[str, Any]) -> Iterator[Fault]:
     yield from repeated(data, "spec.approvers[*].group", "group")
+    for path, subject in places(data, "spec.approvers[*].subjects[*]"):
+        if isinstance(subject, str) and subject and not is_person(subject):
+            problem = f"{shown(subject)} is nobody that Git knows"
+            yield Fault(path, problem, "write Name <ann@example.com>, or the address alone")
 
 
 def _names_something(data: Mapping[str, Any]) -> Iterator[Fault]:

@@ -1,6 +1,7 @@
 """All faults of an object at once, each with its field and what to do about it (design §2)."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +16,7 @@ from fanout.api.texts import shown
 from fanout.api.unsupported import unsupported
 from fanout.api.wording import fault_of
 
+_WORD = re.compile(r"\w+")
 __all__ = ["Fault", "cross_check", "is_ours", "validate"]
 
 
@@ -39,7 +41,7 @@ def validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fault, ..
     written = _with_text_keys({key: data[key] for key in data if key != "status"}, (), odd)
     refused = [*odd, *_empty(written, ()), *unsupported(data["kind"], written)]
     answer, misshapen = _parse(model, written)
-    others = (*misshapen, *rule_faults(data["kind"], written))
+    others = _without_follow_ons([*misshapen, *rule_faults(data["kind"], written)])
     covered = {fault.path for fault in refused}
     faults = in_order([*refused, *(fault for fault in others if not _under(fault.path, covered))])
     return (None, faults) if faults else (answer, ())
@@ -71,6 +73,15 @@ def _parse(
             if not (detail["type"] == "too_short" and detail["input"])
         ]
         return None, tuple(fault_of(model, detail) for detail in details)
+
+
+def _without_follow_ons(faults: Sequence[Fault]) -> Iterator[Fault]:
+    """Without those for fields that are there under a misspelt name."""
+    meant: set[Path] = {(*fault.path[:-1], fault.meant) for fault in faults if fault.meant}
+    for fault in faults:
+        lacking = {fault.path, *((*fault.path, word) for word in _WORD.findall(fault.problem))}
+        if not (fault.problem.endswith("is missing") and lacking & meant):
+            yield fault
 
 
 def _with_text_keys(data: Any, path: Path, odd: list[Fault]) -> Any:

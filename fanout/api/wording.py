@@ -7,13 +7,14 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from fanout.api.faults import BadValue, Fault, Path
-from fanout.api.kinds import known_fields
-from fanout.api.nearest import suggestion
+from fanout.api.faults import BadValue, Fault, Path, field_name
+from fanout.api.kinds import homes_of, known_fields
+from fanout.api.nearest import VERY_NEAR, nearest
 from fanout.api.texts import SENTENCES, listed, plural_of, shown
 from fanout.api.unsupported import is_refused
 
 Words = tuple[str, str]
+_FEW = 2  # places that a field may belong in and still be told of
 
 
 def fault_of(model: type[BaseModel], error: ErrorDetails) -> Fault:
@@ -32,9 +33,23 @@ def fault_of(model: type[BaseModel], error: ErrorDetails) -> Fault:
 
 
 def _unknown(model: type[BaseModel], path: Path) -> Fault:
-    known = known_fields(model, path[:-1])
+    """It is misspelt, or stands in the wrong place; what is refused anyhow is not suggested."""
+    above, name = path[:-1], str(path[-1])
+    kind = model.__name__
+    known = [one for one in known_fields(model, above) if not is_refused(kind, (*above, one))]
+    meant = nearest(name, known, VERY_NEAR)
+    homes = [home for home in homes_of(model, name) if _is_served(kind, (*home, name))]
+    if not meant and 0 < len(homes) <= _FEW:
+        places = listed([field_name(home).replace("[0]", "[]") for home in homes], "or")
+        return Fault(path, "is no field of this object", f"it belongs in {places}")
+    meant = meant or nearest(name, known)
     otherwise = f"remove it; there are {', '.join(known)}" if known else "remove it"
-    return Fault(path, "is no known field", suggestion(str(path[-1]), known, otherwise))
+    remedy = f"did you mean {meant}?" if meant else otherwise
+    return Fault(path, "is no known field", remedy, meant=meant)
+
+
+def _is_served(kind: str, path: Path) -> bool:
+    return not any(is_refused(kind, path[:length]) for length in range(1, len(path) + 1))
 
 
 def _own(_: Any, details: Mapping[str, Any]) -> Words:

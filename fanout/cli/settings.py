@@ -12,6 +12,7 @@ from fanout.cli.terminal import Color
 from fanout.errors import InvalidInput, Where
 
 Choice = TypeVar("Choice", bound=StrEnum)
+STANDARD_INPUT = Path("-")
 _YEARS = range(1971, 9000)  # Git keeps no time before 1970; a calendar needs room to look ahead
 
 
@@ -45,13 +46,24 @@ class Settings:
         return self.pretended or datetime.now(UTC).replace(microsecond=0)
 
     def sources(self) -> tuple[Path, ...]:
-        """The files and directories of `-f`. Raises InvalidInput when none was given."""
+        """The files and directories of `-f`, `-` among them.
+
+        Raises InvalidInput when none was given, or one that is not there.
+        """
         if not self.files:
             raise InvalidInput(
                 "no directory of objects was given",
                 reason="NoFiles",
                 remedy="name one with -f DIR or FANOUT_FILES",
             )
+        for path in self.files:
+            # Path.exists raises where a directory may not be searched
+            if path != STANDARD_INPUT and not os.path.exists(path):  # noqa: PTH110
+                raise InvalidInput(
+                    f"there is no file or directory {path}",
+                    reason="NotFound",
+                    remedy="check what is given to -f or FANOUT_FILES",
+                )
         return self.files
 
 

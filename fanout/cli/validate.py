@@ -2,13 +2,16 @@
 
 import click
 
+from fanout.api.texts import plural_of
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_sandbox
+from fanout.cluster.declared import Declared
 from fanout.cluster.files import FileCluster
 from fanout.cluster.findings import Finding
+from fanout.errors import InvalidInput
 from fanout.reconcile.compile import uncompilable
 
 
@@ -23,14 +26,29 @@ def command(settings: Settings) -> ExitCode:
     declared = FileCluster(settings.sources()).read()
     with open_sandbox(settings) as sandbox:
         findings = (*declared.faults, *uncompilable(declared, sandbox))
+    empty = not findings and not declared.ours
     errors = sum(finding.severity == "error" for finding in findings)
     if settings.output in (Format.JSON, Format.YAML):
         show_value([_plain(finding) for finding in findings], settings.output)
     else:
         warned = {"error": "", "warning": "warning: "}
         write("".join(f"{warned[item.severity]}{item}\n" for item in findings))
-        write("" if findings else "no faults\n")
+        write("" if findings or empty else "no faults\n")
+    if empty:
+        raise _nothing(declared, settings)
     return ExitCode.INVALID if errors else ExitCode.OK
+
+
+def _nothing(declared: Declared, settings: Settings) -> InvalidInput:
+    """Who mistypes a directory must not read that it has no faults."""
+    where = ", ".join(map(str, settings.files))
+    others = len(declared.objects)
+    found = f"{plural_of(others, 'object')} and none of fanout's" if others else "no objects"
+    return InvalidInput(
+        f"{where}: there is nothing to validate, {found}",
+        reason="NotFound",
+        remedy="check what is given to -f; files end in .yaml, .yml or .json",
+    )
 
 
 def _plain(finding: Finding) -> dict[str, object]:

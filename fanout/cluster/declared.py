@@ -10,9 +10,9 @@ from fanout.api.faults import Fault, Path, field_name
 from fanout.api.meta import GROUP, KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.references import Unusable, cross_check
 from fanout.api.repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validation import cross_check
 from fanout.cluster.documents import FileContent, ObjectKey, Place, finding
 from fanout.cluster.findings import Finding
 from fanout.errors import Where
@@ -44,6 +44,12 @@ class Declared:
     unread: tuple[str, ...] = ()
     places: Mapping[ObjectKey, Place] = field(default_factory=dict, repr=False)
 
+    @property
+    def ours(self) -> int:
+        """How many objects of fanout's own there are, usable or not."""
+        usable = (self.repositories, self.policies, self.variants, self.promotions)
+        return sum(map(len, usable)) + len(self.left_out)
+
     def where(self, item: KRMObject, at: str | Path = ()) -> Where:
         """The place of a field (`spec.stages[3].after`, or as a path) of a declared object."""
         path = _path(at) if isinstance(at, str) else at
@@ -71,7 +77,14 @@ def put_together(
     found = tuple(found)
     faults = [*found, *(fault for one in contents.values() for fault in one.findings)]
     faults += _twice({**doubled, **doubled_others})
-    faults += (finding(item.identity, places[_key(item)], it) for item, it in cross_check(items))
+    left_out = sorted({*doubled, *(key for key, _ in broken)})
+    unread = [one.where.file for one in found]
+    unread += (at for at, one in contents.items() if one.unread)
+    lost = Unusable(
+        frozenset((key.kind, key.namespace, key.name) for key in left_out), bool(unread)
+    )
+    checked = cross_check(items, lost)
+    faults += (finding(item.identity, places[_key(item)], fault) for item, fault in checked)
     return Declared(
         _of(Repository, items),
         _of(UpstreamPolicy, items),
@@ -79,8 +92,8 @@ def put_together(
         _of(PromotionPolicy, items),
         objects,
         tuple(sorted(dict.fromkeys(faults), key=_position)),
-        tuple(sorted({*doubled, *(key for key, _ in broken)})),
-        (*(one.where.file for one in found), *(at for at, one in contents.items() if one.unread)),
+        tuple(left_out),
+        tuple(unread),
         places,
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from fanout.api.people import person
 from fanout.gates.model import (
     Action,
     Approval,
@@ -25,7 +26,6 @@ from fanout.gates.model import (
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Resolution, read
-from fanout.plan.rules import person
 from fanout.plan.status import instant
 
 CONFIRM_REMOVAL = "ConfirmRemoval"

@@ -3,20 +3,15 @@
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from fanout.api.approvers import governs
 from fanout.api.checks import Check
+from fanout.api.people import person
 from fanout.api.promotion_policy import PromotionPolicy, matches
-from fanout.api.references import governs
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.model import After, ApprovalRule, Require, StageRule
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
-
-
-def person(by: str) -> str:
-    """Who that is: the address where there is one, so that a changed name is still one person."""
-    name, bracket, rest = by.partition("<")
-    return (rest.partition(">")[0] if bracket else name).strip().lower()
 
 
 def administrators(

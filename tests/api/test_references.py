@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
-from fanout.api.references import cross_check, governs
+from fanout.api.approvers import governs
+from fanout.api.references import Unusable, cross_check
 from fanout.api.validation import validate
 
 EXAMPLES = {
@@ -176,3 +178,70 @@ def test_only_a_promotion_policy_of_the_same_namespace_governs():
     elsewhere, _ = validate(data | {"metadata": {"name": "p", "namespace": "edge"}})
     assert governs(promotion, policy)
     assert not governs(elsewhere, policy)
+
+
+# ---- what is declared and has faults of its own --------------------------------------------------
+
+LOST = [
+    ("a Repository is there", ("Repository", "platform", "blueprints"), True),
+    ("one of another namespace is there", ("Repository", "edge", "blueprints"), True),
+    ("an object of a misspelt kind is there", ("Repositry", "platform", "blueprints"), True),
+    ("a PackageVariant of the name is none", ("PackageVariant", "platform", "blueprints"), False),
+    ("a Repository of another name is none", ("Repository", "platform", "blueprint"), False),
+]
+
+
+@pytest.mark.parametrize(("_", "lost", "there"), LOST, ids=[row[0] for row in LOST])
+def test_only_what_nobody_declares_is_told_to_be_missing(_, lost, there):
+    _, *others = world()
+    found = cross_check(others, Unusable(frozenset({lost})))
+    missing = [item.kind for item, fault in found if "blueprints" in fault.problem]
+    assert missing == ([] if there else ["UpstreamPolicy", "PackageVariant"])
+
+
+def test_a_promotion_policy_may_name_what_has_faults():
+    promotion = made("PromotionPolicy", policies=["broken"], variants=["site-1"])
+    lost = {("UpstreamPolicy", "platform", "broken"), ("PackageVariant", "platform", "site-1")}
+    assert cross_check([promotion], Unusable(frozenset(lost))) == []
+    elsewhere = {(kind, "edge", name) for kind, _, name in lost}
+    assert len(cross_check([promotion], Unusable(frozenset(elsewhere)))) == 2
+
+
+def test_a_policy_with_faults_may_have_the_stages_that_are_named():
+    promotion = {"policies": ["*"], "autoPromotion": {"stages": ["canary"]}}
+    assert any("canary" in line for line in told(*world(**promotion)))
+    lost = Unusable(frozenset({("UpstreamPolicy", "platform", "other")}))
+    found = cross_check(world(**promotion), lost)
+    assert [fault for _, fault in found if fault.severity == "error"] == []
+
+
+def test_a_promotion_policy_with_faults_may_have_the_approvers():
+    *others, _ = world()
+    assert any("approvers sre" in line for line in told(*others))
+    lost = Unusable(frozenset({("PromotionPolicy", "platform", "production")}))
+    found = cross_check(others, lost)
+    assert [fault for _, fault in found if fault.severity == "error"] == []
+
+
+def test_a_file_that_cannot_be_read_may_declare_anything():
+    found = cross_check([made("UpstreamPolicy"), made("PromotionPolicy")], Unusable(anything=True))
+    assert [fault for _, fault in found if fault.severity == "error"] == []
+
+
+# ---- approvals -----------------------------------------------------------------------------------
+
+PEOPLE = [
+    ("as many as are asked for", ["ann@example.com", "Bob <bob@example.com>"], True),
+    ("fewer than are asked for", ["ann@example.com"], False),
+    ("one person in two spellings", ["ann@example.com", "Ann <Ann@example.com>"], False),
+]
+
+
+@pytest.mark.parametrize(("_", "subjects", "enough"), PEOPLE, ids=[row[0] for row in PEOPLE])
+def test_a_group_has_as_many_people_as_must_approve(_, subjects, enough):
+    expected = (
+        "UpstreamPolicy/monitoring: spec.stages[3].requires[0].approval.atLeast: 2 people can "
+        "never approve: sre has 1 member; lower it, or have an administrator add people"
+    )
+    found = told(*world(approvers=[{"group": "sre", "subjects": subjects}]))
+    assert found == ([] if enough else [expected])

@@ -1,6 +1,7 @@
 """What `fanout validate` says to somebody who has mistaken something: whole commands on files."""
 
 import json
+from pathlib import Path
 
 import pytest
 from fleet import POLICY, PROMOTION, Fleet
@@ -109,3 +110,60 @@ def test_a_commit_template(company: Fleet, _, text: str, told: str):
     found = lines(company, "other.yaml", promotion)
     field = "8: PromotionPolicy/other: spec.commitTemplate: "
     assert [line.startswith(f"{field}{text}: {told}") for line in found] == [True] * bool(told)
+
+
+def test_a_directory_that_is_not_there_is_a_wrong_command_line(company: Fleet):
+    missing = company.root / "polices"
+    for verb in ("validate", "sweep", "plan"):
+        result = company.run(verb, "-f", str(missing))
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            f"there is no file or directory {missing}; check what is given to -f or FANOUT_FILES\n"
+        )
+
+
+EMPTY = [
+    ("nothing at all", {}, "no objects"),
+    ("files of other names", {"policy.yaml.txt": POLICY, "README.md": "# none"}, "no objects"),
+    ("empty documents", {"a.yaml": "---\n---\n"}, "no objects"),
+    ("cluster objects alone", {"a.yaml": "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"},
+     "1 object and none of fanout's"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "files", "found"), EMPTY, ids=[row[0] for row in EMPTY])
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_what_holds_nothing_of_fanout_s_is_not_without_faults(
+    tmp_path: Path, _, files: dict[str, str], found: str, output: str
+):
+    fleet = Fleet(tmp_path, policies="elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    for name, text in files.items():
+        fleet.write(name, text)
+    result = fleet.run("validate", "-o", output)
+    assert (result.code, result.out) == (2, "" if output == "table" else "[]\n")
+    assert result.err == (
+        f"{tmp_path / 'elsewhere'}: there is nothing to validate, {found}; check what is given to"
+        " -f; files end in .yaml, .yml or .json\n"
+    )
+
+
+def test_what_refers_to_an_object_with_faults_is_none_itself(company: Fleet):
+    path = company.root / company.policies
+    promotion = PROMOTION.replace("everything", "narrow").replace('["*"]', "[broken]", 1)
+    path.joinpath("narrow.yaml").write_text(promotion.replace('["*"]', "[dev, canary]"))
+    path.joinpath("tabs.yaml").write_text("")
+    try:
+        broken = edited(("name: other", "name: broken"), ("  stages:", "  stage:"))
+        [first, *_] = told = lines(company, "broken.yaml", broken)
+        assert "UpstreamPolicy/broken: spec.stage: is no known field; did you mean stages?" in first
+        assert not any("there is no UpstreamPolicy" in line for line in told)
+        result = company.run("validate")
+        assert "narrow.yaml:5: PromotionPolicy/narrow: spec.policies[0]: there is no" in result.out
+        company.write("tabs.yaml", "a:\n\t- b\n")
+        result = company.run("validate")
+        assert "tabs.yaml" in result.out
+        assert "there is no UpstreamPolicy" not in result.out
+    finally:
+        company.remove("narrow.yaml")
+        company.remove("tabs.yaml")
