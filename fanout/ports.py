@@ -20,6 +20,8 @@ from fanout.plan.repository import (
     Written,
 )
 from fanout.selection.model import Broken
+from fanout.variants.questions import Broken as Unrun
+from fanout.variants.questions import Ran, Run
 
 # ---- Git ---------------------------------------------------------------------------------------
 
@@ -95,6 +97,13 @@ class Sandbox(Protocol):
 
     def fill(self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         """The same for Jinja templates; values are text."""
+
+
+class Workshop(Protocol):
+    """Programs that an administrator allows (room: sandbox)."""
+
+    def run(self, questions: Sequence[Run]) -> list[Ran | Unrun]:
+        """Run each on its ResourceList; what did not come to its end has no answer and says why."""
 
 
 # ---- What is recorded -------------------------------------------------------------------------

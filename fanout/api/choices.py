@@ -31,6 +31,13 @@ _MAPS = (
     f"{_TEMPLATE}.labelExprs[*]",
     f"{_TEMPLATE}.annotationExprs[*]",
     f"{_TEMPLATE}.pipeline.mutators[*].configMapExprs[*]",
+    f"{_TEMPLATE}.pipeline.validators[*].configMapExprs[*]",
+)
+_PIPELINES = ((_POLICY, f"{_TEMPLATE}.pipeline"), (_VARIANT, "spec.pipeline"))
+_FUNCTIONS = tuple(
+    (kind, f"{path}.{section}[*]")
+    for kind, path in _PIPELINES
+    for section in ("mutators", "validators")
 )
 _ASKS = ("report", "approval", "commitStatus", "object", "prometheus", "http")
 
@@ -54,10 +61,9 @@ TABLE: tuple[Choice, ...] = (
     Choice(_POLICY, f"{_TEMPLATE}.injectors[*]", ("name", "nameExpr"), needed=True),
     *(Choice(_POLICY, path, ("key", "keyExpr"), needed=True) for path in _MAPS),
     *(Choice(_POLICY, path, ("value", "valueExpr"), needed=True) for path in _MAPS),
-    Choice(_POLICY, f"{_TEMPLATE}.pipeline.mutators[*]", ("image", "exec"), needed=True),
-    Choice(_POLICY, f"{_TEMPLATE}.pipeline.mutators[*]", ("configMap", "configPath")),
-    Choice(_VARIANT, "spec.pipeline.mutators[*]", ("image", "exec"), needed=True),
-    Choice(_VARIANT, "spec.pipeline.mutators[*]", ("configMap", "configPath")),
+    *(Choice(kind, path, ("image", "exec"), needed=True) for kind, path in _FUNCTIONS),
+    *(Choice(kind, path, ("configMap", "configPath")) for kind, path in _FUNCTIONS),
+    *(Choice(kind, path, ("configMapExprs", "configPath")) for kind, path in _FUNCTIONS),
     Choice(_POLICY, "spec.stages[*].after", ("require", "atLeast")),
     Choice(_POLICY, "spec.stages[*].verification[*]", _ASKS, needed=True),
     Choice(_POLICY, "spec.stages[*].requires[*]", _ASKS, needed=True),

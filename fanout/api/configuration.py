@@ -3,12 +3,14 @@
 Like other component configurations of Kubernetes it has no `spec`: its fields stand at the top.
 """
 
+from enum import StrEnum
 from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
 from fanout.api.meta import KRMObject, Model, ObjectMeta
-from fanout.api.texts import Distinct, DistinctSome, FreeForm, Kind, Name, Text
+from fanout.api.paths import Executable
+from fanout.api.texts import Distinct, DistinctSome, FunctionName, Kind, Name, Text
 from fanout.api.urls import Protocol, Url
 
 
@@ -73,11 +75,44 @@ class PackageLimits(Model):
     bytes_: StrictInt = Field(default=16777216, ge=1, description="The size of all files together.")
 
 
-class Functions(Model):
-    """How functions that are not built in are run."""
+class AllowedExecutable(Model):
+    """One executable that pipelines may run."""
 
-    executables: tuple[FreeForm, ...] = Field(default=(), description="Allowed executables.")
-    container_runtime: Text | None = Field(default=None, description="The container runtime.")
+    path: Executable = Field(description="Where it is on the machine that fanout runs on.")
+    name: FunctionName | None = Field(
+        default=None, description="What pipelines may call it, beside its path."
+    )
+
+
+class ContainerRuntime(StrEnum):
+    """What runs images."""
+
+    DOCKER = "docker"
+    PODMAN = "podman"
+    NERDCTL = "nerdctl"
+
+
+class Functions(Model):
+    """Which functions that are not built in may be run, and what they may take."""
+
+    executables: tuple[AllowedExecutable, ...] = Field(
+        default=(), description="Executables that `exec` may name; no others are run."
+    )
+    images: Distinct[Text] = Field(
+        default=(), description="Images that `image` may name; no others are run."
+    )
+    container_runtime: ContainerRuntime | None = Field(
+        default=None, description="What runs the images; none are run without it."
+    )
+    wall_seconds: StrictInt = Field(
+        default=60, ge=1, le=3600, description="Elapsed time of one run."
+    )
+    memory_mib: StrictInt = Field(
+        default=512, ge=16, le=65536, description="Memory of one process of a run."
+    )
+    output_mib: StrictInt = Field(
+        default=16, ge=1, le=1024, description="The size of what one run answers."
+    )
 
 
 class FanoutConfiguration(KRMObject):

@@ -18,6 +18,7 @@ DEFAULT_NAMESPACE = "default"
 _SPELLED: Mapping[str, str] = {
     "from_": "from",
     "memory_mib": "memoryMiB",
+    "output_mib": "outputMiB",
     "fields_": "fields",
     "bytes_": "bytes",
 }

@@ -53,6 +53,20 @@ def check_directory(path: str) -> str:
     return check_path(path) if path else path
 
 
+def check_file(path: str) -> str:
+    """The path of a file of a package itself. Raises BadValue when it leads out of the package."""
+    if path.startswith("/") or ".." in path.split("/") or not path.isprintable():
+        raise BadValue(f"the path {path!r} leads out of the package", "name a file of the package")
+    return path
+
+
+def check_executable(path: str) -> str:
+    """The path itself. Raises BadValue where it would depend on where fanout is started."""
+    if not path.startswith("/") or ".." in path.split("/") or not path.isprintable():
+        raise BadValue(f"{path!r} is no absolute path", "write it from the root: /usr/local/bin/x")
+    return path
+
+
 def check_branch(name: str) -> str:
     """The branch's name itself. Raises BadValue when git would refuse it."""
     problem = next(filter(None, map(_segment_problem, name.split("/"))), "")
@@ -64,6 +78,12 @@ def check_branch(name: str) -> str:
 
 PackagePath = Annotated[str, StringConstraints(min_length=1), AfterValidator(check_path)]
 Directory = Annotated[str, AfterValidator(check_directory)]
+PackageFile = Annotated[
+    str, StringConstraints(min_length=1, max_length=_LONGEST), AfterValidator(check_file)
+]
+Executable = Annotated[
+    str, StringConstraints(min_length=1, max_length=4096), AfterValidator(check_executable)
+]
 Branch = Annotated[
     str, StringConstraints(min_length=1, max_length=_LONGEST), AfterValidator(check_branch)
 ]

@@ -1,21 +1,50 @@
 """Functions, package context and injectors: what a PackageVariant and a template have alike."""
 
-from pydantic import Field
+from typing import Annotated
 
+from pydantic import AfterValidator, Field
+
+from fanout.api.faults import BadValue
 from fanout.api.meta import Model
+from fanout.api.paths import PackageFile
 from fanout.api.texts import (
+    Annotations,
     Data,
     Distinct,
-    FreeForm,
     FunctionConfig,
     FunctionName,
     Key,
     Kind,
+    Labels,
     ObjectName,
     Text,
 )
 
 RESERVED_KEYS = ("name", "package-path")  # kpt writes these two itself
+
+
+class Selector(Model):
+    """Conditions on one object, all of which must hold."""
+
+    api_version: Text | None = Field(default=None, description="The object's apiVersion.")
+    kind: Kind | None = Field(default=None, description="The object's kind.")
+    name: Text | None = Field(default=None, description="The object's name.")
+    namespace: Text | None = Field(default=None, description="The object's namespace.")
+    labels: Labels = Field(default={}, description="Labels that the object has.")
+    annotations: Annotations = Field(default={}, description="Annotations that the object has.")
+
+    def conditions(self) -> dict[str, object]:
+        """What is asked for, under the names that Kptfiles have for it."""
+        return self.model_dump(by_alias=True, exclude_defaults=True)
+
+
+def _says_something(selector: Selector) -> Selector:
+    if not selector.conditions():
+        raise BadValue("selects nothing in particular", "say what to select, or remove it")
+    return selector
+
+
+SomeSelector = Annotated[Selector, AfterValidator(_says_something)]
 
 
 class Function(Model):
@@ -25,19 +54,25 @@ class Function(Model):
         default="",
         description="The function: its name in the catalog, like set-namespace, or its image.",
     )
-    exec: Text | None = Field(default=None, description="An executable, instead of an image.")
-    tag: Text | None = Field(default=None, description="The image's version, or a range.")
+    exec: Text | None = Field(
+        default=None,
+        description="An executable, instead of an image; an administrator must allow it.",
+    )
+    tag: Text | None = Field(
+        default=None,
+        description="The image's version. Functions that run in process have fanout's own.",
+    )
     name: FunctionName | None = Field(
         default=None, description="A name for the entry, without dots; unique in its list."
     )
     config_map: FunctionConfig = Field(default={}, description="The function's configuration.")
-    config_path: Text | None = Field(
+    config_path: PackageFile | None = Field(
         default=None, description="A file of the package that configures the function."
     )
-    selectors: tuple[FreeForm, ...] = Field(
+    selectors: tuple[SomeSelector, ...] = Field(
         default=(), description="The objects that the function sees; none: all."
     )
-    exclude: tuple[FreeForm, ...] = Field(
+    exclude: tuple[SomeSelector, ...] = Field(
         default=(), description="Objects that the function does not see."
     )
 

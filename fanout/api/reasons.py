@@ -39,6 +39,7 @@ class Reason(StrEnum):
     EXPRESSION_ERROR = "ExpressionError", "an expression gave no usable value"
     FOREIGN_REF = "ForeignRef", "a ref that is not this installation's would be changed"
     FROM_THE_FUTURE = "FromTheFuture", "a record is dated more than five minutes ahead"
+    FUNCTION_UNAVAILABLE = "FunctionUnavailable", "a function may not or cannot be run here"
     GIT_MISSING = "GitMissing", "the program git was not found"
     GIT_TIMEOUT = "GitTimeout", "git gave no answer in time"
     IMPORT_FAILED = "ImportFailed", "git answered otherwise than its protocol says"

@@ -8,6 +8,7 @@ from typing import Any
 
 from fanout.api.choices import wrong_choices
 from fanout.api.faults import Fault, Path
+from fanout.api.functions import function_faults
 from fanout.api.people import is_person
 from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.places import fields, items, places
@@ -63,10 +64,12 @@ def _check_names(data: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _function_names(data: Mapping[str, Any]) -> Iterator[Fault]:
-    yield from repeated(data, "spec.pipeline.mutators[*].name", "function")
-    for index, entry in enumerate(items(fields(data.get("spec")).get("targets"))):
-        for fault in repeated(fields(entry), "template.pipeline.mutators[*].name", "function"):
-            yield Fault(("spec", "targets", index, *fault.path), fault.problem, fault.remedy)
+    for section in ("mutators", "validators"):
+        yield from repeated(data, f"spec.pipeline.{section}[*].name", "function")
+        for index, entry in enumerate(items(fields(data.get("spec")).get("targets"))):
+            names = f"template.pipeline.{section}[*].name"
+            for fault in repeated(fields(entry), names, "function"):
+                yield Fault(("spec", "targets", index, *fault.path), fault.problem, fault.remedy)
 
 
 def _own_upstream(data: Mapping[str, Any]) -> Iterator[Fault]:
@@ -158,8 +161,9 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
         _selector_values,
         _function_names,
     ),
-    "PackageVariant": (_own_upstream, _reserved_context_keys, _function_names),
+    "PackageVariant": (_own_upstream, _reserved_context_keys, _function_names, function_faults),
     "PromotionPolicy": (_names_something, _approver_groups, _schedule_fields),
+        function_faults,
     "Evidence": (_about, _stage_of_policy),
     "Approval": (_about, _stage_of_policy, _approved_trees),
     "Decision": (_about, _decisions),

@@ -3,7 +3,6 @@
 One table. When an engine comes, its rows go.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,20 +51,6 @@ def _for_checks(path: str) -> Iterator[Row]:
         yield Row(_POLICY, f"{path}.{field}", "an answer counts for ever and is waited for")
 
 
-def _for_pipelines(kind: str, path: str) -> Iterator[Row]:
-    yield Row(kind, f"{path}.validators", "only mutators run", harmless=([],))
-    for field, why in (
-        ("exec", "no executables run"),
-        ("tag", "the version is fanout's own"),
-        ("configPath", "the configuration is in configMap"),
-    ):
-        yield Row(kind, f"{path}.mutators[*].{field}", why)
-    for field in ("selectors", "exclude"):
-        yield Row(
-            kind, f"{path}.mutators[*].{field}", "a function sees all objects", harmless=([],)
-        )
-
-
 def _for_strategies(kind: str) -> Iterator[Row]:
     yield Row(
         kind,
@@ -101,14 +86,12 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(_POLICY, f"{_ENTRY}.template.priority", _ROLLOUTS, harmless=(0,)),
     Row(_POLICY, f"{_ENTRY}.template.priorityExpr", _ROLLOUTS),
-    *_for_pipelines(_POLICY, f"{_ENTRY}.template.pipeline"),
     Row(_POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)),
     Row(_POLICY, "spec.inFlight", "a newer revision supersedes", values=("Serialize",)),
     Row(_POLICY, "spec.removalLimit", "a person removes variants, one at a time"),
     Row(_POLICY, "spec.history", "all revisions are remembered", harmless=(10,)),
     *_for_strategies(_POLICY),
     # PackageVariant
-    *_for_pipelines(_VARIANT, "spec.pipeline"),
     *_for_strategies(_VARIANT),
     Row(
         _VARIANT,
@@ -147,7 +130,6 @@ TABLE: tuple[Row, ...] = (
     ),
     # FanoutConfiguration
     Row("FanoutConfiguration", "signingKey", "commits are not signed"),
-    Row("FanoutConfiguration", "functions", "only built-in functions run", harmless=({},)),
 )
 
 
@@ -155,32 +137,6 @@ def is_refused(kind: str, path: Path, value: object = None) -> bool:
     """Would this value be refused here? Without a value: the field, whatever it asks for?"""
     rows = (row for row in TABLE if row.kind == kind and fits(path, row.path))
     return any(value in row.values if row.values else True for row in rows)
-
-
-# Those that a policy can configure: apply-replacements and upsert-resource are configured by an
-# object of the package, in the package's own pipeline.
-FUNCTIONS = (
-    "apply-setters",
-    "create-setters",
-    "ensure-name-substring",
-    "list-setters",
-    "remove-local-config-resources",
-    "search-replace",
-    "set-annotations",
-    "set-image",
-    "set-labels",
-    "set-namespace",
-)
-_IMAGE = re.compile(
-    r"(?:ghcr\.io/kptdev/krm-functions-catalog/|gcr\.io/kpt-fn/)?"
-    r"(?P<name>[a-z0-9][a-z0-9-]*)(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?"
-)
-
-
-def function_of(image: str) -> str:
-    """The built-in function that an image means, `set-labels`; "" when there is none."""
-    found = _IMAGE.fullmatch(image)
-    return found["name"] if found and found["name"] in FUNCTIONS else ""
 
 
 def unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[Fault]:
@@ -192,8 +148,3 @@ def unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[Fault]:
             if row.refuses(value):
                 name = value if row.values else row.path.rpartition(".")[2]
                 yield Fault(path, f"{name} is not supported yet: {row.why}", row.remedy)
-    for mutators in ("spec.targets[*].template.pipeline.mutators[*]", "spec.pipeline.mutators[*]"):
-        for path, image in places(data, f"{mutators}.image"):
-            if isinstance(image, str) and image and not function_of(image):
-                remedy = f"remove it; there are {', '.join(FUNCTIONS)}"
-                yield Fault(path, f"the function {image} is not supported yet", remedy)

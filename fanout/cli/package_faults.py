@@ -1,11 +1,12 @@
 """All that is wrong with a package, found in one go: what `fanout package validate` tells."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fanout.api.reasons import Reason
 from fanout.cli.package_render import rendered
+from fanout.cli.workshop import Workshop
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING, Path, get
 from fanout.package.invalid import InvalidManifest
@@ -16,20 +17,31 @@ from fanout.package.manifests import Document, Manifest
 from fanout.package.merge.documents import is_manifest
 from fanout.package.merge.identity import Identity, identity_of, is_list, shown
 from fanout.package.merge.packages import Files
-from fanout.variants.functions.function import is_local
+from fanout.variants.functions.function import Result, is_local
 from fanout.variants.pipeline import read_pipelines
 from fanout.variants.points import Point, find_points
+from fanout.variants.questions import Programs
+from fanout.variants.results import errors_of
 
 _Manifests = Mapping[str, Manifest]
 _Faults = Iterator[InvalidInput]
 _NAME: Path = ("metadata", "name")
 
 
-def faults_of(files: Files) -> list[InvalidInput]:
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What is wrong with a package, and what its functions only warn of."""
+
+    faults: list[InvalidInput]
+    warnings: tuple[Result, ...] = ()
+
+
+def faults_of(files: Files, tools: Workshop) -> Faults:
     """Every fault, with file and line inside the package, by place.
 
     A package in which nothing else is wrong is rendered too, in memory, for what shows only then.
     """
+    warnings: tuple[Result, ...] = ()
     manifests: dict[str, Manifest] = {}
     faults: list[InvalidInput] = []
     for path, (_, data) in files.items():
@@ -40,20 +52,27 @@ def faults_of(files: Files) -> list[InvalidInput]:
                 faults += error.problems
     if KPTFILE not in files:
         faults.append(_refused("there is no Kptfile", "add one, as `kpt pkg init` does"))
-    for find in (_kptfiles, _names, _duplicates, _points):
+    faults += _kptfiles(manifests, tools)
+    for find in (_names, _duplicates, _points):
         faults += find(manifests)
     if not faults:
         try:
-            _, results = rendered(files)
+            _, results = rendered(files, tools)
         except InvalidInput as error:
             faults.append(error)
         else:
-            errors = (result.message for result in results if result.severity == "error")
-            faults += [_refused(message, "correct the package") for message in errors]
-    return sorted(faults, key=lambda fault: (fault.where.file, fault.where.line))
+            faults += map(_told, errors_of(results))
+            warnings = tuple(result for result in results if result.severity == "warning")
+    return Faults(sorted(faults, key=lambda it: (it.where.file, it.where.line)), warnings)
 
 
-def _kptfiles(manifests: _Manifests) -> _Faults:
+def _told(result: Result) -> InvalidInput:
+    """An error that a function has found."""
+    where = Where(result.object, result.field, result.file, result.line)
+    return _refused(f"{result.message} ({result.function})", "correct the package", where)
+
+
+def _kptfiles(manifests: _Manifests, tools: Workshop) -> _Faults:
     others = {path: manifest for path, manifest in manifests.items() if not _is_kptfile(path)}
     for path, manifest in manifests.items():
         if not _is_kptfile(path):
@@ -72,24 +91,20 @@ def _kptfiles(manifests: _Manifests) -> _Faults:
             if not any(name == field or name.startswith(f"{field}.") for name in wrong):
                 where = Where(KPTFILE, field, path, document.line_of(entry_path))
                 alone = _alone(document, {"pipeline": {section: [entry]}})
-                yield from _caught(_runnable, {**others, path: alone}, where)
+                yield from _caught(tools.programs, {**others, path: alone}, where)
 
 
 def _is_kptfile(path: str) -> bool:
     return path.rpartition("/")[2] == KPTFILE
 
 
-def _runnable(manifests: _Manifests) -> None:
+def _caught(programs: Programs, manifests: _Manifests, where: Where) -> _Faults:
     """Is there such a function, and is what it is configured by right? A file that it reads may
     still be changed by the functions before it, so that is left to the rendering."""
-    for function in read_pipelines(manifests):
-        if function.config is not None:
-            function.step(lambda _: {})
-
-
-def _caught(check: Callable[[_Manifests], None], manifests: _Manifests, where: Where) -> _Faults:
     try:
-        check(manifests)
+        for function in read_pipelines(manifests, programs):
+            if function.config is not None:
+                function.step(lambda _: {})
     except InvalidInput as error:
         yield InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
 

@@ -22,6 +22,7 @@ from fanout.cli.output import show_value, write
 from fanout.cli.package_merge import DIRECTORY, NEW_DIRECTORY
 from fanout.cli.settings import Format, Settings
 from fanout.cli.terminal import printable
+from fanout.cli.workshop import Workshop, workshop
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.merge.packages import Content, Files
@@ -33,6 +34,8 @@ from fanout.variants.model import UpstreamPackage
 from fanout.variants.overlay import Overlay
 from fanout.variants.prepare import prepare
 from fanout.variants.prepared import PreparedPackage
+from fanout.variants.questions import Answers
+from fanout.variants.results import errors_of
 from fanout.variants.whole import Whole
 
 _BREADTH_FIRST = "kpt.dev/bfs-rendering"
@@ -41,7 +44,7 @@ _BREADTH_FIRST = "kpt.dev/bfs-rendering"
 @click.command()
 @click.argument("directory", type=DIRECTORY)
 @click.option("--to", type=NEW_DIRECTORY, help="Write to a new or empty directory instead.")
-@with_settings(sources=False, formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(sources=False, config=True, formats=(Format.TABLE, Format.JSON, Format.YAML))
 def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     """Run the functions of a package's Kptfile.
 
@@ -51,10 +54,10 @@ def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     target = directory if to is None else new_directory(to)
     before = read_files(directory)
     try:
-        after, results = rendered(before)
+        after, results = rendered(before, workshop(settings))
     except InvalidInput as error:
         raise located(error, directory) from None
-    failed = any(result.severity == "error" for result in results)
+    failed = bool(errors_of(results))
     if not failed:
         write_files(target, before if to is None else {}, after)
     changed = [] if failed else differing(before, after)
@@ -65,7 +68,7 @@ def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     return ExitCode.INVALID if failed else ExitCode.OK
 
 
-def rendered(files: Files) -> tuple[dict[str, Content], tuple[Result, ...]]:
+def rendered(files: Files, tools: Workshop) -> tuple[dict[str, Content], tuple[Result, ...]]:
     """The package after its pipeline, and what the functions had to say.
 
     As it stands, it is a package like one that a variant is made of; nothing is cloned, injected or
@@ -74,14 +77,20 @@ def rendered(files: Files) -> tuple[dict[str, Content], tuple[Result, ...]]:
     _check(files)
     entries = {path: (Entry(mode, blob_id(data)), data) for path, (mode, data) in files.items()}
     nowhere = Revision(name="", commit="", when=0)
-    prepared = _without_context(prepare(UpstreamPackage("", "", nowhere, "", entries), LIMITS))
-    overlays = {place: Overlay(place[0], found) for place, found in prepared.objects.items()}
-    whole = Whole(prepared, {}, overlays)
-    whole.run(prepared.functions)
+    limits = replace(LIMITS, programs=tools.programs)
+    prepared = _without_context(prepare(UpstreamPackage("", "", nowhere, "", entries), limits))
+    whole = tools.answering.through(lambda answers: _run(prepared, answers))
     result, blobs = whole.write()
     known = {entry.oid: data for entry, data in entries.values()} | blobs
     after = {path: (entry.mode, known[entry.oid]) for path, entry in sorted(result.items())}
     return after, tuple(whole.results)
+
+
+def _run(prepared: PreparedPackage, answers: Answers) -> Whole:
+    overlays = {place: Overlay(place[0], found) for place, found in prepared.objects.items()}
+    whole = Whole(prepared, {}, overlays, answers=answers)
+    whole.run(prepared.functions)
+    return whole
 
 
 def _check(files: Files) -> None:
@@ -132,7 +141,7 @@ def _lines(
     before: Files, after: Files, changed: list[str], results: tuple[Result, ...]
 ) -> Iterator[str]:
     for result in results:
-        yield f"{result.severity}: {result.message}"
+        yield f"{result.severity}: {result.sentence}"
     for path in changed:
         verb = "changed" if path in before and path in after else "added"
         yield f"{verb if path in after else 'removed'}: {path}"

@@ -26,6 +26,7 @@ from fanout.reconcile.report import Observed, Report
 from fanout.reconcile.world import Setup, World
 from fanout.sandbox.limits import Limits as SandboxLimits
 from fanout.sandbox.pool import ProcessSandbox
+from fanout.sandbox.programs import ProgramRunner, allowed_programs
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.redact import Redactor
 from fanout.variants.model import Limits
@@ -66,7 +67,7 @@ def open_program(settings: Settings) -> Iterator[Program]:
     """Open everything; what was started is ended with it. Raises InvalidInput for bad settings."""
     gc.set_threshold(_UNSEARCHED)
     files = settings.sources()
-    configuration = _configuration(settings)
+    configuration = configuration_of(settings)
     counters, redactor, progress = Counters(), Redactor(), progress_for(settings)
     author = configuration.author
     setup = Setup(
@@ -90,7 +91,8 @@ def open_program(settings: Settings) -> Iterator[Program]:
     records = GitRecords(repository, setup.install, setup.identity)
     sweeps = SweepLog(repository, setup.install, setup.identity)
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
-        world = World(git, records, sandbox, setup, counters, progress)
+        workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
+        world = World(git, records, sandbox, setup, counters, progress, workshop)
         cluster = FileCluster(files)
         reconciler = Reconciler(world)
         yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)
@@ -99,12 +101,13 @@ def open_program(settings: Settings) -> Iterator[Program]:
 @contextmanager
 def open_sandbox(settings: Settings) -> Iterator[ProcessSandbox]:
     """The sandbox alone, for verbs that look at no repository."""
-    configuration = _configuration(settings)
+    configuration = configuration_of(settings)
     with ProcessSandbox(_sandbox_limits(configuration), Counters()) as sandbox:
         yield sandbox
 
 
-def _configuration(settings: Settings) -> FanoutConfiguration:
+def configuration_of(settings: Settings) -> FanoutConfiguration:
+    """The file of --config, or the defaults. Raises InvalidInput."""
     return read_configuration(settings.config) if settings.config else FanoutConfiguration()
 
 
@@ -157,4 +160,9 @@ def _local(url: str, create: Callable[[Path], None] = create_bare) -> LocalRepos
 
 def _package_limits(configuration: FanoutConfiguration) -> Limits:
     limits = configuration.package_limits
-    return Limits(files=limits.files, size=limits.bytes_, injectable=configuration.injection)
+    return Limits(
+        files=limits.files,
+        size=limits.bytes_,
+        injectable=configuration.injection,
+        programs=allowed_programs(configuration.functions),
+    )

@@ -79,7 +79,10 @@ def _rendered(program: Program, case: Case) -> Case:
         return case
     assert case.package is not None, "the caller has looked"
     assert case.inputs is not None, "the caller has looked"
-    case = replace(case, rendered=render(case.package, case.spec, case.inputs))
+    package, spec, inputs = case.package, case.spec, case.inputs
+    answers = program.reconciler.answers
+    rendered = answers.through(lambda known: render(package, spec, inputs, known))
+    case = replace(case, rendered=rendered)
     return Merger(program.world.git, program.world.counters).merged(case) if case.merges else case
 
 

@@ -17,6 +17,7 @@ from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, joined
 from fanout.plan.repository import Listing
 from fanout.plan.rules import administrators
+from fanout.reconcile.answers import Answering
 from fanout.reconcile.beginnings import refuse_lost_records
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
@@ -25,6 +26,7 @@ from fanout.reconcile.messages import commit_messages
 from fanout.reconcile.names import Named, name_variants, repository_key
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
+from fanout.reconcile.spoken import spoken
 from fanout.reconcile.upstream import Packages
 from fanout.reconcile.views import Views
 from fanout.reconcile.world import World
@@ -55,7 +57,13 @@ class Reconciler:
         self._world = world
         self._views = Views(world.git, world.setup.install)
         self._packages = Packages(world.git, world.setup.limits)
+        self._answers = Answering(world.workshop)
         self._named: tuple[Declared, tuple[Named, ...]] | None = None
+
+    @property
+    def answers(self) -> Answering:
+        """What was asked of the world for renderings."""
+        return self._answers
 
     @property
     def packages(self) -> Packages:
@@ -81,6 +89,7 @@ class Reconciler:
             world.counters,
             world.progress,
             Merger(world.git, world.counters),
+            self._answers,
         )
         judge = Judge(world.git, renderer, world.setup, now, mode.publish)
         passes: list[PolicyPass] = []
@@ -111,7 +120,7 @@ class Reconciler:
             plans=tuple(plans),
             plan=joined(plans),
             changes=changes(plans, writing),
-            warnings=(*_switched_off(named, declared), *messages.warnings),
+            warnings=(*_switched_off(named, declared), *messages.warnings, *spoken(passes)),
         )
 
     def _names(self, declared: Declared) -> tuple[Named, ...]:

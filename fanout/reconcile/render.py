@@ -1,10 +1,11 @@
 """The middle steps of a pass: each variant with its candidate, and the renderings that are due."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fanout.errors import FanoutError
 from fanout.plan.cases import Case, chosen
+from fanout.reconcile.answers import Answering
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import Packages, written_upstream
@@ -12,8 +13,11 @@ from fanout.selection.objects import ObjectIndex
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress
 from fanout.variants.prepared import PreparedPackage
+from fanout.variants.questions import Question, Unanswered
 from fanout.variants.render import render
 from fanout.variants.resolve import resolve
+
+BATCH = 100  # renderings whose questions are asked together
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,7 @@ class Renderer:
     counters: Counters
     progress: Progress
     merger: Merger
+    answers: Answering
 
     def choose(
         self,
@@ -48,7 +53,29 @@ class Renderer:
         """
         wanted = [(case, case.wants_draft and case.spec.name not in suspended) for case in cases]
         with self.progress.task("rendering", sum(due for _, due in wanted)) as advance:
-            return tuple(self._rendered(case, advance) if due else case for case, due in wanted)
+            done: list[Case] = []
+            for start in range(0, len(wanted), BATCH):
+                done += self._batch(wanted[start : start + BATCH], advance)
+                self.answers.trim()
+            return tuple(done)
+
+    def _batch(
+        self, wanted: Sequence[tuple[Case, bool]], advance: Callable[[], None]
+    ) -> Iterator[Case]:
+        """The cases; what their renderings ask of the world is asked for all of them at once."""
+        found = {number: case for number, (case, due) in enumerate(wanted) if not due}
+        while len(found) < len(wanted):
+            questions: list[Question] = []
+            for number, (case, _) in enumerate(wanted):
+                if number not in found:
+                    try:
+                        found[number] = self._rendered(case)
+                        self.counters.add("renders")
+                        advance()
+                    except Unanswered as stop:
+                        questions.append(stop.question)
+            self.answers.ask(questions)
+        return (found[number] for number in range(len(wanted)))
 
     def _prepare(self, named: Named, name: str, commit: str) -> PreparedPackage | FanoutError:
         assert named.upstream is not None, "a policy without its upstream is not rendered"
@@ -68,13 +95,12 @@ class Renderer:
             return replace(case, revision=revision, failure=package)
         return chosen(case, revision, package, resolve(package, case.spec, self.objects))
 
-    def _rendered(self, case: Case, advance: Callable[[], None]) -> Case:
-        advance()
+    def _rendered(self, case: Case) -> Case:
         assert case.package is not None, "wants_draft has looked"
         assert case.inputs is not None, "wants_draft has looked"
-        self.counters.add("renders")
         try:
-            rendered = replace(case, rendered=render(case.package, case.spec, case.inputs))
+            content = render(case.package, case.spec, case.inputs, self.answers.known)
+            rendered = replace(case, rendered=content)
             return self.merger.merged(rendered) if case.merges else rendered
         except FanoutError as error:
             return replace(case, failure=error)

@@ -1,12 +1,15 @@
 """Everything a pass may touch, in one value: the ports, and how the program is set up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fanout.errors import Bug
 from fanout.plan.repository import Identity
-from fanout.ports import GitStore, RecordStore, Sandbox
+from fanout.ports import GitStore, RecordStore, Sandbox, Workshop
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress, Quiet
 from fanout.variants.model import Limits
+from fanout.variants.questions import Broken, Ran, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,14 @@ class Setup:
     new_records: bool = False  # a person said that nothing on record is to be taken for a beginning
 
 
+class NoWorkshop:
+    """Runs nothing: no program is allowed, so none is asked for."""
+
+    def run(self, questions: Sequence[Run]) -> list[Ran | Broken]:
+        """An answer to no question."""
+        raise Bug(f"{questions[0].program.name} is to be run and no program is allowed")
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The ports. Declared and cluster objects are handed to each pass, already read."""
@@ -29,3 +40,4 @@ class World:
     setup: Setup
     counters: Counters = field(default_factory=Counters)
     progress: Progress = field(default_factory=Quiet)
+    workshop: Workshop = field(default_factory=NoWorkshop)

@@ -1,13 +1,14 @@
 """From targets and answers to variants: one template applied to one target at a time."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.repository import Repository
-from fanout.api.targets import Template
+from fanout.api.targets import FunctionTemplate, Template
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.package.paths import check_path
+from fanout.selection.functions import function_of
 from fanout.selection.model import Broken, Function, Injector, TargetFailure, VariantSpec
 from fanout.selection.naming import variant_name
 from fanout.selection.questions import Answers
@@ -117,19 +118,19 @@ class _Filled:
             keys.add(self.text(None, expression, field, ""))
         return tuple(sorted(keys))
 
-    def functions(self) -> tuple[Function, ...]:
-        """The pipeline's mutators with their configuration."""
+    def functions(self, section: Literal["mutators", "validators"]) -> tuple[Function, ...]:
+        """A section of the pipeline, its functions with their configuration."""
+        written: tuple[FunctionTemplate, ...] = getattr(self._template.pipeline, section)
         return tuple(
-            Function(
-                image=function.image or "",
-                name=function.name or "",
-                config=self.mapping(
+            function_of(
+                function,
+                self.mapping(
                     function.config_map,
                     function.config_map_exprs,
-                    f"pipeline.mutators[{index}].configMapExprs",
+                    f"pipeline.{section}[{index}].configMapExprs",
                 ),
             )
-            for index, function in enumerate(self._template.pipeline.mutators)
+            for index, function in enumerate(written)
         )
 
     def injectors(self) -> tuple[Injector, ...]:
@@ -185,7 +186,8 @@ def assemble(
             path=filled.path(repository.spec.directory, package),
             context=filled.context(),
             remove_keys=filled.remove_keys(),
-            mutators=filled.functions(),
+            mutators=filled.functions("mutators"),
+            validators=filled.functions("validators"),
             injectors=filled.injectors(),
             labels=filled.mapping(template.labels, template.label_exprs, "labelExprs"),
             annotations=filled.mapping(

@@ -1,7 +1,9 @@
 """A PackageVariant that a person wrote: it names its one target itself."""
 
 from fanout.api.package_variant import PackageVariant
+from fanout.api.pipeline import Function as WrittenFunction
 from fanout.api.repository import Repository
+from fanout.selection.functions import function_of
 from fanout.selection.model import Function, Injector, VariantSpec
 
 
@@ -20,10 +22,8 @@ def hand_written(variant: PackageVariant, downstream: Repository) -> VariantSpec
         path=f"{downstream.spec.directory.strip('/')}/{spec.downstream.package}".lstrip("/"),
         context=dict(sorted(spec.package_context.data.items())),
         remove_keys=tuple(sorted(spec.package_context.remove_keys)),
-        mutators=tuple(
-            Function(item.image or "", item.name or "", dict(sorted(item.config_map.items())))
-            for item in spec.pipeline.mutators
-        ),
+        mutators=tuple(map(_function, spec.pipeline.mutators)),
+        validators=tuple(map(_function, spec.pipeline.validators)),
         injectors=tuple(
             Injector(item.name, item.group, item.version, item.kind) for item in spec.injectors
         ),
@@ -31,3 +31,7 @@ def hand_written(variant: PackageVariant, downstream: Repository) -> VariantSpec
         annotations=dict(sorted(spec.annotations.items())),
         suspended=spec.suspend,
     )
+
+
+def _function(written: WrittenFunction) -> Function:
+    return function_of(written, dict(sorted(written.config_map.items())))

@@ -9,11 +9,33 @@ from fanout.errors import Where
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One entry of a pipeline: an in-process function by image name, and its configuration."""
+    """One entry of a pipeline: a function by image or executable, and its configuration."""
 
     image: str
     name: str = ""
     config: Mapping[str, str] = field(default_factory=dict)
+    exec: str = ""  # instead of the image
+    tag: str = ""
+    config_path: str = ""  # a file of the package, instead of `config`
+    selectors: tuple[Mapping[str, object], ...] = ()
+    exclude: tuple[Mapping[str, object], ...] = ()
+
+    @property
+    def called(self) -> str:
+        """The image or the executable."""
+        return self.image or self.exec
+
+    def further(self) -> dict[str, object]:
+        """What an entry may say beside function and texts, as in a Kptfile; what is not said is
+        left out."""
+        said: dict[str, object] = {
+            "exec": self.exec,
+            "tag": self.tag,
+            "configPath": self.config_path,
+            "selectors": [dict(row) for row in self.selectors],
+            "exclude": [dict(row) for row in self.exclude],
+        }
+        return {key: value for key, value in said.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +67,7 @@ class VariantSpec:
     context: Mapping[str, str] = field(default_factory=dict)  # packageContext.data
     remove_keys: tuple[str, ...] = ()
     mutators: tuple[Function, ...] = ()
+    validators: tuple[Function, ...] = ()
     injectors: tuple[Injector, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ NAMES = (
     "objects_written",
     "renders",
     "merges",  # of renderings with what people changed
+    "programs",  # runs of functions that are not in process
     "evaluations",  # expression x row actually evaluated in a child process
     "record_writes",
 )

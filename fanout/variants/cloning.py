@@ -7,6 +7,7 @@ their order.
 
 from collections.abc import Iterable
 
+from fanout.api.functions import short_name
 from fanout.errors import InvalidInput
 from fanout.package.dump import dump
 from fanout.package.edits import MISSING, Edit, get, same
@@ -22,13 +23,14 @@ from fanout.package.kptfile import (
 )
 from fanout.package.manifests import Document, Manifest
 from fanout.selection.model import Function, VariantSpec
+from fanout.variants.canonical import canonical
 from fanout.variants.functions.function import mapping
-from fanout.variants.functions.registry import short_name
 from fanout.variants.model import Injection, Inputs, UpstreamPackage
 from fanout.variants.overlay import Overlay
 from fanout.variants.points import Point
 
-_MUTATORS = ("pipeline", "mutators")
+_PIPELINE = "pipeline"
+_SECTIONS = ("mutators", "validators")
 
 
 def cloned_kptfile(
@@ -67,7 +69,10 @@ def kptfile_form(kptfile: Manifest, spec: VariantSpec) -> Manifest:
         if get(document.value, edit.path) is MISSING
     ]
     placed = Manifest.parse(kptfile.edited(places), NAME)
-    return _with_functions(placed, [_entry(function) for function in spec.mutators])
+    for section, functions in _functions(spec):
+        path = (_PIPELINE, section)
+        placed = _with_functions(placed, path, [_entry(function) for function in functions])
+    return placed
 
 
 def form_key(spec: VariantSpec) -> object:
@@ -75,8 +80,20 @@ def form_key(spec: VariantSpec) -> object:
     return (
         tuple(sorted(spec.labels)),
         tuple(sorted(spec.annotations)),
-        tuple((function.image, tuple(sorted(function.config))) for function in spec.mutators),
+        tuple(tuple(map(_form, functions)) for _, functions in _functions(spec)),
     )
+
+
+def _form(function: Function) -> object:
+    """What of an entry is not a text of the variant's own."""
+    further = function.further()
+    form = (function.image, tuple(sorted(function.config)))
+    return (*form, canonical(further)) if further else form
+
+
+def _functions(spec: VariantSpec) -> tuple[tuple[str, tuple[Function, ...]], ...]:
+    """The policy's functions by section."""
+    return tuple(zip(_SECTIONS, (spec.mutators, spec.validators), strict=True))
 
 
 def kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: Inputs) -> list[Edit]:
@@ -84,12 +101,14 @@ def kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: Inputs) -> list[
     document = kptfile.documents[0]
     edits = name_edits(document, spec.package)
     edits += metadata_edits(document, spec.labels, spec.annotations)
-    for at, function in enumerate(spec.mutators):
-        place = (*_MUTATORS, at)
-        name = f"PackageVariant.{spec.name}.{function.name or short_name(function.image)}.{at}"
-        edits.append(Edit(document.index, (*place, "name"), name))
-        for key in sorted(function.config):
-            edits.append(Edit(document.index, (*place, "configMap", key), function.config[key]))
+    for section, functions in _functions(spec):
+        for at, function in enumerate(functions):
+            place = (_PIPELINE, section, at)
+            name = function.name or short_name(function.called)
+            text = f"PackageVariant.{spec.name}.{name}.{at}"
+            edits.append(Edit(document.index, (*place, "name"), text))
+            for key in sorted(function.config):
+                edits.append(Edit(document.index, (*place, "configMap", key), function.config[key]))
     if inputs.injections:
         edits += condition_edits(document, map(_condition, inputs.injections))
     return edits
@@ -115,8 +134,10 @@ def _condition(injection: Injection) -> Condition:
     return Condition(kind, "False", "NoResourceSelected", injection.problem)
 
 
-def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Manifest:
-    """The Kptfile with these entries before its own mutators.
+def _with_functions(
+    kptfile: Manifest, path: tuple[str, str], entries: list[dict[str, object]]
+) -> Manifest:
+    """The Kptfile with these entries before its own in a section of its pipeline.
 
     They are put in as lines, so that the text of the others stays; where the list is not written
     in lines, it is written anew.
@@ -124,12 +145,12 @@ def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Mani
     if not entries:
         return kptfile
     document = kptfile.documents[0]
-    own = _rows(document, _MUTATORS)
+    own = _rows(document, path)
     overlay = Overlay(NAME, document)
-    overlay.set(_MUTATORS, [*entries, *own])
+    overlay.set(path, [*entries, *own])
     if own and b"\r" not in kptfile.data:
         lines = kptfile.data.decode().split("\n")
-        at = document.line_of((*_MUTATORS, 0)) - 1
+        at = document.line_of((*path, 0)) - 1
         margin = lines[at][: -len(lines[at].lstrip())]
         while lines[at - 1].startswith(f"{margin}#"):
             at -= 1  # the comment belongs to the entry below it
@@ -145,10 +166,11 @@ def _with_functions(kptfile: Manifest, entries: list[dict[str, object]]) -> Mani
 
 
 def _entry(function: Function) -> dict[str, object]:
-    entry: dict[str, object] = {"image": function.image, "name": ""}
+    entry: dict[str, object] = {"image": function.image} if function.image else {}
+    entry["name"] = ""
     if function.config:
         entry["configMap"] = dict.fromkeys(sorted(function.config), "")
-    return entry
+    return entry | function.further()
 
 
 def _rows(document: Document, path: tuple[str, str]) -> list[object]:

@@ -7,6 +7,7 @@ from fanout.api.configuration import InjectionRules
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry
 from fanout.variants.functions.function import Result
+from fanout.variants.questions import NO_PROGRAMS, Programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Limits:
     files: int = 1_000
     size: int = 16 * 1024 * 1024  # bytes of all files together
     injectable: InjectionRules = InjectionRules()  # noqa: RUF009 - it is frozen
+    programs: Programs = NO_PROGRAMS  # functions that are run outside fanout
 
 
 @dataclass(frozen=True, slots=True)

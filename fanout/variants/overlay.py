@@ -111,6 +111,10 @@ class Overlay:
         """Is the value part of one that is written anew as a whole?"""
         return any(path[:length] in self._changed for length in range(len(path)))
 
+    def line_of(self, path: Path) -> int:
+        """The line of the deepest value on the path that is in the file."""
+        return self._document.line_of(path)
+
     def refused(self, function: str, unfit: Unfit) -> InvalidInput:
         """The error for an object that a function cannot do its work on, with file and line."""
         return self._unfit(unfit.path, f"{function}: {unfit.problem}", unfit.remedy)

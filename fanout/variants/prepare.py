@@ -44,7 +44,7 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         check_context(manifests[CONTEXT])
     else:
         manifests[CONTEXT] = new_context()
-    functions = read_pipelines(manifests)
+    functions = read_pipelines(manifests, limits.programs)
     configuring = frozenset(item.config_file for item in functions if item.config_file)
     objects = _objects(manifests, configuring)
     local = frozenset(place for place, document in objects.items() if is_local(document.value))
@@ -61,8 +61,9 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         local=local,
         functions=functions,
         configuring=configuring,
+        programs=limits.programs,
         policy_at=sum(1 for function in functions if function.below),
-        facts=Facts(_cluster_kinds(others)),
+        facts=Facts(_cluster_kinds(others), custom=_custom_schemas(others)),
         waits=any(_waits(document.value) for document in others.values()),
         fingerprint=canonical(
             [
@@ -140,6 +141,23 @@ def _cluster_kinds(objects: Mapping[Place, Document]) -> frozenset[tuple[str, st
                 kind = mapping(spec.get("names")).get("kind")
                 found.add((str(spec.get("group", "")), str(kind)))
     return frozenset(found)
+
+
+def _custom_schemas(objects: Mapping[Place, Document]) -> dict[tuple[str, str], Any]:
+    """Schemas of custom resources by apiVersion and kind, where the package defines them."""
+    found = {}
+    for document in objects.values():
+        item: Any = document.value
+        spec = mapping(item.get("spec"))
+        versions = spec.get("versions")
+        if item["kind"] != "CustomResourceDefinition" or not isinstance(versions, list):
+            continue
+        kind = str(mapping(spec.get("names")).get("kind"))
+        for version in map(mapping, versions):
+            schema = mapping(version.get("schema")).get("openAPIV3Schema")
+            if isinstance(schema, dict):
+                found[f"{spec.get('group')}/{version.get('name')}", kind] = schema
+    return found
 
 
 def _waits(item: Any) -> bool:

@@ -2,18 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fanout.api.configuration import InjectionRules
 from fanout.package.manifests import Document, Manifest
 from fanout.package.tree import Entry
-from fanout.variants.functions.function import Facts
+from fanout.variants.functions.function import Facts, Result
 from fanout.variants.model import UpstreamPackage
 from fanout.variants.overlay import Outcome
 from fanout.variants.pipeline import Declared, Step
 from fanout.variants.points import Point
+from fanout.variants.questions import Programs
 from fanout.variants.treeform import TreeForm
 
 Place = tuple[str, int]  # file and index of a document
+
+
+class Found(NamedTuple):
+    """What a function found in one document."""
+
+    step: int  # its number in the pipeline
+    place: Place
+    result: Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,7 @@ class Settled:
     entries: Mapping[str, Entry]
     blobs: Mapping[str, bytes]
     tree: TreeForm
+    results: tuple[Found, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,7 @@ class PreparedPackage:
     local: frozenset[Place]  # those that are for tools alone: only few functions see them
     functions: tuple[Declared, ...]  # of the package's own pipeline
     configuring: frozenset[str]  # files that they read their configuration from
+    programs: Programs  # that pipelines may name
     policy_at: int  # how many of them run before the policy's
     facts: Facts
     waits: bool  # some object names others that it waits for

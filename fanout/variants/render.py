@@ -16,9 +16,11 @@ from fanout.variants.context import CONTEXT, context_changes
 from fanout.variants.functions.function import Change, Object, Path, Result, mapping
 from fanout.variants.model import Injection, Inputs, Rendered
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
-from fanout.variants.pipeline import Declared, Step, policy_step
+from fanout.variants.pipeline import Declared, Pipeline, Step, in_order
 from fanout.variants.points import Point
-from fanout.variants.prepared import Place, PreparedPackage, Settled
+from fanout.variants.prepared import Found, Place, PreparedPackage, Settled
+from fanout.variants.questions import NOTHING_KNOWN, Answers
+from fanout.variants.results import first_failure, refuse_errors
 from fanout.variants.settle import KEPT, put, run_step, sees, settled_for
 from fanout.variants.whole import Whole
 from fanout.variants.writing import written
@@ -26,25 +28,30 @@ from fanout.variants.writing import written
 INJECTED = "kpt.dev/injected-resource"
 _Own = Mapping[Place, Mapping[Path, object]]
 _Forms = Mapping[str, Manifest]
-_Pipeline = tuple[Step | Declared, ...]
 _Files = tuple[
     dict[str, Entry], dict[str, bytes], Callable[[Mapping[str, Entry]], str], tuple[Result, ...]
 ]
 
 
-def render(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -> Rendered:
+def render(
+    prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs, answers: Answers = NOTHING_KNOWN
+) -> Rendered:
     """The variant's files for this revision; the same arguments give the same bytes.
 
     Required injection points without a source do not stop it: they hold the draft (design §4).
     Raises InvalidInput, with file and line, for a function or a configuration that cannot be run
-    and for an object that has not the shape that a change needs.
+    and for an object that has not the shape that a change needs; for what a function finds to be an
+    error; Unanswered where the world is to be asked something first.
     """
     own = _own_content(prepared, spec, inputs)
     forms = {file: _form_of(prepared, file, own) for file in prepared.varying}
-    pipeline = _pipeline(prepared, spec)
-    entries, blobs, tree, results = (_wholly if _whole(prepared, pipeline) else _mostly_shared)(
-        prepared, forms, own, pipeline
+    pipeline = in_order(
+        prepared.functions, prepared.policy_at, spec, prepared.manifests, prepared.programs
     )
+    entries, blobs, tree, results = (_wholly if _whole(prepared, pipeline) else _mostly_shared)(
+        prepared, forms, own, pipeline, answers
+    )
+    refuse_errors(results)
     form = _remembered(
         prepared, (KPTFILE, form_key(spec)), lambda: kptfile_form(prepared.kptfile, spec)
     )
@@ -53,38 +60,41 @@ def render(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -> Rend
 
 
 def _mostly_shared(
-    prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: _Pipeline
+    prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: Pipeline, answers: Answers
 ) -> _Files:
     """The files, those in which targets do not differ from memory."""
-    overlays = _overlays(prepared, forms, own)
-    settled = settled_for(prepared, _steps(prepared, forms, pipeline, overlays))
+    overlays = _overlays(prepared, forms, own, pipeline)
+    settled = settled_for(prepared, _steps(prepared, forms, pipeline, overlays), answers)
     for place in prepared.local & own.keys() - overlays.keys():
         if any(step.function.sees_local for step, _ in settled.steps):
             overlays[place] = _overlay(forms, own, place)
     entries, blobs = dict(settled.entries), dict(settled.blobs)
     tree: Callable[[Mapping[str, Entry]], str] = settled.tree.id_of
+    found = [item for item in settled.results if item.place not in overlays]
     for file, form in forms.items():
-        data = written(form, _outcomes(prepared, settled, form, own, overlays))
+        data = written(form, _outcomes(prepared, settled, form, own, overlays, found))
         if data is None:
             tree = tree_id  # the remembered form of the tree has a place for the file
         if data is None or file not in entries or data != prepared.upstream.files[file][1]:
             put(file, data, entries, blobs)
-    return entries, blobs, tree, ()
+    return entries, blobs, tree, first_failure(found)
 
 
-def _wholly(prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: _Pipeline) -> _Files:
+def _wholly(
+    prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: Pipeline, answers: Answers
+) -> _Files:
     """The files after functions that look at the objects of a package together."""
     overlays = {
         place: _overlay(forms, own, place) if place in own else Overlay(place[0], document)
         for place, document in prepared.objects.items()
     }
     overlays |= {place: _overlay(forms, own, place) for place in own.keys() - overlays.keys()}
-    whole = Whole(prepared, forms, overlays)
+    whole = Whole(prepared, forms, overlays, answers=answers)
     whole.run(pipeline)
     return *whole.write(), tree_id, tuple(whole.results)
 
 
-def _whole(prepared: PreparedPackage, pipeline: _Pipeline) -> bool:
+def _whole(prepared: PreparedPackage, pipeline: Pipeline) -> bool:
     """Must the functions be shown this target's objects all together?"""
     if any(item.function.looks_around for item in pipeline):
         return True
@@ -169,13 +179,15 @@ def _remembered(prepared: PreparedPackage, key: object, make: Callable[[], Manif
     return found
 
 
-def _overlays(prepared: PreparedPackage, forms: _Forms, own: _Own) -> dict[Place, Overlay]:
+def _overlays(
+    prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: Pipeline
+) -> dict[Place, Overlay]:
     """Those of the documents that a function sees or is configured by, with their changes."""
+    configuring = {item.config_file for item in pipeline if isinstance(item, Declared)}
     return {
         place: _overlay(forms, own, place)
         for place in own
-        if (place in prepared.objects and place not in prepared.local)
-        or place[0] in prepared.configuring
+        if (place in prepared.objects and place not in prepared.local) or place[0] in configuring
     }
 
 
@@ -187,20 +199,10 @@ def _overlay(forms: _Forms, own: _Own, place: Place) -> Overlay:
     return overlay
 
 
-def _pipeline(prepared: PreparedPackage, spec: VariantSpec) -> _Pipeline:
-    """The whole pipeline: subpackages' functions, the policy's, the package's own."""
-    policy = [policy_step(function, at, spec) for at, function in enumerate(spec.mutators)]
-    return (
-        *prepared.functions[: prepared.policy_at],
-        *policy,
-        *prepared.functions[prepared.policy_at :],
-    )
-
-
 def _steps(
     prepared: PreparedPackage,
     forms: _Forms,
-    pipeline: _Pipeline,
+    pipeline: Pipeline,
     overlays: Mapping[Place, Overlay],
 ) -> tuple[Step, ...]:
     def read(file: str) -> Object:
@@ -218,16 +220,19 @@ def _outcomes(
     form: Manifest,
     own: _Own,
     overlays: Mapping[Place, Overlay],
+    results: list[Found],
 ) -> dict[int, Outcome]:
+    """What becomes of the documents of a file in which targets differ; adds to `results`."""
     found: dict[int, Outcome] = {}
     for document in form.documents:
         place = (form.file, document.index)
         overlay = overlays.get(place)
         if overlay is not None:
             if place in prepared.objects:
-                for step, facts in settled.steps:
+                for number, (step, facts) in enumerate(settled.steps):
                     if sees(prepared, step, place, overlay):
-                        run_step(step, facts, form.file, overlay)
+                        said = run_step(step, facts, form.file, overlay)
+                        results += [Found(number, place, result) for result in said]
             found[document.index] = overlay.outcome()
         elif place in own:
             edits = (Edit(document.index, path, value) for path, value in own[place].items())

@@ -7,7 +7,8 @@ look-ups and one hash.
 from hashlib import sha256
 
 from fanout.api.configuration import InjectionRules
-from fanout.selection.model import Injector, VariantSpec
+from fanout.api.functions import full_image
+from fanout.selection.model import Function, Injector, VariantSpec
 from fanout.selection.objects import ObjectIndex
 from fanout.variants.canonical import canonical
 from fanout.variants.functions.function import mapping
@@ -15,6 +16,7 @@ from fanout.variants.functions.registry import find
 from fanout.variants.model import Injection, Inputs
 from fanout.variants.points import Point
 from fanout.variants.prepared import PreparedPackage
+from fanout.variants.questions import Programs
 
 _DIGITS = 40
 
@@ -32,28 +34,40 @@ def resolve(prepared: PreparedPackage, spec: VariantSpec, objects: ObjectIndex) 
 
 
 def _digest(prepared: PreparedPackage, spec: VariantSpec, injections: tuple[Injection, ...]) -> str:
-    text = canonical(
-        [
-            spec.name,
-            spec.path,
-            dict(spec.context),
-            spec.remove_keys,
-            [
-                [function.image, function.name, dict(function.config), _version(function.image)]
-                for function in spec.mutators
-            ],
-            [[item.name, item.group, item.version, item.kind] for item in spec.injectors],
-            dict(spec.labels),
-            dict(spec.annotations),
-            [[item.point, item.source, item.value, item.problem] for item in injections],
-        ]
-    )
+    parts = [
+        spec.name,
+        spec.path,
+        dict(spec.context),
+        spec.remove_keys,
+        [_function(function, prepared.programs) for function in spec.mutators],
+        [[item.name, item.group, item.version, item.kind] for item in spec.injectors],
+        dict(spec.labels),
+        dict(spec.annotations),
+        [[item.point, item.source, item.value, item.problem] for item in injections],
+    ]
+    if spec.validators:
+        parts.append([_function(function, prepared.programs) for function in spec.validators])
+    text = canonical(parts)
     return sha256(f"{prepared.fingerprint}{text}".encode()).hexdigest()[:_DIGITS]
 
 
-def _version(image: str) -> str:
-    function = find(image)
-    return function.version if function else ""
+def _function(function: Function, programs: Programs) -> list[object]:
+    parts: list[object] = [function.image, function.name, dict(function.config)]
+    parts.append(_version(function, programs))
+    further = function.further()
+    return [*parts, further] if further else parts
+
+
+def _version(function: Function, programs: Programs) -> str:
+    """Of what is run; what is not available has none, and fails when it is to be run."""
+    if function.exec:
+        program = programs.executables.get(function.exec)
+        return program.version if program else ""
+    found = find(function.image)
+    if found is not None:
+        return found.version
+    program = programs.images.get(full_image(function.image, function.tag))
+    return program.version if program else ""
 
 
 def _injection(

@@ -1,9 +1,10 @@
-"""Which objects a function of the package's own pipeline sees: `selectors` and `exclude`."""
+"""Which objects a function of a pipeline sees: `selectors` and `exclude`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
+from fanout.variants.canonical import canonical
 from fanout.variants.functions.function import Object, mapping
 
 _TEXTS = {"apiVersion", "kind", "name", "namespace"}
@@ -16,11 +17,15 @@ class Selection:
 
     selectors: tuple[Mapping[str, object], ...] = ()
     exclude: tuple[Mapping[str, object], ...] = ()
+    key: str = ""  # equal for equal conditions
 
     @classmethod
     def read(cls, entry: Mapping[str, object]) -> "Selection":
-        """From an entry of a Kptfile's pipeline. Raises InvalidInput for what it cannot honour."""
-        return cls(_rows(entry, "selectors"), _rows(entry, "exclude"))
+        """From an entry of a pipeline. Raises InvalidInput for what it cannot honour."""
+        selectors, exclude = _rows(entry, "selectors"), _rows(entry, "exclude")
+        if not selectors and not exclude:
+            return ALL
+        return cls(selectors, exclude, canonical([selectors, exclude]))
 
     def sees(self, item: Object) -> bool:
         """Does the function get this object?"""

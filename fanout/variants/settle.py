@@ -1,16 +1,28 @@
 """Runs a pipeline over the documents in which targets do not differ, once for all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from fanout.errors import InvalidInput
+from fanout.package.edits import show
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.tree import Entry, blob_id
 from fanout.selection.objects import group_of
-from fanout.variants.functions.function import Facts, Identity, Unfit, mapping
+from fanout.variants.functions.function import (
+    External,
+    Facts,
+    Finding,
+    Identity,
+    InProcess,
+    Result,
+    Unfit,
+    mapping,
+)
 from fanout.variants.functions.scope import is_namespaced
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
-from fanout.variants.pipeline import Step
-from fanout.variants.prepared import Place, PreparedPackage, Settled
+from fanout.variants.pipeline import Step, refused
+from fanout.variants.prepared import Found, Place, PreparedPackage, Settled
+from fanout.variants.questions import NOTHING_KNOWN, Answers, Broken, answer_to
 from fanout.variants.selection import ALL
 from fanout.variants.treeform import TreeForm
 from fanout.variants.writing import written
@@ -19,17 +31,20 @@ NEW_FILE = "100644"
 KEPT = 64  # pipelines; where every target has its own, keeping more would only cost memory
 
 
-def settled_for(prepared: PreparedPackage, steps: tuple[Step, ...]) -> Settled:
+def settled_for(
+    prepared: PreparedPackage, steps: tuple[Step, ...], answers: Answers = NOTHING_KNOWN
+) -> Settled:
     """The package after these steps, from memory where another target had the same ones.
 
-    Raises InvalidInput with file and line when an object has not the shape that a step needs.
+    Raises InvalidInput with file and line when an object has not the shape that a step needs, and
+    Unanswered.
     """
-    key = tuple((step.function.name, step.config) for step in steps)
+    key = tuple(step.key for step in steps)
     found = prepared.settled.get(key)
     if found is None:
         if len(prepared.settled) >= KEPT:
             prepared.settled.clear()
-        found = prepared.settled[key] = _settle(prepared, steps)
+        found = prepared.settled[key] = _settle(prepared, steps, answers)
     return found
 
 
@@ -43,18 +58,47 @@ def sees(prepared: PreparedPackage, step: Step, place: Place, overlay: Overlay) 
     )
 
 
-def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> None:
-    """Let a function change a document that it sees.
+def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> Iterable[Result]:
+    """Let a function change a document that it sees; answers what it finds wrong with it.
 
     Raises InvalidInput with file and line when the object is not fit for it.
     """
-    if step.function.in_text:
+    function = step.function
+    assert isinstance(function, InProcess), "programs see all objects at once"
+    if function.in_text:
         facts = replace(facts, file=file[len(step.below) :], written=overlay)
     try:
-        for path, value in step.function.changes(step.config, overlay.value, facts):
-            overlay.set(path, value)
+        for path, value in function.changes(step.config, overlay.value, facts):
+            if not step.validates:
+                overlay.set(path, value)
+        if function.judges is None:
+            return ()
+        found = list(function.judges(step.config, overlay.value, facts))
     except Unfit as unfit:
-        raise overlay.refused(step.function.name, unfit) from None
+        raise overlay.refused(function.name, unfit) from None
+    return [_result(function.name, finding, file, overlay) for finding in found]
+
+
+def _result(function: str, finding: Finding, file: str, overlay: Overlay) -> Result:
+    path, problem, severity = finding
+    name = mapping(mapping(overlay.value).get("metadata")).get("name", "")
+    item = f"{mapping(overlay.value).get('kind', '')}/{name}"
+    return Result(problem, severity, function, item, show(path), file, overlay.line_of(path))
+
+
+def facts_for(
+    prepared: PreparedPackage, step: Step, overlays: Mapping[Place, Overlay], answers: Answers
+) -> Facts:
+    """What the function may know. Raises Unanswered, and InvalidInput where there is no answer."""
+    facts = _facts_of(prepared, overlays)
+    function = step.function
+    if isinstance(function, External) or function.asks is None:
+        return facts
+    answer = answer_to(function.asks(step.config), answers)
+    if isinstance(answer, Broken):
+        problem = InvalidInput(answer.problem, remedy=answer.remedy)
+        raise refused(function, problem, step.where)
+    return replace(facts, answer=answer)
 
 
 def put(file: str, data: bytes | None, entries: dict[str, Entry], blobs: dict[str, bytes]) -> None:
@@ -68,15 +112,17 @@ def put(file: str, data: bytes | None, entries: dict[str, Entry], blobs: dict[st
     blobs[oid] = data
 
 
-def _settle(prepared: PreparedPackage, steps: tuple[Step, ...]) -> Settled:
+def _settle(prepared: PreparedPackage, steps: tuple[Step, ...], answers: Answers) -> Settled:
     overlays = {place: Overlay(place[0], document) for place, document in prepared.objects.items()}
     known: list[tuple[Step, Facts]] = []
-    for step in steps:
-        facts = facts_of(prepared, overlays)
+    results: list[Found] = []
+    for number, step in enumerate(steps):
+        facts = facts_for(prepared, step, overlays, answers)
         known.append((step, facts))
         for place, overlay in overlays.items():
             if sees(prepared, step, place, overlay):
-                run_step(step, facts, place[0], overlay)
+                said = run_step(step, facts, place[0], overlay)
+                results += [Found(number, place, result) for result in said]
     outcomes = {place: overlay.outcome() for place, overlay in overlays.items()}
     entries = dict(prepared.entries)
     blobs: dict[str, bytes] = {}
@@ -90,10 +136,10 @@ def _settle(prepared: PreparedPackage, steps: tuple[Step, ...]) -> Settled:
     varying = {KPTFILE, *prepared.varying}
     nothing = Entry("100644", "0" * 40)  # takes the place of a file that the variant gets
     tree = TreeForm({**dict.fromkeys(varying, nothing), **entries}, varying)
-    return Settled(tuple(known), remaining, entries, blobs, tree)
+    return Settled(tuple(known), remaining, entries, blobs, tree, tuple(results))
 
 
-def facts_of(prepared: PreparedPackage, overlays: Mapping[Place, Overlay]) -> Facts:
+def _facts_of(prepared: PreparedPackage, overlays: Mapping[Place, Overlay]) -> Facts:
     """What functions may know of the package as it stands."""
     if not prepared.waits:
         return prepared.facts
@@ -107,4 +153,4 @@ def facts_of(prepared: PreparedPackage, overlays: Mapping[Place, Overlay]) -> Fa
         if is_namespaced(group, kind, prepared.facts):
             namespace = str(meta.get("namespace") or "default")
             found.add((group, kind, namespace, str(meta.get("name", ""))))
-    return Facts(prepared.facts.cluster_kinds, frozenset(found))
+    return replace(prepared.facts, namespaced=frozenset(found))

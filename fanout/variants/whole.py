@@ -16,11 +16,20 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.package.paths import check_path
 from fanout.package.tree import Entry
-from fanout.variants.functions.function import Object, Result, Seen
+from fanout.variants.functions.function import (
+    ERROR,
+    External,
+    InProcess,
+    Object,
+    Result,
+    Seen,
+)
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
 from fanout.variants.pipeline import Declared, Step, refused
 from fanout.variants.prepared import Place, PreparedPackage
-from fanout.variants.settle import facts_of, put, run_step, sees
+from fanout.variants.questions import NOTHING_KNOWN, Answers
+from fanout.variants.run_program import run_program
+from fanout.variants.settle import facts_for, put, run_step, sees
 from fanout.variants.writing import joined, written
 
 _SUFFIXES = (".yaml", ".yml")
@@ -35,11 +44,22 @@ class Whole:
     overlays: dict[Place, Overlay]
     fresh: dict[Place, Manifest] = field(default_factory=dict)  # objects that functions added
     results: list[Result] = field(default_factory=list)
+    answers: Answers = field(default_factory=lambda: NOTHING_KNOWN)
 
     def run(self, pipeline: Sequence[Step | Declared]) -> None:
-        """All functions in their order. Raises InvalidInput."""
+        """All functions in their order, up to the first that finds an error.
+
+        Raises InvalidInput, and Unanswered where something must be asked first.
+        """
         for item in pipeline:
-            self._step(item if isinstance(item, Step) else item.step(self._read))
+            step = item if isinstance(item, Step) else item.step(self._read)
+            known = len(self.results)
+            if isinstance(step.function, External):
+                self._external(step, step.function)
+            else:
+                self._step(step, step.function)
+            if any(result.severity == ERROR for result in self.results[known:]):
+                return
 
     def write(self) -> tuple[dict[str, Entry], dict[str, bytes]]:
         """The entries of all files, and the content of those that are not upstream's."""
@@ -80,29 +100,44 @@ class Whole:
         value: Object = overlay.value if overlay else document.value
         return value
 
-    def _step(self, step: Step) -> None:
-        function = step.function
-        seen = {
+    def _seen(self, step: Step) -> dict[Place, Overlay]:
+        return {
             place: overlay
             for place, overlay in self.overlays.items()
             if (place in self.prepared.objects or place in self.fresh)
             and sees(self.prepared, step, place, overlay)
         }
+
+    def _step(self, step: Step, function: InProcess) -> None:
+        seen = self._seen(step)
         around = tuple(
             Seen(overlay.value, place[0][len(step.below) :], overlay)
             for place, overlay in seen.items()
         )
-        facts = facts_of(self.prepared, self.overlays)
+        facts = facts_for(self.prepared, step, self.overlays, self.answers)
         try:
             new = list(function.adds(step.config, around)) if function.adds else []
             if function.survey:
                 facts = replace(facts, survey=function.survey(step.config, around))
             if function.reports:
-                self.results += function.reports(step.config, around)
+                said = function.reports(step.config, around)
+                self.results += (item._replace(function=function.name) for item in said)
         except InvalidInput as problem:
             raise refused(function, problem, step.where) from None
         for place, overlay in seen.items():
-            run_step(step, facts, place[0], overlay)
+            self.results += run_step(step, facts, place[0], overlay)
+        if not step.validates:
+            for path, item in new:
+                self._add(f"{step.below}{path}", item, function.name)
+
+    def _external(self, step: Step, function: External) -> None:
+        """Show a program what it sees, and take over what it answers."""
+        taken = {*self.prepared.objects, *self.overlays}
+        try:
+            new, results = run_program(step, function, self._seen(step), taken, self.answers)
+        except InvalidInput as problem:
+            raise refused(function, problem, step.where) from None
+        self.results += results
         for path, item in new:
             self._add(f"{step.below}{path}", item, function.name)
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from fanout.api.kinds import KINDS, known_fields
-from fanout.api.unsupported import FUNCTIONS, TABLE, function_of
+from fanout.api.unsupported import TABLE
 from fanout.api.validation import validate
 
 EXAMPLES = {
@@ -35,12 +35,6 @@ VALUES = {
     "settle": "1h",
     "offlineWhen": "target.status.phase == 'Offline'",
     "namespace": "elsewhere",
-    "validators": [{"image": "kubeconform"}],
-    "exec": "./fn",
-    "tag": ">=1",
-    "configPath": "fn.yaml",
-    "selectors": [{"kind": "Deployment"}],
-    "exclude": [{"kind": "Service"}],
     "removalLimit": "20%",
     "history": 5,
     "dependsOn": [{"variant": "base"}],
@@ -52,7 +46,6 @@ VALUES = {
     "requiresSeparation": True,
     "pullRequest": {"titleTemplate": "x", "labels": ["a"]},
     "signingKey": "key",
-    "functions": {"containerRuntime": "podman"},
 }
 
 
@@ -106,42 +99,12 @@ def test_every_row_is_about_a_field_of_the_schema(row):
         ("PromotionPolicy", "spec.atClose", "Hold"),
         ("PromotionPolicy", "spec.windows", []),
         ("Repository", "spec.forge", {"type": "none"}),
-        ("FanoutConfiguration", "functions", {}),
     ],
 )
 def test_a_default_that_is_written_out_asks_for_nothing(kind, path, value):
     data = copy.deepcopy(EXAMPLES[kind])
     place(data, path, value)
     assert validate(data)[1] == ()
-
-
-@pytest.mark.parametrize(
-    ("image", "function"),
-    [
-        ("set-labels", "set-labels"),
-        ("set-labels:v0.2", "set-labels"),
-        ("ghcr.io/kptdev/krm-functions-catalog/set-namespace", "set-namespace"),
-        ("ghcr.io/kptdev/krm-functions-catalog/set-namespace:v0.4.1", "set-namespace"),
-        ("gcr.io/kpt-fn/set-annotations:v0.1.4", "set-annotations"),
-        ("gcr.io/kpt-fn/apply-setters:v0.1.4", "apply-setters"),
-        ("gcr.io/kpt-fn/starlark:v0.4.3", ""),
-        ("upsert-resource", ""),
-        ("example.com/set-labels", ""),
-        ("set-labels@sha256:00", ""),
-        ("", ""),
-    ],
-)
-def test_functions_are_found_by_image(image, function):
-    assert function_of(image) == function
-
-
-def test_an_unknown_function_is_refused_with_those_there_are():
-    data = copy.deepcopy(EXAMPLES["PackageVariant"])
-    data["spec"]["pipeline"] = {"mutators": [{"image": "starlark"}]}
-    (fault,) = validate(data)[1]
-    assert fault.field == "spec.pipeline.mutators[0].image"
-    assert fault.problem == "the function starlark is not supported yet"
-    assert all(name in fault.remedy for name in FUNCTIONS)
 
 
 def test_what_is_inside_a_refused_field_is_not_told_too():

@@ -96,13 +96,23 @@ def test_results_are_printed_and_in_the_report(package, capsys):
     directory = package({"Kptfile": pipeline("{image: list-setters}"), "web.yaml": text})
     assert render(directory) == 0
     line = "Name: replicas, Value: 2, Type: int, Count: 1"
-    assert capsys.readouterr().out == f"info: {line}\n"
+    assert capsys.readouterr().out == f"info: list-setters: {line}\n"
     assert render(directory, "-o", "json") == 0
     assert json.loads(capsys.readouterr().out) == {
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "RenderReport",
         "changed": [],
-        "results": [{"message": line, "severity": "info"}],
+        "results": [
+            {
+                "message": line,
+                "severity": "info",
+                "function": "list-setters",
+                "object": "",
+                "field": "",
+                "file": "",
+                "line": 0,
+            }
+        ],
     }
 
 
@@ -122,7 +132,7 @@ def test_what_a_function_finds_wrong_is_told_and_nothing_is_written(package, mon
     directory = package({"Kptfile": pipeline(LABELS, "{image: checker}"), "web.yaml": deployment()})
     before = state(directory)
     assert render(directory) == 2
-    assert capsys.readouterr().out == "error: all is bad\nwarning: some is odd\n"
+    assert capsys.readouterr().out == "error: checker: all is bad\nwarning: checker: some is odd\n"
     assert state(directory) == before
     assert invoke(["package", "validate", str(directory)]) == 2
     assert "all is bad" in capsys.readouterr().out
@@ -150,12 +160,12 @@ REFUSED = [
     (
         "an executable",
         {"Kptfile": pipeline("{exec: ./run}"), **WEB},
-        "the function ./run is not available",
+        "the executable ./run is not allowed; have an administrator allow it",
     ),
     (
         "a validator that is not there",
-        {"Kptfile": pipeline("{image: kubeval}", section="validators"), **WEB},
-        "pipeline.validators[0]: the function kubeval is not available",
+        {"Kptfile": pipeline("{image: gatekeeper}", section="validators"), **WEB},
+        "pipeline.validators[0]: the function gatekeeper is not available; check the policies",
     ),
     (
         "the last of two functions fails",

@@ -2,6 +2,8 @@
 
 from variants.builders import KPTFILE, package, spec
 
+from fanout.reconcile.answers import Answering
+from fanout.reconcile.world import NoWorkshop
 from fanout.selection.model import Function
 from fanout.selection.objects import ObjectIndex
 from fanout.variants.model import Limits
@@ -9,6 +11,8 @@ from fanout.variants.prepare import prepare
 from fanout.variants.render import render
 from fanout.variants.resolve import resolve
 
+LIMITS = Limits()
+NOBODY = Answering(NoWorkshop())  # no programs, but all schemas
 OURS = ("Kptfile", "package-context.yaml")
 
 
@@ -21,10 +25,11 @@ def configured_by(image, file="config.yaml"):
     return kptfile(f"{{image: {image}, configPath: {file}}}")
 
 
-def rendered(files, *mutators, objects=(), **fields):
-    prepared = prepare(package(files), Limits())
+def rendered(files, *mutators, objects=(), answering=NOBODY, limits=LIMITS, **fields):
+    prepared = prepare(package(files), limits)
     variant = spec(mutators=mutators, **fields)
-    return render(prepared, variant, resolve(prepared, variant, ObjectIndex(objects)))
+    inputs = resolve(prepared, variant, ObjectIndex(objects))
+    return answering.through(lambda known: render(prepared, variant, inputs, known))
 
 
 def run(files, *mutators, **fields):

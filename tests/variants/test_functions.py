@@ -200,7 +200,8 @@ IMAGES = [
     ("ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.0", "set-labels"),
     ("gcr.io/kpt-fn/set-labels@sha256:0123", "set-labels"),
     ("registry.example.com/set-labels:v0.2.0", None),
-    ("kubeconform", None),
+    ("kubeconform", "kubeconform"),
+    ("starlark", None),
     ("", None),
 ]
 

@@ -7,10 +7,13 @@ functions that must look at several objects at once say so, and run for every ta
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from fanout.errors import Where
 from fanout.package.spelling import Spelling
+from fanout.variants.canonical import canonical
+from fanout.variants.questions import Program, Question
 
 Path = tuple[str | int, ...]
 # What is at the path from now on; missing maps on the way are made. REMOVE at the empty path takes
@@ -19,6 +22,7 @@ Change = tuple[Path, object]
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name
 Object = Mapping[str, Any]
 
+ERROR = "error"  # the severity of a result that fails the rendering
 LOCAL_CONFIG = "config.kubernetes.io/local-config"
 
 
@@ -43,6 +47,25 @@ class Result(NamedTuple):
 
     message: str
     severity: str = "info"  # info | warning | error
+    function: str = ""
+    object: str = ""  # "Deployment/web"
+    field: str = ""
+    file: str = ""
+    line: int = 0  # 0: unknown
+
+    @property
+    def sentence(self) -> str:
+        """Who says it, about what, and what."""
+        where = Where(self.object, self.field, self.file, self.line)
+        return ": ".join(part for part in (self.function, str(where), self.message) if part)
+
+
+class Finding(NamedTuple):
+    """What a function finds wrong with a value of an object."""
+
+    path: Path
+    problem: str
+    severity: str = ERROR
 
 
 class Written(Protocol):
@@ -68,12 +91,15 @@ class Facts:
     """What a function may know of the package around an object, as it stands before the function.
 
     `namespaced` is filled in only where some object of the package names its dependencies, `survey`
-    where the function has one, `file` and `written` where it looks at the text.
+    and `answer` where the function has one, `file` and `written` where it looks at the text.
+    `custom` is by apiVersion and kind.
     """
 
     cluster_kinds: frozenset[tuple[str, str]] = frozenset()  # by the CRDs in the package
     namespaced: frozenset[Identity] = frozenset()
     survey: Any = None
+    answer: Any = None  # to what the function asks of the world
+    custom: Mapping[tuple[str, str], Any] = field(default_factory=dict)  # schemas of the CRDs
     file: str = ""
     written: Written | None = None
 
@@ -99,11 +125,38 @@ class InProcess:
     adds: Callable[[Any, Sequence[Seen]], Iterator[tuple[str, Object]]] | None = None
     # What it reports of its objects.
     reports: Callable[[Any, Sequence[Seen]], Iterator[Result]] | None = None
+    # What it finds wrong with one object.
+    judges: Callable[[Any, Object, Facts], Iterator[Finding]] | None = None
+    # What it must be told before it can begin; the answer is in the facts.
+    asks: Callable[[Any], Question] | None = None
 
     @property
     def looks_around(self) -> bool:
         """Does it need to see several objects at once?"""
         return any((self.survey, self.adds, self.reports))
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A function that is run as a program of its own: it sees all objects at once, as kpt's do."""
+
+    program: Program
+    sees_local: bool = True
+    looks_around: bool = True
+
+    @property
+    def name(self) -> str:
+        """As its pipeline calls it."""
+        return self.program.name
+
+    @property
+    def version(self) -> str:
+        """Of what is run; it enters the digest."""
+        return self.program.version
+
+    def configure(self, config: Object) -> str:
+        """The configuration as it is handed on."""
+        return canonical(config)
 
 
 _MAPS = (dict, Mapping)  # the first is asked first and is the quick answer

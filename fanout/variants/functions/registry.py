@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
+from fanout.api.functions import catalog_name
 from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS
 from fanout.variants.functions.apply_setters import APPLY_SETTERS
 from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
 from fanout.variants.functions.function import InProcess
+from fanout.variants.functions.kubeconform import KUBECONFORM, KUBEVAL
 from fanout.variants.functions.list_setters import LIST_SETTERS
 from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
 from fanout.variants.functions.search_replace import SEARCH_REPLACE
@@ -23,6 +25,8 @@ FUNCTIONS: Mapping[str, InProcess] = {
         APPLY_SETTERS,
         CREATE_SETTERS,
         ENSURE_NAME_SUBSTRING,
+        KUBECONFORM,
+        KUBEVAL,
         LIST_SETTERS,
         REMOVE_LOCAL_CONFIG_RESOURCES,
         SEARCH_REPLACE,
@@ -33,13 +37,6 @@ FUNCTIONS: Mapping[str, InProcess] = {
         UPSERT_RESOURCE,
     )
 }
-_CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog/", "gcr.io/kpt-fn/")
-
-
-def short_name(image: str) -> str:
-    """`ghcr.io/…/set-labels:v0.2.0` is `set-labels`, as is the short name with or without a tag."""
-    path = image.partition("@")[0]
-    return path.rpartition("/")[2].partition(":")[0]
 
 
 def find(image: str) -> InProcess | None:
@@ -47,7 +44,4 @@ def find(image: str) -> InProcess | None:
 
     A bare name means the catalog, as it does for kpt; an image elsewhere is somebody else's.
     """
-    path = image.partition("@")[0]
-    if "/" in path and not path.startswith(_CATALOGS):
-        return None
-    return FUNCTIONS.get(short_name(image))
+    return FUNCTIONS.get(catalog_name(image))

@@ -4,19 +4,18 @@ The object is the function's configuration, or each of a List's items. In an obj
 only what differs is changed, so that the comments on the rest stay.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import MISSING, REMOVE, same
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
+from fanout.variants.functions.arrivals import differences, file_of
 from fanout.variants.functions.function import (
     Change,
     Facts,
     InProcess,
     Object,
-    Path,
     Seen,
     mapping,
 )
@@ -73,34 +72,13 @@ def _is_it(wanted: Object, target: str, item: Object, file: str) -> bool:
 def _changes(config: _Objects, item: Object, facts: Facts) -> Iterator[Change]:
     for wanted, target in config:
         if _is_it(wanted, target, item, facts.file):
-            yield from _differences(item, wanted, ())
-
-
-def _differences(
-    before: Mapping[str, Any], after: Mapping[str, Any], path: Path
-) -> Iterator[Change]:
-    for key in before:
-        if key not in after:
-            yield (*path, key), REMOVE
-    for key, value in after.items():
-        present = before.get(key, MISSING)
-        if isinstance(present, dict) and isinstance(value, dict) and present and value:
-            yield from _differences(present, value, (*path, key))
-        elif not same(present, value):
-            yield (*path, key), value
+            yield from differences(item, wanted, ())
 
 
 def _adds(config: _Objects, items: Sequence[Seen]) -> Iterator[tuple[str, Object]]:
     for wanted, target in config:
         if not any(_is_it(wanted, target, item.value, item.file) for item in items):
-            yield target or _file_of(wanted), wanted
-
-
-def _file_of(item: Object) -> str:
-    """Where kpt puts an object that has no file: below its namespace, by kind and name."""
-    _, kind, namespace, name = _identity(item)
-    file = f"{kind.lower()}_{name}.yaml".replace(":", "_")
-    return f"{namespace}/{file}" if namespace else file
+            yield target or file_of(wanted), wanted
 
 
 UPSERT_RESOURCE = InProcess(

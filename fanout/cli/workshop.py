@@ -1,0 +1,26 @@
+"""What the verbs on plain directories need to run functions that are not in process."""
+
+from dataclasses import dataclass
+
+from fanout.cli.settings import Settings
+from fanout.cli.start import configuration_of
+from fanout.reconcile.answers import Answering
+from fanout.sandbox.programs import ProgramRunner, allowed_programs
+from fanout.telemetry.counters import Counters
+from fanout.variants.questions import Programs
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """The programs that the configuration allows, and who runs them."""
+
+    programs: Programs
+    answering: Answering
+
+
+def workshop(settings: Settings) -> Workshop:
+    """As the file of --config says. Raises InvalidInput."""
+    configuration = configuration_of(settings)
+    allowed = configuration.functions
+    runner = ProgramRunner(allowed, configuration.concurrency, Counters())
+    return Workshop(allowed_programs(allowed), Answering(runner))

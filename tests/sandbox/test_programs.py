@@ -1,0 +1,240 @@
+"""Real programs: what they are given, what they may take, and that they end."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from fanout.api.configuration import Functions
+from fanout.sandbox.programs import ProgramRunner, allowed_programs
+from fanout.telemetry.counters import Counters
+from fanout.variants.questions import Broken, Ran, Run
+
+ALLOWED = {"wallSeconds": 20, "outputMiB": 1, "memoryMiB": 128}
+RUNTIME = """\
+#!/bin/sh
+# stands in for a container runtime: notes what it was told, and is the function itself
+printf '%s\\n' "$*" >> "$HOME/told"
+[ "$1" = run ] || exit 0
+case "$*" in *slow*) sleep 30;; *broken*) echo 'no such image' >&2; exit 125;; esac
+env > "$HOME/environment"
+exec cat
+"""
+
+
+@pytest.fixture
+def executable(tmp_path):
+    """Writes a script and answers its path."""
+
+    def write(body, name="fn"):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+        return str(path)
+
+    return write
+
+
+def run(path, stdin=b"", **limits):
+    """Run an executable as the one that is allowed."""
+    functions = Functions.model_validate({**ALLOWED, **limits, "executables": [{"path": path}]})
+    program = allowed_programs(functions).executables[path]
+    [answer] = ProgramRunner(functions, 2, Counters()).run([Run(program, stdin)])
+    return answer
+
+
+def test_it_is_given_its_input_and_its_output_and_last_words_come_back(executable):
+    path = executable("tr a-z A-Z; echo done >&2; exit 3")
+    assert run(path, b"abc") == Ran(3, b"ABC", "done\n")
+
+
+def test_more_than_a_pipe_holds_goes_both_ways(executable):
+    data = b"x" * 900_000
+    assert run(executable("exec cat"), data).stdout == data
+
+
+def test_it_sees_nothing_of_fanout_s_environment_and_has_a_directory_of_its_own(
+    executable, monkeypatch
+):
+    monkeypatch.setenv("GIT_TOKEN", "secret")
+    found = run(executable("env; pwd; ls -A; touch $TMPDIR/x $HOME/y; ls -A")).stdout.decode()
+    lines = found.splitlines()
+    names = {line.partition("=")[0] for line in lines if "=" in line}
+    assert names <= {"PATH", "LANG", "HOME", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_"}
+    assert lines[-2:] == ["x", "y"]
+    home = next(line for line in lines if line.startswith("HOME=")).removeprefix("HOME=")
+    assert home in lines
+    assert not Path(home).exists()
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def pids_in(path):
+    return [int(word) for word in path.read_text().split()]
+
+
+def gone(path):
+    """Have all processes ended whose numbers the program wrote down?"""
+    for _ in range(200):
+        if not any(map(alive, pids_in(path))):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+ENDLESS = [
+    ("an endless run", "echo $$ > {pids}; sleep 60 & echo $! >> {pids}; wait",
+     "it took longer than 1 s"),
+    ("a run that does not read or write", "echo $$ > {pids}; exec <&- >&- 2>&-; sleep 60",
+     "it took longer than 1 s"),
+    ("endless output", "echo $$ > {pids}; exec yes",
+     "its output is longer than 1,048,576 bytes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"), [row[1:] for row in ENDLESS], ids=[row[0] for row in ENDLESS]
+)
+def test_what_takes_too_much_is_ended_with_all_that_it_started(executable, tmp_path, body, problem):
+    pids = tmp_path / "pids"
+    answer = run(executable(body.replace("{pids}", str(pids))), b"x" * 500_000, wallSeconds=1)
+    assert answer == Broken(problem)
+    assert gone(pids)
+
+
+def test_endless_last_words_are_cut_and_harm_nothing(executable):
+    answer = run(executable("yes | head -c 3000000 >&2; echo end >&2"))
+    assert answer.status == 0
+    assert len(answer.stderr) <= 4096
+    assert answer.stderr.endswith("end\n")
+
+
+def test_what_it_leaves_behind_is_ended_and_not_waited_for(executable, tmp_path):
+    pids = tmp_path / "pids"
+    answer = run(executable(f"sleep 60 & echo $! > {pids}; echo out"))
+    assert answer == Ran(0, b"out\n", "")
+    assert gone(pids)
+
+
+def test_memory_is_limited(executable):
+    body = f"exec {shutil.which('python3')} -c 'x = b\"x\" * (400 << 20)'"
+    answer = run(executable(body), memoryMiB=64)
+    assert answer.status != 0
+    assert "MemoryError" in answer.stderr
+
+
+def test_a_program_that_is_killed_says_by_what(executable):
+    assert run(executable("kill -SEGV $$")).problem == "it was ended by signal 11"
+
+
+def test_what_is_no_program_is_said(tmp_path, executable):
+    text = tmp_path / "text"
+    text.write_text("words")
+    functions = Functions.model_validate(
+        {"executables": [{"path": "/no/such"}, {"path": str(text), "name": "words"}]}
+    )
+    found = allowed_programs(functions).executables
+    assert found["/no/such"].missing == "/no/such: No such file or directory"
+    assert found["words"].missing == f"{text} is not executable"
+    text.chmod(0o755)
+    assert run(str(text)).status != 0
+
+
+def test_another_content_is_another_version(executable):
+    versions = set()
+    for body in ("true", "false", "true"):
+        path = executable(body)
+        functions = Functions.model_validate({"executables": [{"path": path}]})
+        versions.add(allowed_programs(functions).executables[path].version)
+    assert len(versions) == 2
+
+
+def test_many_run_beside_each_other_and_are_answered_in_order(executable):
+    path = executable("sleep 0.$(shuf -i 0-2 -n 1); exec cat")
+    functions = Functions.model_validate({**ALLOWED, "executables": [{"path": path}]})
+    program = allowed_programs(functions).executables[path]
+    counters = Counters()
+    questions = [Run(program, str(number).encode()) for number in range(8)]
+    answers = ProgramRunner(functions, 4, counters).run(questions)
+    assert [answer.stdout for answer in answers] == [question.stdin for question in questions]
+    assert counters.read()["programs"] == 8
+
+
+# ---- containers, with a stand-in for the runtime -------------------------------------------------
+
+
+@pytest.fixture
+def podman(tmp_path, monkeypatch):
+    """A stand-in for podman on the PATH; what it was told stands in the home directory."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    script = directory / "podman"
+    script.write_text(RUNTIME)
+    script.chmod(0o755)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("PATH", f"{directory}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def run_image(image, stdin=b"", **limits):
+    said = {**ALLOWED, **limits, "images": [image], "containerRuntime": "podman"}
+    functions = Functions.model_validate(said)
+    [program] = allowed_programs(functions).images.values()
+    [answer] = ProgramRunner(functions, 1, Counters()).run([Run(program, stdin)])
+    return answer
+
+
+def test_an_image_runs_without_network_privileges_or_anything_to_write_to(podman, monkeypatch):
+    monkeypatch.setenv("GIT_TOKEN", "secret")
+    assert run_image("starlark:v0.5", b"list") == Ran(0, b"list", "")
+    [told] = (podman / "told").read_text().splitlines()
+    words = told.split()
+    assert words[0] == "run"
+    assert words[-1] == "ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5"
+    assert {
+        "--rm",
+        "--interactive",
+        "--network=none",
+        "--user=65534:65534",
+        "--read-only",
+        "--cap-drop=ALL",
+        "--security-opt=no-new-privileges",
+        "--memory=128m",
+    } <= set(words)
+    assert not any(word.startswith(("--volume", "-v", "--mount", "--env", "-e")) for word in words)
+    assert "GIT_TOKEN" not in (podman / "environment").read_text()
+
+
+def test_a_container_that_takes_too_long_is_removed(podman):
+    answer = run_image("example.com/slow:v1", wallSeconds=1)
+    assert answer == Broken("it took longer than 1 s")
+    first, last = (podman / "told").read_text().splitlines()
+    name = first.split()[first.split().index("--name") + 1]
+    assert last == f"rm --force {name}"
+
+
+def test_what_the_runtime_says_comes_back(podman):
+    assert run_image("example.com/broken:v1") == Ran(125, b"", "no such image\n")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"containerRuntime": "nerdctl"}, "nerdctl is not on the PATH"),
+        ({}, "no containerRuntime is named"),
+    ],
+    ids=["a runtime that is not there", "no runtime"],
+)
+def test_without_a_runtime_an_image_is_not_run(said, why, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    functions = Functions.model_validate({**said, "images": ["example.com/fn:v1"]})
+    assert allowed_programs(functions).images["example.com/fn:v1"].missing == why
