@@ -166,7 +166,8 @@ def _with_functions(
 
 
 def _entry(function: Function) -> dict[str, object]:
-    entry: dict[str, object] = {"image": function.image} if function.image else {}
+    said = {"image": function.image, "exec": function.exec}
+    entry: dict[str, object] = {key: value for key, value in said.items() if value}
     entry["name"] = ""
     if function.config:
         entry["configMap"] = dict.fromkeys(sorted(function.config), "")
