@@ -7,8 +7,9 @@ which changes one variant of ten thousand writes forty lines and not ten thousan
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
+from itertools import chain, count
 from typing import Any
 
 from fanout.api.meta import DEFAULT_NAMESPACE
@@ -19,6 +20,7 @@ RECORDS = "records"
 STATUS = "status"
 KINDS = ("Evidence", "Approval", "Decision")
 NO_POLICY = "_"  # no object can be called so
+_COUNT = re.compile(r"(?<=-[0-9a-f]{12})-[0-9]+$")
 
 
 class UnreadableError(Exception):
@@ -46,18 +48,21 @@ def canonical(value: Mapping[str, Any]) -> bytes:
 # ---- records -----------------------------------------------------------------------------------
 
 
-def record_name(data: bytes, by: str, at: datetime) -> str:
-    """A name that sorts by time; the same for the same record of the same person and second.
+def record_name(data: bytes, by: str, at: datetime, taken: Container[str] = frozenset()) -> str:
+    """A name that sorts by time, and that is none of those taken.
 
     It is a valid name of an object, so that an approval can be revoked by it. The person, as
-    `name <email>`, is in the hash: two who approve the same in one second are two approvals.
+    `name <email>`, is in the hash: two who approve the same in one second are two approvals. What
+    the same person says again in the same second is counted: `-2`, `-3`.
     """
-    return f"{at.astimezone(UTC):%Y%m%dt%H%M%Sz}-{_hash(data, by)}"
+    name = f"{at.astimezone(UTC):%Y%m%dt%H%M%Sz}-{_hash(data, by)}"
+    counted = (f"{name}-{number}" for number in count(2))
+    return next(one for one in chain([name], counted) if one not in taken)
 
 
 def is_name_of(name: str, data: bytes, by: str) -> bool:
     """Was the name made for this content and person? Proves that neither was changed since."""
-    return name.endswith(f"-{_hash(data, by)}")
+    return _COUNT.sub("", name).endswith(f"-{_hash(data, by)}")
 
 
 def _hash(data: bytes, by: str) -> str:

@@ -91,22 +91,26 @@ class GitRecords:
     def append(
         self, key: BookKey, records: Sequence[Mapping[str, Any]], by: Identity, at: datetime
     ) -> tuple[str, ...]:
-        """Add records in one commit; answers their names. What is there already is left alone.
+        """Add records in one commit; answers their names.
 
-        Raises InvalidInput for a record that could not be read back, Conflict when the branch moved
-        under ten attempts in a row, Unavailable or Denied from Git.
+        What was said before in the same second is said again, under a name of its own; but a lost
+        race is run again under the same names, so nothing is written twice. Raises InvalidInput for
+        a record that could not be read back, Conflict when the branch moved under ten attempts in
+        a row, Unavailable or Denied from Git.
         """
-        names, files = [], {}
         for record in records:
             _refuse_invalid(record, key)
+        taken = self._record_names(self._heads([key])[key])
+        names, files = [], {}
+        for record in records:
             data = canonical(record)
-            names.append(record_name(data, f"{by.name} <{by.email}>", at))
+            names.append(record_name(data, f"{by.name} <{by.email}>", at, taken))
             files[record_path(names[-1])] = data
         kinds = ", ".join(sorted({str(record["kind"]) for record in records}))
         text = message(f"Record {kinds}", names)
         for attempt in range(1, ATTEMPTS + 1):
             head = self._heads([key])[key]
-            there = self._record_paths(head)
+            there = set(map(record_path, self._record_names(head)))
             new = {path: data for path, data in files.items() if path not in there}
             if not new:
                 break
@@ -171,12 +175,13 @@ class GitRecords:
             )
         return shards
 
-    def _record_paths(self, head: str) -> frozenset[str]:
+    def _record_names(self, head: str) -> frozenset[str]:
         if not head:
             return frozenset()
         with self._repository.reader() as reader:
             tree = reader.paths(head, [RECORDS])[RECORDS].tree
-            return frozenset(f"{RECORDS}/{name}" for name in (reader.entries(tree) if tree else ()))
+            files = reader.entries(tree) if tree else ()
+            return frozenset(name.removesuffix(".json") for name in files)
 
     def _commit(
         self, key: BookKey, parent: str, files: Mapping[str, bytes], text: str, at: datetime

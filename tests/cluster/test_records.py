@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fanout.cluster.books import canonical, shard_of
+from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Conflict, InvalidInput
 from fanout.plan.book import Book, BookKey, StatusChange
 from fanout.plan.repository import Identity
@@ -102,12 +103,27 @@ def test_two_people_who_say_the_same_in_one_second_are_two_records(world):
     assert [record.by for record in seen] == ["Jo <jo@example.com>", "Kim <kim@example.com>"]
 
 
-def test_a_record_that_is_there_is_not_written_again(world):
+def test_what_is_said_again_within_a_second_is_another_record(world):
+    names = [world.process().append(KEY, [evidence()], JO, AT)[0] for _ in range(3)]
+    assert names[1:] == [f"{names[0]}-2", f"{names[0]}-3"]
+    seen = world.process().read([KEY])[KEY]
+    assert ([record.name for record in seen.records], seen.unreadable) == (names, ())
+
+
+def test_a_race_that_is_run_again_writes_nothing_twice(world, monkeypatch):
+    """The push arrives and its answer does not: the second attempt finds the record there."""
     records = world.process()
+    change, answers = RecordsRepository.change, [Conflict("the answer was lost")]
+
+    def deaf(self, *args):
+        written = change(self, *args)
+        if answers:
+            raise answers.pop()
+        return written
+
+    monkeypatch.setattr(RecordsRepository, "change", deaf)
     names = records.append(KEY, [evidence()], JO, AT)
-    head = world.head(REF)
-    assert records.append(KEY, [evidence()], JO, AT) == names
-    assert world.head(REF) == head
+    assert tuple(record.name for record in records.read([KEY])[KEY].records) == names
     assert world.counters.read()["record_writes"] == 1
 
 
