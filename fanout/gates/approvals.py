@@ -4,6 +4,7 @@ An approval names trees; a new tree asks again, for itself only. (Design §2 and
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -23,11 +24,14 @@ class ApprovalIndex:
         self._now = now
         rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.requires}
         self._by_tree: dict[tuple[str, str, str], list[_Dated]] = {}
+        self._by_revision: dict[tuple[str, str, str], list[Approval]] = {}
         dated = list(in_record_order(approvals, now))
         revoked = _revoked(dated, rules)
         for at, approval in dated:
             if approval.revokes or approval.name in revoked:
                 continue
+            about = (approval.stage, approval.check, approval.revision)
+            self._by_revision.setdefault(about, []).append(approval)
             for tree in approval.trees:
                 key = (approval.stage, approval.check, tree)
                 self._by_tree.setdefault(key, []).append((at, approval))
@@ -50,7 +54,12 @@ class ApprovalIndex:
         if len(live) >= rule.at_least:
             sentence = f"{rule.name}: approved by {listed(live)}"
             return CheckView(rule.name, Verdict.PASSED, sentence, latest, until=until)
-        return _lacking(rule, live, latest, ahead, until)
+        view = _lacking(rule, live, latest, ahead, until)
+        elsewhere = self._elsewhere(rule, stage, variant, draft) - live.keys()
+        if not elsewhere:
+            return view
+        hint = f"{listed(elsewhere)} approved an earlier draft of {draft.revision}"
+        return replace(view, sentence=f"{view.sentence}; {hint}")
 
     def wanted(self, stage: StageRule, variant: str, draft: Draft) -> bool:
         """Has anybody approved this draft, so that replacing it would undo a person's work?"""
@@ -59,6 +68,18 @@ class ApprovalIndex:
             and (rule.expires is None or at + rule.expires > self._now)
             for rule in stage.requires
             for at, _ in self._about(rule, stage.name, variant, draft)
+        )
+
+    def _elsewhere(
+        self, rule: ApprovalRule, stage: str, variant: str, draft: Draft
+    ) -> frozenset[str]:
+        """Who approved the revision for the variant, but another draft of it."""
+        return frozenset(
+            approval.by
+            for approval in self._by_revision.get((stage, rule.name, draft.revision), ())
+            if approval.by in rule.subjects
+            and draft.tree not in approval.trees
+            and (not approval.variants or variant in approval.variants)
         )
 
     def _about(

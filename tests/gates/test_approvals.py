@@ -108,6 +108,17 @@ def test_a_future_approval_says_when_it_counts():
     assert (view.reason, view.until) == ("FromTheFuture", at(25))
 
 
+def test_who_approved_an_earlier_draft_is_hinted_at():
+    other = {"trees": frozenset({"tree-before"})}
+    view = answer([approved("ann", **other), approved("eve", **other), BOB])
+    assert view.sentence == (
+        "signed-off: approved by bob, 1 of 2 approvals for this draft;"
+        " ann approved an earlier draft of v1"
+    )
+    assert "earlier" not in answer([approved("ann", **other), ANN]).sentence
+    assert "earlier" not in answer([approved("ann", **other, variants=("q",))]).sentence
+
+
 def test_who_may_approve_is_named():
     assert answer([]).who == "a member of sre"
     nobody = answer([], replace(SIGNED, subjects=frozenset()))
