@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 
 from fanout.api.durations import Instant
 from fanout.api.meta import KRMObject, Model, RecordMeta, Status
-from fanout.api.texts import CommitId, ConflictKey, Distinct, Name, RecordName, RevisionName
+from fanout.api.texts import CommitId, ConflictKey, Distinct, Link, Name, RecordName, RevisionName
 
 IMMUTABLE: JsonDict = {
     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a record never changes"}]
@@ -35,6 +35,7 @@ class Action(StrEnum):
     RESUME = "Resume"
     CONFIRM_REMOVAL = "ConfirmRemoval"
     RESOLVE = "Resolve"
+    WITHDRAW = "Withdraw"
 
 
 class Override(StrEnum):
@@ -78,7 +79,7 @@ class EvidenceSpec(About):
     commit: CommitId | None = Field(
         default=None, description="The downstream commit that it is about, instead."
     )
-    link: str = Field(default="", max_length=2048, description="Where people can read more.")
+    link: Link = Field(default="", max_length=2048, description="Where people can read more.")
 
 
 class ApprovalSpec(About):
@@ -111,6 +112,9 @@ class DecisionSpec(About):
     )
     reason: str = Field(default="", max_length=4096, description="Why, for those who ask later.")
     expires: Instant = Field(default=None, description="When the decision ends, RFC 3339.")
+    withdraws: RecordName = Field(
+        default="", description="The name of an earlier decision that is taken back."
+    )
 
 
 class Record(KRMObject):

@@ -25,6 +25,7 @@ API_VERSION = r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?v[0-9][a-z0-9]{0,61}$"
 COMMIT = r"^[0-9a-f]{40}$"
 REVISION = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$"
 FUNCTION_NAME = r"^[A-Za-z0-9][-_A-Za-z0-9]{0,62}$"
+LINK = r"^(https?://[^\s/]\S*)?$"
 CONFLICT = r"^[0-9a-f]{16}$"
 
 SENTENCES: Mapping[str, tuple[str, str]] = {
@@ -55,6 +56,7 @@ SENTENCES: Mapping[str, tuple[str, str]] = {
     COMMIT: ("is no full commit or tree id", "write all 40 digits, lowercase"),
     REVISION: ("is no revision", "write it like v3, v1.2.3 or a commit's 40 digits"),
     CONFLICT: ("is no key of a conflict", "write the 16 digits that `fanout diff` shows"),
+    LINK: ("is no web address", "write one that begins with https:// or http://"),
     FUNCTION_NAME: (
         "is no name of a function",
         "write letters, digits, dashes and underscores, no dots",
@@ -89,6 +91,7 @@ ApiVersion = Annotated[str, StringConstraints(pattern=API_VERSION)]
 CommitId = Annotated[str, StringConstraints(pattern=COMMIT)]
 RevisionName = Annotated[str, StringConstraints(pattern=REVISION)]
 FunctionName = Annotated[str, StringConstraints(pattern=FUNCTION_NAME)]
+Link = Annotated[str, StringConstraints(pattern=LINK)]
 ConflictKey = Annotated[str, StringConstraints(pattern=CONFLICT)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=4096)]

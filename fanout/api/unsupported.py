@@ -120,7 +120,7 @@ TABLE: tuple[Row, ...] = (
         "spec.action",
         "there is nothing that it could act on",
         values=("Rollback", "Skip", "Retry"),
-        remedy="use Publish, Suspend, Resume, Resolve or ConfirmRemoval",
+        remedy="use Publish, Suspend, Resume, Resolve, Withdraw or ConfirmRemoval",
     ),
     Row(
         "Decision",

@@ -2,12 +2,17 @@
 
 import click
 
+from fanout.api.people import person
+from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, judged, record
+from fanout.cli.recording import about, by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
+from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
+from fanout.gates.model import ApprovalRule
+from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
 
 
@@ -37,20 +42,35 @@ def command(
     with open_program(settings) as program:
         item = judged(program, policy)
         spec = about(item, stage, variants)
-        spec |= {"revision": revision, "check": approval_check(item, stage, check)}
+        rule = approval_rule(item, stage, check)
+        spec |= {"revision": revision, "check": rule.name}
         trees = spec["trees"] = _trees(item, stage, revision, spec.get("variants", ()))
         name = record(program, item, "Approval", spec, who)
     write(f"approval.fanout.dev/{name} recorded for {len(trees)} drafts\n")
+    if not may_approve(rule, who):
+        say(f"it is recorded and does not count: {stranger(rule, who)}", settings.color)
 
 
-def approval_check(item: PolicyPass, stage: str, check: str) -> str:
+def may_approve(rule: ApprovalRule, who: Identity) -> bool:
+    """Is it somebody whose yes counts?"""
+    return person(f"{who.name} <{who.email}>") in rule.subjects
+
+
+def stranger(rule: ApprovalRule, who: Identity) -> str:
+    """Why somebody's yes does not count."""
+    groups = " or ".join(rule.groups) or "any group"
+    return f"{who.email.lower()} is not in {groups} (PromotionPolicy.approvers)"
+
+
+def approval_rule(item: PolicyPass, stage: str, check: str) -> ApprovalRule:
     """The approval check that is meant. Raises InvalidInput where that is not clear."""
     rules = item.facts.stages if item.facts else ()
-    checks = [rule.name for it in rules if it.name == stage for rule in it.requires]
-    if check in checks:
-        return check
-    if not check and len(checks) == 1:
-        return checks[0]
+    found = {rule.name: rule for it in rules if it.name == stage for rule in it.requires}
+    if check in found:
+        return found[check]
+    if not check and len(found) == 1:
+        return next(iter(found.values()))
+    checks = list(found)
     known = f"it asks for: {', '.join(checks)}" if checks else "it asks for none"
     raise InvalidInput(
         f"stage {stage} of {item.title}: {known}",
@@ -62,13 +82,11 @@ def approval_check(item: PolicyPass, stage: str, check: str) -> str:
 def _trees(item: PolicyPass, stage: str, revision: str, variants: list[str]) -> list[str]:
     trees = {
         case.draft.tree
-        for case in item.cases
-        if case.spec.stage == stage
-        and case.draft is not None
+        for case in meant(item, stage, variants)
+        if case.draft is not None
         and case.draft.tree
         and case.standing
         and case.draft.trailers.revision == revision
-        and (not variants or case.spec.name in variants)
     }
     if not trees:
         raise InvalidInput(

@@ -7,6 +7,7 @@ import click
 
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.folding import fold
+from fanout.cli.naming import variant_called
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
 from fanout.cli.settings import Format, Settings
@@ -62,22 +63,18 @@ def _explain(item: PolicyPass, stage: str, variant: str) -> Explanation:
         reason = problem.reason if problem else "Unknown"
         return Explanation(f"policy {item.named.name}", reason, str(problem))
     if variant:
-        return explain_variant(item.facts, item.decision, _variant(item, variant))
+        return explain_variant(item.facts, item.decision, _variant(item, stage, variant))
     if stage:
         return explain_stage(item.facts, item.decision, stage)
     return explain_policy(item.facts, item.decision)
 
 
-def _variant(item: PolicyPass, wanted: str) -> str:
-    """The name of the variant that is meant by its name, its target or its place."""
-    for case in item.cases:
-        spec = case.spec
-        if wanted in (spec.name, spec.target, f"{spec.repository}:{spec.path}", spec.path):
-            return spec.name
+def _variant(item: PolicyPass, stage: str, called: str) -> str:
+    """The name of the variant that is meant; a target without one says why."""
     for failure in item.failures:
-        if failure.target == wanted:
+        if failure.target == called:
             raise InvalidInput(failure.problem, reason=failure.reason)
-    return wanted
+    return variant_called(item, called, stage).spec.name
 
 
 def _lines(one: Explanation, depth: int) -> Iterator[str]:

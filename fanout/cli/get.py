@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from fanout.cli import get_records
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
 from fanout.cli.output import Column, Object, show
@@ -115,11 +116,16 @@ _ALIASES = {
     "target": "targets",
     "repository": "repositories",
     "draft": "drafts",
+    "record": "records",
+    "evidences": "evidence",
+    "approval": "approvals",
+    "decision": "decisions",
 }
+_NOUNS = (*_COLUMNS, *get_records.NOUNS)
 
 
 @click.command()
-@click.argument("what", metavar="policies|variants|stages|targets|repositories|drafts")
+@click.argument("what", metavar="|".join(_NOUNS))
 @click.argument("names", nargs=-1)
 @click.option("-l", "--selector", metavar="KEY=VALUE,...", help="Only objects with these labels.")
 @click.option("-w", "--watch", is_flag=True, help="Print again whenever something changed.")
@@ -127,27 +133,37 @@ _ALIASES = {
 def command(
     settings: Settings, what: str, names: tuple[str, ...], selector: str | None, watch: bool
 ) -> ExitCode:
-    """List policies, variants, stages, targets, repositories or drafts.
+    """List policies, variants, stages, drafts, records and the like.
 
-    As they are now; nothing is changed.
+    As they are now; nothing is changed. Of records (or evidence, approvals, decisions alone) NAMES
+    are those of policies.
     """
     noun = _noun(what)
     labels = _labels(selector)
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
-        shown = _chosen(_items(program, noun), names, labels)
-        show(shown, _COLUMNS[noun], settings.output)
+        columns = _COLUMNS.get(noun) or get_records.columns(settings.now())
+        shown = _shown(program, noun, names, labels)
+        show(shown, columns, settings.output)
         while watch:
             time.sleep(_PAUSE)
-            again = _chosen(_items(program, noun), names, labels)
+            again = _shown(program, noun, names, labels)
             fresh = [item for item in again if item not in shown]
             if fresh:
-                show(fresh, _COLUMNS[noun], settings.output)
+                show(fresh, columns, settings.output)
             shown = again
     return ExitCode.SOME_FAILED if faults else ExitCode.OK
 
 
 _PAUSE = 2.0  # seconds between two looks of --watch
+
+
+def _shown(
+    program: Program, noun: str, names: Sequence[str], labels: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    if noun in get_records.NOUNS:  # their names are given by policy
+        return _chosen(get_records.recorded(program, noun, names), (), labels)
+    return _chosen(_items(program, noun), names, labels)
 
 
 def _items(program: Program, noun: str) -> list[dict[str, Any]]:
@@ -182,11 +198,11 @@ def _chosen(
 
 def _noun(what: str) -> str:
     noun = _ALIASES.get(what.lower(), what.lower())
-    if noun not in _COLUMNS:
+    if noun not in _NOUNS:
         raise InvalidInput(
             f"{what} cannot be listed",
             reason="NotFound",
-            remedy=f"use one of {', '.join(_COLUMNS)}",
+            remedy=f"use one of {', '.join(_NOUNS)}",
         )
     return noun
 

@@ -37,7 +37,7 @@ _SEE, _DO, _SAY, _TOOLS = "See", "Do", "Say what was found or decided", "For mac
 
 VERBS = {
     "validate": Verb("validate", "Name every fault of every document.", _SEE),
-    "get": Verb("get", "List policies, variants, stages, targets, repositories or drafts.", _SEE),
+    "get": Verb("get", "List policies, variants, stages, drafts, records and the like.", _SEE),
     "plan": Verb("plan", "Show what a sweep would do now.", _SEE),
     "explain": Verb("explain", "Say what something waits for, and who can do what about it.", _SEE),
     "diff": Verb("diff", "Compare a variant with what is published.", _SEE),
@@ -49,6 +49,7 @@ VERBS = {
     "report": Verb("report", "Record evidence: the answer to a check.", _SAY),
     "approve": Verb("approve", "Record an approval of drafts.", _SAY),
     "revoke": Verb("revoke", "Take an approval back.", _SAY),
+    "withdraw": Verb("withdraw", "Take back a decision that is not carried out yet.", _SAY),
     "suspend": Verb("suspend", "Suspend a policy, a stage or a variant.", _SAY),
     "resume": Verb("resume", "Resume what was suspended.", _SAY),
     "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),
@@ -120,6 +121,7 @@ class Verbs(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.version_option(package_name="fanout", message="%(prog)s %(version)s")
 @shared_options
 @click.pass_context
 def cli(ctx: click.Context, /, **flags: Any) -> None:

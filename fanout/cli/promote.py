@@ -3,14 +3,18 @@
 import click
 
 from fanout.cli.exit_codes import ExitCode
+from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, judged, record
-from fanout.cli.settings import Format, Settings
+from fanout.cli.recording import about, by_option, identity, record
+from fanout.cli.settings import Format, Settings, parse_instant
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
-from fanout.errors import InvalidInput
+from fanout.cli.terminal import say
+from fanout.cli.waiting import unpublished
+from fanout.errors import InvalidInput, Where
 from fanout.gates.model import Override
+from fanout.plan.status import written
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
 
@@ -37,20 +41,21 @@ def command(
     """Publish in a stage by hand, through the same gates.
 
     What automation would do there, if it were switched on. The decision is recorded and stands
-    until it is carried out; what its gates still hold is published by a later sweep. Overrides
-    lift only what they name.
+    until it is carried out, withdrawn (`fanout withdraw`) or expired; what its gates still hold is
+    published by a later sweep. Overrides lift only what they name.
     """
     who = identity(by)
+    expires = _expires(str(said["expires"]), settings)
     with open_program(settings) as program:
         item = judged(program, policy)
         spec = about(item, stage, tuple(said["variants"]))
-        candidate = str(said["revision"]) or _candidate(item, stage)
+        candidate = _known(item, str(said["revision"])) or _candidate(item, stage)
         spec |= {
             "action": "Publish",
             "revision": candidate,
             "reason": said["reason"],
             "overrides": list(said["overrides"]),
-            "expires": said["expires"],
+            "expires": expires,
         }
         spec = {name: value for name, value in spec.items() if value}
         name = record(program, item, "Decision", spec, who)
@@ -59,7 +64,35 @@ def command(
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
     tell_report(report, settings)
+    for sentence in unpublished(report, stage, spec.get("variants", ()), candidate):
+        say(sentence, settings.color)
     return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
+
+
+def _known(item: PolicyPass, revision: str) -> str:
+    """The revision, if there is one. A decision about another would wait for ever."""
+    if revision and revision not in item.revisions:
+        there = f"there are: {', '.join(item.revisions)}" if item.revisions else "there is none"
+        raise InvalidInput(
+            f"{revision} is not a revision of {item.title}; {there}",
+            reason="NotFound",
+            remedy="choose one that the policy's rule allows",
+        )
+    return revision
+
+
+def _expires(text: str, settings: Settings) -> str:
+    if not text:
+        return ""
+    until = parse_instant(text, "--expires")
+    if until <= settings.now():
+        raise InvalidInput(
+            f"{text} is over",
+            reason="InvalidTime",
+            remedy="name a time to come",
+            where=Where(field="--expires"),
+        )
+    return written(until)
 
 
 def _candidate(item: PolicyPass, stage: str) -> str:

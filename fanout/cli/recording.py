@@ -7,11 +7,13 @@ from typing import Any
 import click
 
 from fanout.api.meta import API_VERSION
+from fanout.cli.naming import refuse_unknown_stage, variant_called
 from fanout.cli.start import Program
 from fanout.errors import InvalidInput
 from fanout.git.identity import configured_identity
+from fanout.plan.book import Recorded
 from fanout.plan.repository import Identity
-from fanout.reconcile.passes import Mode, book_key
+from fanout.reconcile.passes import book_key
 from fanout.reconcile.report import PolicyPass
 
 by_option = click.option(
@@ -43,42 +45,12 @@ def identity(by: str | None) -> Identity:
     return found
 
 
-def judged(program: Program, policy: str) -> PolicyPass:
-    """The policy (or hand-written variant) of this name as it stands. Raises InvalidInput."""
-    mode = Mode(only=frozenset([policy]), namespace=program.settings.namespace)
-    found = program.observe(mode).policies
-    if len(found) != 1:
-        problem = "there is no policy" if not found else "several namespaces have a policy"
-        raise InvalidInput(
-            f"{problem} {policy}",
-            reason="NotFound",
-            remedy="see `fanout get policies`" if not found else "name one with -n",
-        )
-    if found[0].problem is not None:
-        raise found[0].problem
-    return found[0]
-
-
 def about(item: PolicyPass, stage: str, variants: Sequence[str]) -> dict[str, Any]:
     """The fields of a record that say what it is about; names are checked."""
-    known = {name for case in item.cases for name in names_of(item, case.spec.name)}
-    for variant in variants:
-        if variant not in known:
-            raise InvalidInput(
-                f"{item.title} has no variant {variant}",
-                reason="NotFound",
-                remedy="see `fanout get variants`",
-            )
-    chosen = sorted({_name(item, variant) for variant in variants})
+    refuse_unknown_stage(item, stage)
+    chosen = sorted({variant_called(item, called, stage).spec.name for called in variants})
     if item.named.policy is None:
         return {"variants": [item.named.name]}
-    stages = [rule.name for rule in item.facts.stages] if item.facts else []
-    if stage and stage not in stages:
-        raise InvalidInput(
-            f"{item.title} has no stage {stage}",
-            reason="NotFound",
-            remedy=f"choose one of: {', '.join(stages)}",
-        )
     return {
         "policy": item.named.name,
         **({"stage": stage} if stage else {}),
@@ -86,20 +58,11 @@ def about(item: PolicyPass, stage: str, variants: Sequence[str]) -> dict[str, An
     }
 
 
-def names_of(item: PolicyPass, variant: str) -> tuple[str, ...]:
-    """All that a variant may be called on the command line."""
-    for case in item.cases:
-        spec = case.spec
-        if spec.name == variant:
-            return (spec.name, spec.target, f"{spec.repository}:{spec.path}", spec.path)
-    return ()
-
-
-def _name(item: PolicyPass, called: str) -> str:
-    for case in item.cases:
-        if called in names_of(item, case.spec.name):
-            return case.spec.name
-    return called
+def about_of(earlier: Recorded) -> dict[str, Any]:
+    """The same for a record that takes back an earlier one."""
+    return {
+        name: earlier.spec[name] for name in ("policy", "stage", "variants") if name in earlier.spec
+    }
 
 
 def record(

@@ -2,9 +2,10 @@
 
 import click
 
+from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import by_option, identity, judged, record
+from fanout.cli.recording import by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput

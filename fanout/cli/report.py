@@ -1,13 +1,20 @@
 """`fanout report`: the answer to a check, as Evidence."""
 
+import re
+from collections.abc import Sequence
+
 import click
 
+from fanout.api.texts import LINK
+from fanout.cli.commits import checked_commit
+from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, judged, record
+from fanout.cli.recording import about, by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
-from fanout.errors import InvalidInput
+from fanout.errors import InvalidInput, Where
+from fanout.plan.cases import Case
 from fanout.reconcile.report import PolicyPass
 
 
@@ -34,7 +41,8 @@ def command(
 ) -> None:
     """Record evidence: the answer to a check.
 
-    Exactly one of --revision and --commit says what the answer is about; it must be published.
+    Exactly one of --revision and --commit says what the answer is about; it must be published. Of
+    a commit that a publication made the first seven digits are enough.
     """
     if bool(said["revision"]) == bool(said["commit"]):
         raise InvalidInput(
@@ -42,16 +50,30 @@ def command(
             reason="InvalidSetting",
             remedy="give exactly one of --revision and --commit",
         )
+    _refuse_no_link(said["link"])
     who = identity(by)
     with open_program(settings) as program:
         item = judged(program, policy)
         spec = about(item, stage, variants)
         _refuse_unknown(item, stage, said["check"])
+        those = meant(item, stage, spec.get("variants", ()))
         if said["revision"]:
-            _refuse_unpublished(item, stage, spec.get("variants", ()), said["revision"])
+            _refuse_unpublished(item, stage, those, said["revision"])
+        else:
+            said["commit"] = checked_commit(said["commit"], stage, those, program.world.git)
         spec |= {name: value for name, value in said.items() if value}
         name = record(program, item, "Evidence", spec, who)
     write(f"evidence.fanout.dev/{name} recorded\n")
+
+
+def _refuse_no_link(link: str) -> None:
+    if not re.fullmatch(LINK, link):
+        raise InvalidInput(
+            f"{link} is no web address",
+            reason="InvalidSetting",
+            remedy="write one that begins with https:// or http://",
+            where=Where(field="--link"),
+        )
 
 
 def _refuse_unknown(item: PolicyPass, stage: str, check: str) -> None:
@@ -66,15 +88,8 @@ def _refuse_unknown(item: PolicyPass, stage: str, check: str) -> None:
         )
 
 
-def _refuse_unpublished(
-    item: PolicyPass, stage: str, variants: tuple[str, ...], revision: str
-) -> None:
+def _refuse_unpublished(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> None:
     """Evidence about another revision than the published one would never count. (Design §6.)"""
-    those = [
-        case
-        for case in item.cases
-        if case.spec.stage == stage and (not variants or case.spec.name in variants)
-    ]
     published = sorted({case.published.revision for case in those if case.published})
     if revision not in published:
         what = f"published there: {', '.join(published)}" if published else "nothing is published"

@@ -2,12 +2,19 @@
 
 import click
 
+from fanout.api.people import person
+from fanout.cli.approve import may_approve, stranger
+from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import by_option, identity, judged, record
+from fanout.cli.recording import by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
+from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
+from fanout.gates.model import ApprovalRule
+from fanout.plan.book import Recorded
+from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
@@ -33,8 +40,25 @@ def command(settings: Settings, policy: str, approval: str, by: str | None) -> N
             raise InvalidInput(
                 f"{item.title} has no approval {name}",
                 reason="NotFound",
-                remedy="see the records branch, or what `fanout approve` printed",
+                remedy=f"see `fanout get approvals {item.named.name}`",
             )
-        spec = {**taken[0].spec, "revokes": name}
+        earlier = taken[0]
+        spec = {**earlier.spec, "revokes": name}
         revoked = record(program, item, "Approval", spec, who)
     write(f"approval.fanout.dev/{revoked} revokes {name}\n")
+    rule = _rule(item, earlier)
+    own = person(f"{who.name} <{who.email}>") == person(earlier.by)
+    if rule is not None and not own and not may_approve(rule, who):
+        say(
+            f"it is recorded and does not count: {who.email} did not give it, and"
+            f" {stranger(rule, who)}",
+            settings.color,
+        )
+
+
+def _rule(item: PolicyPass, approval: Recorded) -> ApprovalRule | None:
+    """What the approval was for; None when nobody asks for it any more."""
+    about = (approval.spec.get("stage", ""), approval.spec["check"])
+    rules = item.facts.stages if item.facts else ()
+    asked = {(stage.name, rule.name): rule for stage in rules for rule in stage.requires}
+    return asked.get(about)

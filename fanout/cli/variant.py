@@ -1,9 +1,6 @@
 """Finds the one variant that a verb is about, and its files on each side."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-from fanout.cli.recording import names_of
+from fanout.cli.naming import names_of
 from fanout.cli.start import Program
 from fanout.errors import InvalidInput
 from fanout.package.merge.conflicts import Conflict
@@ -32,7 +29,7 @@ def find_case(program: Program, called: str) -> Case:
         (item, case)
         for item in observed.policies
         for case in item.cases
-        if called in names_of(item, case.spec.name)
+        if called in names_of(case)
     ]
     if len(found) == 1:
         item, case = found[0]

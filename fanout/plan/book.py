@@ -1,6 +1,6 @@
 """What is on record for one policy: the store hands it over as plain data, `facts` reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,24 @@ class Recorded:
     by: str  # "name <email>"
     kind: str  # Evidence | Approval | Decision
     spec: Mapping[str, Any]
+
+
+WITHDRAW = "Withdraw"
+
+
+def standing(records: Iterable[Recorded]) -> tuple[Recorded, ...]:
+    """The records without the decisions that a later one withdraws, and without the withdrawals.
+
+    A withdrawal counts at once, whatever its clock says, as taking back an approval does.
+    """
+    given: dict[str, Recorded] = {}
+    for record in records:
+        withdrawn = record.spec.get("withdraws", "")
+        if record.kind != "Decision" or record.spec["action"] != WITHDRAW:
+            given[record.name] = record
+        elif withdrawn in given and given[withdrawn].kind == "Decision":
+            del given[withdrawn]
+    return tuple(given.values())
 
 
 @dataclass(frozen=True, slots=True)

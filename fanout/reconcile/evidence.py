@@ -1,26 +1,27 @@
 """Evidence that names a commit: at which variants' published package was it looked at?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from fanout.gates.model import Records
 from fanout.plan.cases import Case
 from fanout.plan.observation import RepositoryView
 from fanout.ports import GitStore
 
 
-def prove(records: Records, cases: Sequence[Case], git: GitStore) -> dict[str, frozenset[str]]:
-    """By variant, the named commits at which its package stood as it is published.
+def prove(
+    commits: Iterable[str], cases: Sequence[Case], git: GitStore
+) -> dict[str, frozenset[str]]:
+    """By variant, those of the commits at which its package stood as it is published.
 
     Evidence at a commit counts for every variant whose package tree at that commit equals its
     published tree, the commit being on the branch: so squash and rebase cost nothing. (Design §5.)
     """
-    commits = sorted({item.commit for item in records.evidence if item.commit})
-    if not commits:
+    named = sorted(set(commits))
+    if not named:
         return {}
     proven: dict[str, set[str]] = {}
     for view, those in _by_repository(cases):
         with git.reader(view.remote) as reader:
-            for commit in commits:
+            for commit in named:
                 if reader.has(commit) and reader.contains(view.head, commit):
                     states = reader.paths(commit, [case.spec.path for case in those])
                     for case in those:

@@ -9,7 +9,7 @@ from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.evaluate import candidates, evaluate, suspended
 from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule, State
-from fanout.plan.book import Book, Recorded
+from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case, open_case
 from fanout.plan.disputes import choices_for, resolutions
 from fanout.plan.facts import Question, facts, foreseen, records
@@ -96,7 +96,7 @@ class Judge:
         if not told.book.head and not self.setup.new_records:
             refuse_lost_book(named, told.views, cases, self.git)
         said = records(_about(told))
-        proven = prove(said, cases, self.git)
+        proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git)
         question = Question(
             name=named.name,
             rules=_rules(told),
@@ -245,10 +245,11 @@ def _rules(told: Told) -> tuple[StageRule, ...]:
 
 
 def _about(told: Told) -> Sequence[Recorded]:
+    found = standing(told.book.records)
     if told.named.policy is not None:
-        return told.book.records
+        return found
     name = told.named.name
-    return [record for record in told.book.records if name in record.spec.get("variants", ())]
+    return [record for record in found if name in record.spec.get("variants", ())]
 
 
 def _history(named: Named, status: Status) -> History:

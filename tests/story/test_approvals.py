@@ -141,3 +141,26 @@ def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision
     assert fleet.run(*line, *why).code == 0
     fleet.settle()
     assert prod(fleet) == ["", "v1"]
+
+
+def test_who_is_in_no_group_is_told_at_once(fleet: Fleet):
+    line = ("approve", "monitoring", "--stage", "prod", "--revision", "v1")
+    told = fleet.run(*line, "--by", "Eve <Eve@example.com>")
+    assert told.code == 0
+    assert "does not count: eve@example.com is not in sre" in told.err
+    good = fleet.run(*line, "--by", ANN)
+    assert good.err == ""
+    name = good.out.split()[0]
+    eve = ("revoke", "monitoring", name, "--by", "Eve <eve@example.com>")
+    assert "does not count: eve@example.com did not give it" in fleet.run(*eve).err
+    assert fleet.run("revoke", "monitoring", name, "--by", BOB).err == ""
+
+
+def test_an_approval_of_an_earlier_draft_is_hinted_at(fleet: Fleet):
+    approve(fleet, ANN)
+    fleet.site("cph", "prod", "core", retention="30d")
+    fleet.settle()
+    told = fleet.run("explain", "monitoring/prod/sites/cph").out
+    assert (
+        "0 of 2 approvals for this draft; ann@example.com approved an earlier draft of v1" in told
+    )

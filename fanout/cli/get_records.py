@@ -1,0 +1,118 @@
+"""`fanout get records`: what people and machines said, in the order in which they said it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fanout.api.meta import API_VERSION
+from fanout.api.people import person
+from fanout.cli.output import Column, Object
+from fanout.cli.start import Program
+from fanout.cli.terminal import say
+from fanout.errors import InvalidInput
+from fanout.plan.book import Recorded
+from fanout.plan.status import instant, written
+from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import PolicyPass
+
+NOUNS: Mapping[str, tuple[str, ...]] = {
+    "records": ("Evidence", "Approval", "Decision"),
+    "evidence": ("Evidence",),
+    "approvals": ("Approval",),
+    "decisions": ("Decision",),
+}
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+_SHORT = 12  # digits of a commit
+
+
+def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[str, Any]]:
+    """The records as the objects that they are, those of these policies or of all.
+
+    Raises InvalidInput when there is no such policy. What cannot be read is said.
+    """
+    mode = Mode(only=frozenset(policies) or None, namespace=program.settings.namespace)
+    found = program.observe(mode).policies
+    missing = sorted(set(policies) - {item.named.name for item in found})
+    if missing:
+        raise InvalidInput(
+            f"there is no policy {' and no '.join(missing)}",
+            reason="NotFound",
+            remedy="see `fanout get policies`",
+        )
+    objects: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in found:
+        for sentence in item.book.unreadable:
+            say(f"{item.title}: {sentence}", program.settings.color, fg="red")
+        for record in _about(item):
+            if record.kind in NOUNS[noun]:
+                objects[item.named.namespace, record.name] = _object(item.named.namespace, record)
+    order = {key: number for number, key in enumerate(objects)}
+    return [
+        objects[key]
+        for key in sorted(
+            objects,
+            key=lambda key: (objects[key]["metadata"]["creationTimestamp"], order[key]),
+        )
+    ]
+
+
+def columns(now: datetime) -> Sequence[Column]:
+    """The columns of their table."""
+    return (
+        Column("AGE", lambda item: _age(item["metadata"]["creationTimestamp"], now)),
+        Column("KIND", lambda item: item["kind"]),
+        Column("WHAT", _what),
+        Column("BY", lambda item: person(item["status"]["by"])),
+        Column("POLICY", lambda item: item["spec"].get("policy")),
+        Column("STAGE", lambda item: item["spec"].get("stage")),
+        Column("NAME", lambda item: item["metadata"]["name"]),
+        Column("VARIANTS", lambda item: ",".join(item["spec"].get("variants", ())), wide=True),
+        Column("REASON", lambda item: item["spec"].get("reason"), wide=True),
+        Column("EXPIRES", lambda item: item["spec"].get("expires"), wide=True),
+        Column("LINK", lambda item: item["spec"].get("link"), wide=True),
+    )
+
+
+def _about(item: PolicyPass) -> Sequence[Recorded]:
+    """Variants that were written by hand share the records of their namespace."""
+    if item.named.policy is not None:
+        return item.book.records
+    name = item.named.name
+    return [record for record in item.book.records if name in record.spec.get("variants", ())]
+
+
+def _object(namespace: str, record: Recorded) -> dict[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": record.kind,
+        "metadata": {
+            "name": record.name,
+            "namespace": namespace,
+            "creationTimestamp": written(record.at),
+        },
+        "spec": dict(record.spec),
+        "status": {"by": record.by},
+    }
+
+
+def _what(item: Object) -> str:
+    spec = item["spec"]
+    taken_back = spec.get("revokes") or spec.get("withdraws")
+    match item["kind"]:
+        case "Evidence":
+            words = [spec["check"], spec["status"], spec.get("revision") or spec["commit"][:_SHORT]]
+        case "Approval" if taken_back:
+            words = ["revokes", taken_back]
+        case "Approval":
+            words = [spec["check"], spec["revision"]]
+        case _:
+            words = [spec["action"], spec.get("revision") or taken_back or ""]
+            words += [f"without {name}" for name in spec.get("overrides", ())]
+    return " ".join(filter(None, words))
+
+
+def _age(since: str, now: datetime) -> str:
+    """As kubectl shows it: 5s, 90m, 26h, 12d; a unit from twice its length on."""
+    seconds = max(int((now - instant(since)).total_seconds()), 0)
+    length, unit = next((one for one in _UNITS if seconds >= 2 * one[0]), _UNITS[-1])
+    return f"{seconds // length}{unit}"

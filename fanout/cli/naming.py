@@ -1,0 +1,76 @@
+"""Whom a command means: one policy, a stage of it, variants by any of their names."""
+
+from collections.abc import Sequence
+
+from fanout.cli.start import Program
+from fanout.errors import InvalidInput
+from fanout.plan.cases import Case
+from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import PolicyPass
+
+
+def judged(program: Program, policy: str) -> PolicyPass:
+    """The policy (or hand-written variant) of this name as it stands. Raises InvalidInput."""
+    mode = Mode(only=frozenset([policy]), namespace=program.settings.namespace)
+    found = program.observe(mode).policies
+    if len(found) != 1:
+        problem = "there is no policy" if not found else "several namespaces have a policy"
+        raise InvalidInput(
+            f"{problem} {policy}",
+            reason="NotFound",
+            remedy="see `fanout get policies`" if not found else "name one with -n",
+        )
+    if found[0].problem is not None:
+        raise found[0].problem
+    return found[0]
+
+
+def names_of(case: Case) -> tuple[str, ...]:
+    """All that a variant may be called on the command line."""
+    spec = case.spec
+    return (spec.name, spec.target, f"{spec.repository}:{spec.path}", spec.path)
+
+
+def variant_called(item: PolicyPass, called: str, stage: str = "") -> Case:
+    """The variant of this name, target, place (`repository:path`) or path.
+
+    Raises InvalidInput when there is none, when there are several, and when it is not in the stage.
+    """
+    found = [case for case in item.cases if called in names_of(case)]
+    if len(found) != 1:
+        raise InvalidInput(
+            f"{item.title} has no variant {called}"
+            if not found
+            else f"{called} is several variants of {item.title}",
+            reason="NotFound",
+            remedy="see `fanout get variants`",
+        )
+    own = found[0].spec.stage
+    if stage and stage != own:
+        place = f"in stage {own}, not in {stage}" if own else "in no stage"
+        raise InvalidInput(
+            f"variant {called} of {item.title} is {place}",
+            reason="NotInStage",
+            remedy=f"say --stage {own}, or leave it out" if own else "leave the stage out",
+        )
+    return found[0]
+
+
+def refuse_unknown_stage(item: PolicyPass, stage: str) -> None:
+    """Raises InvalidInput when a stage is named that the policy does not have."""
+    stages = [rule.name for rule in item.facts.stages if rule.name] if item.facts else []
+    if stage and stage not in stages:
+        raise InvalidInput(
+            f"{item.title} has no stage {stage}",
+            reason="NotFound",
+            remedy=f"choose one of: {', '.join(stages)}" if stages else "leave the stage out",
+        )
+
+
+def meant(item: PolicyPass, stage: str, variants: Sequence[str] = ()) -> list[Case]:
+    """The variants of a stage, or those of these names in it."""
+    return [
+        case
+        for case in item.cases
+        if case.spec.stage == stage and (not variants or case.spec.name in variants)
+    ]

@@ -1,0 +1,81 @@
+"""What a decision to publish came to where nothing, or not everything, was published."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fanout.api.reasons import Reason
+from fanout.cli.naming import meant
+from fanout.gates.model import Hold
+from fanout.gates.wording import counted, stage_named
+from fanout.plan.actions import Kind
+from fanout.plan.cases import Case
+from fanout.plan.status import written
+from fanout.reconcile.report import PolicyPass, Report
+
+
+def unpublished(
+    report: Report, stage: str, variants: Sequence[str], revision: str
+) -> Iterator[str]:
+    """Why variants that were to be published are not, a sentence for each reason.
+
+    The reasons are the gates' own, from the pass that the decision took part in.
+    """
+    for item in report.observed.policies:
+        if item.problem is not None or item.decision is None:
+            continue  # the pass has told it
+        those = meant(item, stage, variants)
+        published = {
+            outcome.action.variant
+            for outcome in report.outcomes
+            if outcome.done and outcome.action.kind is Kind.PUBLISH
+        }
+        waiting = [
+            case
+            for case in those
+            if case.spec.name not in published and not _in_force(case, revision)
+        ]
+        if waiting:
+            head = _head(len(waiting), len(those), bool(published))
+            yield from (f"{head}: {line}" for line in _reasons(item, stage, waiting, revision))
+        elif not published:
+            where = f"in {stage_named(stage)}" if stage else "of it"
+            yield f"nothing is to be published: {revision} is published {where} already"
+
+
+def _in_force(case: Case, revision: str) -> bool:
+    there = case.published is not None and case.published.revision == revision
+    return there and (case.revision != revision or case.in_force)
+
+
+def _head(waiting: int, all_: int, some: bool) -> str:
+    if not some:
+        return "nothing is published yet"
+    verb = "is" if waiting == 1 else "are"
+    return f"{waiting} of {counted(all_, 'variant')} {verb} not published yet"
+
+
+def _reasons(item: PolicyPass, stage: str, waiting: Sequence[Case], revision: str) -> Iterator[str]:
+    assert item.decision is not None, "the caller has looked"
+    decided = item.decision.stages.get(stage)
+    holds: list[Hold] = []
+    if decided is not None and decided.candidate == revision:
+        for case in waiting:
+            holds += item.decision.variants[case.spec.name].holds
+    elif decided is not None:
+        holds = [hold for hold in decided.holds if hold.reason == Reason.DECISION_WAITS]
+        if not holds:
+            yield f"the candidate is {decided.candidate or 'none'}, not {revision}"
+    yield from map(_sentence, _each_once(holds))
+
+
+def _each_once(holds: Iterable[Hold]) -> Iterable[Hold]:
+    """The first hold of each reason and who."""
+    first: dict[tuple[str, str], Hold] = {}
+    for hold in holds:
+        first.setdefault((hold.reason, hold.who), hold)
+    return first.values()
+
+
+def _sentence(hold: Hold) -> str:
+    until = f"; can change at {written(hold.until)}" if hold.until else ""
+    who = f"; who can act: {hold.who}" if hold.who else ""
+    return f"{hold.sentence}{until}{who}"

@@ -1,0 +1,63 @@
+"""`fanout withdraw`: a decision is taken back before it is carried out."""
+
+import click
+
+from fanout.cli.naming import judged
+from fanout.cli.options import with_settings
+from fanout.cli.output import write
+from fanout.cli.recording import about_of, by_option, identity, record
+from fanout.cli.settings import Settings
+from fanout.cli.start import open_program
+from fanout.errors import InvalidInput
+from fanout.plan.book import WITHDRAW, Recorded, standing
+from fanout.reconcile.report import PolicyPass
+
+_ARMED = ("Publish", "Resolve")  # what stays in force until something comes of it
+
+
+@click.command()
+@click.argument("policy")
+@click.argument("decision")
+@click.option("--reason", required=True, help="Why; it is recorded.")
+@by_option
+@with_settings()
+def command(settings: Settings, policy: str, decision: str, reason: str, by: str | None) -> None:
+    """Take back a decision that is not carried out yet.
+
+    DECISION is the name that `fanout promote` or `fanout resolve` printed; `fanout get decisions`
+    lists them. What has been published stays.
+    """
+    who = identity(by)
+    name = decision.removeprefix("decision.fanout.dev/")
+    with open_program(settings) as program:
+        item = judged(program, policy)
+        taken = _armed(item, name)
+        spec = {**about_of(taken), "action": WITHDRAW, "withdraws": name, "reason": reason}
+        withdrawal = record(program, item, "Decision", spec, who)
+    write(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
+
+
+def _armed(item: PolicyPass, name: str) -> Recorded:
+    """The decision of this name. Raises InvalidInput when it is nothing to withdraw."""
+    known = {it.name: it for it in item.book.records if it.kind == "Decision"}
+    if name not in known:
+        raise InvalidInput(
+            f"{item.title} has no decision {name}",
+            reason="NotFound",
+            remedy=f"see `fanout get decisions {item.named.name}`",
+        )
+    action = known[name].spec["action"]
+    if action not in _ARMED:
+        undo = {"Suspend": "fanout resume", "Resume": "fanout suspend"}.get(action)
+        raise InvalidInput(
+            f"{name} is a {action}, which is not withdrawn",
+            reason="NotFound",
+            remedy=f"use `{undo}`" if undo else "it was carried out when it was made",
+        )
+    if known[name] not in standing(item.book.records):
+        raise InvalidInput(
+            f"{name} has been withdrawn already",
+            reason="NotFound",
+            remedy="there is nothing to do",
+        )
+    return known[name]

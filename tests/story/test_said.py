@@ -1,0 +1,228 @@
+"""What people say with the verbs that record: refused where it is idle, taken back, answered."""
+
+import pytest
+from fleet import POLICY, PROMOTION, Fleet
+
+ANN = "Ann <ann@example.com>"
+WHY = ("--reason", "because", "--by", ANN)
+BY_HAND = PROMOTION.replace('["*"]}', "[dev]}")
+SHORT = (
+    "report",
+    "monitoring",
+    "--stage",
+    "dev",
+    "--check",
+    "e2e",
+    "--status",
+    "passed",
+    "--by",
+    ANN,
+)
+
+
+@pytest.fixture
+def fleet(fleet: Fleet) -> Fleet:
+    """Prod is published by hand, as soon as dev has passed; nobody has reported on dev yet."""
+    fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    fleet.write("promotion.yaml", BY_HAND)
+    fleet.settle()
+    return fleet
+
+
+def promote(fleet: Fleet, *more: str):
+    return fleet.run("promote", "monitoring", "--stage", "prod", *more, *WHY)
+
+
+def commit_of(fleet: Fleet, name: str, branch: str = "main") -> str:
+    return fleet.repos[name].refs()[f"refs/heads/{branch}"]
+
+
+REFUSED = [
+    ("promote an unknown revision", ("promote", "monitoring", "--stage", "prod", "--revision", "v7",
+     *WHY), "v7 is not a revision of default/monitoring; there are: v1"),
+    ("promote until yesterday", ("promote", "monitoring", "--stage", "prod", "--expires",
+     "2026-03-01T09:00:00Z", *WHY), "--expires: 2026-03-01T09:00:00Z is over"),
+    ("promote until whenever", ("promote", "monitoring", "--stage", "prod", "--expires",
+     "tomorrow", *WHY), "--expires: 'tomorrow' is no instant"),
+    ("report on a commit of nobody", (*SHORT, "--commit", "0" * 40),
+     "is on the branch of none of the repositories of stage dev: "),
+    ("report on a commit of no known beginning", (*SHORT, "--commit", "0" * 8),
+     "no commit of stage dev begins with 00000000"),
+    ("report on what is no commit", (*SHORT, "--commit", "main"), "main is no commit id"),
+    ("link to a place on a disk", (*SHORT, "--revision", "v1", "--link", "/tmp/log"),
+     "--link: /tmp/log is no web address"),
+    ("suspend a variant in another stage", ("suspend", "monitoring", "--stage", "prod", "--variant",
+     "sites/ams", *WHY), "variant sites/ams of default/monitoring is in stage dev, not in prod"),
+    ("promote a variant in another stage", ("promote", "monitoring", "--stage", "dev", "--variant",
+     "sites/ber", *WHY), "is in stage prod, not in dev"),
+    ("report on a variant in another stage", (*SHORT, "--revision", "v1", "--variant", "sites/ber"),
+     "is in stage prod, not in dev"),
+    ("explain a variant in another stage", ("explain", "monitoring/prod/sites/ams"),
+     "is in stage dev, not in prod"),
+    ("withdraw what nobody said", ("withdraw", "monitoring", "20260302t090000z-000000000000", *WHY),
+     "has no decision 20260302t090000z-000000000000"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "line", "words"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_nothing_can_come_of_is_refused_and_not_recorded(fleet: Fleet, _, line, words):
+    before = fleet.records().refs()
+    result = fleet.run(*line)
+    assert result.code == 2
+    assert words in result.err
+    assert fleet.records().refs() == before
+
+
+NAMES = [
+    ("its name", "name"),
+    ("its target", "target"),
+    ("its place", "place"),
+    ("its path", "path"),
+]
+VERBS = [
+    ("suspend", "monitoring", "--stage", "dev", "--variant", "{}", *WHY),
+    ("resume", "monitoring", "--variant", "{}", *WHY),
+    ("promote", "monitoring", "--stage", "dev", "--variant", "{}", *WHY),
+    (*SHORT, "--revision", "v1", "--variant", "{}"),
+    ("explain", "monitoring/dev/{}"),
+    ("diff", "{}"),
+]
+
+
+def test_every_verb_takes_every_name_of_a_variant(fleet: Fleet):
+    target = fleet.targets()["ams"]
+    names = (target["variant"], target["target"], "edge:sites/ams", "sites/ams")
+    for verb in VERBS:
+        for name in names:
+            result = fleet.run(*(word.replace("{}", name) for word in verb))
+            assert result.code in (0, 1), (verb, name, result.err)
+
+
+# ---- taking back -------------------------------------------------------------------------------
+
+
+def test_a_decision_to_publish_is_withdrawn(fleet: Fleet):
+    name = promote(fleet).out.split()[0]
+    withdrawn = fleet.later(seconds=1).run("withdraw", "monitoring", name, *WHY)
+    assert withdrawn.code == 0
+    assert f"withdraws {name.partition('/')[2]}" in withdrawn.out
+    fleet.report("dev", "v1")
+    fleet.settle()
+    assert fleet.published()["sites/ber"] == ""
+    assert fleet.condition("sites/ber")[0] == "AutomationOff"
+    again = fleet.run("withdraw", "monitoring", name, *WHY)
+    assert again.code == 2
+    assert "has been withdrawn already" in again.err
+    promote(fleet)
+    assert fleet.published()["sites/ber"] == "v1"
+
+
+def test_only_what_is_armed_is_withdrawn(fleet: Fleet):
+    name = fleet.run("suspend", "monitoring", *WHY).out.split()[0]
+    result = fleet.run("withdraw", "monitoring", name, *WHY)
+    assert result.code == 2
+    assert "is a Suspend" in result.err
+    assert "fanout resume" in result.err
+
+
+# ---- commits -----------------------------------------------------------------------------------
+
+
+def test_a_commit_may_be_given_by_its_first_digits(fleet: Fleet):
+    full = commit_of(fleet, "edge")
+    assert fleet.later(minutes=1).run(*SHORT, "--commit", full[:7]).code == 0
+    assert fleet.states()["sites/ams"] == "Ready"
+    [evidence] = fleet.run("get", "evidence", "-o", "json").items
+    assert evidence["spec"]["commit"] == full
+
+
+def test_a_commit_before_the_publication_is_refused(fleet: Fleet):
+    first = fleet.repos["edge"].git("rev-list", "--max-parents=0", "main")
+    result = fleet.run(*SHORT, "--commit", first)
+    assert result.code == 2
+    assert f"at {first} no variant of stage dev is as it is published" in result.err
+
+
+# ---- the same twice ----------------------------------------------------------------------------
+
+
+def test_the_same_said_again_within_a_second_is_said_again(fleet: Fleet):
+    names = [fleet.run(verb, "monitoring", *WHY).out for verb in ("suspend", "resume", "suspend")]
+    assert len(set(names)) == 3
+    assert fleet.states()["sites/ber"] == "Suspended"
+
+
+# ---- what promote says -------------------------------------------------------------------------
+
+
+def test_who_promotes_hears_what_it_waits_for(fleet: Fleet):
+    result = promote(fleet)
+    assert result.code == 0
+    assert "nothing is published yet: " in result.err
+    assert "v1 has not passed stage dev yet" in result.err
+    assert "whoever reports check e2e of stage dev" in result.err
+    fleet.report("dev", "v1")
+    assert promote(fleet).err == ""
+    done = promote(fleet)
+    assert "nothing is to be published: v1 is published in stage prod already" in done.err
+
+
+def test_who_promotes_what_is_not_the_candidate_hears_it(fleet: Fleet):
+    fleet.release("v2")
+    fleet.settle()
+    result = promote(fleet, "--revision", "v1")
+    assert "to publish v1 waits: the candidate is v2" in result.err
+
+
+def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):
+    fleet.report("dev", "v1")
+    fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
+    result = promote(fleet)
+    assert fleet.published()["sites/cph"] == "v1"
+    assert "1 of 2 variants is not published yet: " in result.err
+    assert "was suspended by ann@example.com" in result.err
+
+
+# ---- what is on record -------------------------------------------------------------------------
+
+
+def test_records_are_listed(fleet: Fleet):
+    fleet.report("dev", "v1")
+    fleet.later(minutes=90)
+    promote(fleet)
+    fleet.run("suspend", "monitoring", "--stage", "prod", *WHY)
+    table = fleet.later(seconds=5).run("get", "records").out.splitlines()
+    cells = [[cell.strip() for cell in line.split("   ") if cell.strip()] for line in table]
+    assert cells[0] == ["AGE", "KIND", "WHAT", "BY", "POLICY", "STAGE", "NAME"]
+    assert [row[:6] for row in cells[1:]] == [
+        ["90m", "Evidence", "e2e passed v1", "ci@example.com", "monitoring", "dev"],
+        ["5s", "Decision", "Publish v1", "ann@example.com", "monitoring", "prod"],
+        ["5s", "Decision", "Suspend", "ann@example.com", "monitoring", "prod"],
+    ]
+    assert [row[1] for row in cells[2:]] == [
+        line.split()[1] for line in fleet.run("get", "decisions", "monitoring").out.splitlines()[1:]
+    ]
+    assert fleet.run("get", "evidence", "-o", "name").out.startswith(
+        "evidence.fanout.dev/20260302t"
+    )
+    assert fleet.run("get", "approvals", "-o", "json").items == []
+    unknown = fleet.run("get", "records", "nobody")
+    assert unknown.code == 2
+    assert "there is no policy nobody" in unknown.err
+
+
+def test_a_record_is_printed_as_the_object_that_it_is(fleet: Fleet):
+    fleet.report("dev", "v1", "passed", "--link", "https://ci.example.com/7")
+    [item] = fleet.run("get", "records", "-o", "json").items
+    name = item["metadata"].pop("name")
+    assert item == {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "Evidence",
+        "metadata": {"namespace": "default", "creationTimestamp": "2026-03-02T09:00:00Z"},
+        "spec": {
+            "policy": "monitoring", "stage": "dev", "check": "e2e", "status": "passed",
+            "revision": "v1", "link": "https://ci.example.com/7",
+        },
+        "status": {"by": "Ci <ci@example.com>"},
+    }  # fmt: skip
+    assert fleet.records().files("fanout/default/default/monitoring")[0] == f"records/{name}.json"
