@@ -151,9 +151,6 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
     if spec.get("action") != "Resolve" and spec.get("choices"):
         yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
-    if (spec.get("action") == "Withdraw") != bool(spec.get("withdraws")):
-        problem = "a Withdraw, and nothing else, names the decision that is taken back"
-        yield Fault(("spec", "withdraws"), problem, "name it, or remove the field")
 
 
 _RULES: Mapping[str, tuple[Rule, ...]] = {
@@ -163,10 +160,10 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
         _reserved_context_keys,
         _selector_values,
         _function_names,
+        function_faults,
     ),
     "PackageVariant": (_own_upstream, _reserved_context_keys, _function_names, function_faults),
     "PromotionPolicy": (_names_something, _approver_groups, _schedule_fields),
-        function_faults,
     "Evidence": (_about, _stage_of_policy),
     "Approval": (_about, _stage_of_policy, _approved_trees),
     "Decision": (_about, _decisions),
