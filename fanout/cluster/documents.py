@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from fanout.api.faults import Fault, Path
 from fanout.api.meta import GROUP, KRMObject
+from fanout.api.texts import shown
 from fanout.api.validation import is_ours, validate
 from fanout.cluster.findings import Finding
 from fanout.errors import Where
@@ -19,6 +20,7 @@ from fanout.package.objects import load_objects
 from fanout.selection.model import Object
 from fanout.selection.objects import group_of
 
+TRUTHS = frozenset({"true", "false"})  # keys that may have been written as on, yes or off
 RECORDED = {
     "Evidence": "fanout report",
     "Approval": "fanout approve",
@@ -48,6 +50,10 @@ class Place:
     file: str
     document: Document
     prefix: Path = ()
+
+    def written_key(self, path: Path) -> str:
+        """The key of a field as it stands in the text; "" where that is not known."""
+        return self.document.written_key((*self.prefix, *path))
 
     def line(self, path: Path = ()) -> int:
         """The line of a field, or of what is nearest above it when it is not there."""
@@ -104,7 +110,7 @@ def _without_places(items: Iterable[Any], namespace: str) -> FileContent | None:
     """None when positions are needed: something is wrong, or an object is fanout's after all."""
     others = []
     for _, item in _unrolled((), items):
-        if any(_object_faults(item)) or is_ours(item):
+        if any(_object_faults(item)) or not _has_text(item["metadata"]) or is_ours(item):
             return None
         others.append(_in_namespace(item, namespace))
     return FileContent(others=tuple(others))
@@ -129,6 +135,7 @@ def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
         elif faults := tuple(_object_faults(item)):
             findings += (finding(_name(item), place, fault) for fault in faults)
         else:
+            findings += (finding(_name(item), place, fault) for fault in _text_faults(item, place))
             others.append(_in_namespace(item, namespace))
     return FileContent(tuple(ours), tuple(others), tuple(findings), tuple(left_out))
 
@@ -174,6 +181,38 @@ def _object_faults(item: Any) -> Iterator[Fault]:
         yield Fault(("metadata", "name"), "is missing or no text", "write the object's name")
     if not isinstance(meta.get("namespace"), str | None):
         yield Fault(("metadata", "namespace"), "is no text", "write a name, or remove it")
+
+
+def _has_text(meta: Mapping[str, Any]) -> bool:
+    """Are the labels and annotations text without doubt?"""
+    return all(
+        isinstance(texts, Mapping)
+        and all(isinstance(value, str) for value in texts.values())
+        and TRUTHS.isdisjoint(texts)
+        for texts in (meta.get("labels") or {}, meta.get("annotations") or {})
+    )
+
+
+def _text_faults(item: Mapping[str, Any], place: Place) -> Iterator[Fault]:
+    """Labels and annotations that are no text, which no API server takes.
+
+    The object is there all the same: whoever selects by such a label is told so, target by target.
+    """
+    for field in ("labels", "annotations"):
+        texts = item["metadata"].get(field) or {}
+        if not isinstance(texts, Mapping):
+            yield Fault(("metadata", field), "must be an object", "write names and their values")
+            continue
+        for key, value in texts.items():
+            path = ("metadata", field, key)
+            spelling = place.written_key(path) if key in TRUTHS else ""
+            if spelling and spelling[0] not in "\"'":
+                yield Fault(path, f"the key {spelling} is {key} to YAML", "put it in quotes")
+            if value is None:
+                yield Fault(path, "has no value", "give it one, or remove the key")
+            elif not isinstance(value, str):
+                problem = f"must be text, and {shown(value)} is none to YAML"
+                yield Fault(path, problem, "put it in quotes")
 
 
 def _in_namespace(item: Mapping[str, Any], namespace: str) -> Object:

@@ -52,6 +52,15 @@ class Document:
             self._spellings.update(spellings(self._text, self.root.node))
         return self._spellings
 
+    def written_key(self, path: Path) -> str:
+        """The last key of the path with its quotes; "" where it is not there, and for JSON."""
+        node, key = self.root.node if self.root else None, None
+        for part in path:
+            if node is None or part not in node.children:
+                return ""
+            key, node = node.children[part]
+        return self._text[key.start : key.end] if key else ""
+
     def line_of(self, path: Path) -> int:
         """The line, from 1, of the deepest value on the path that is there."""
         if self.root is None:

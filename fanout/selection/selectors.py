@@ -1,7 +1,9 @@
 """Kubernetes label selectors. (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels)"""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, TypeGuard
+
+_MAPS = (dict, Mapping)  # the first is asked first and is the quick answer
 
 
 class Requirement(Protocol):
@@ -29,6 +31,28 @@ def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
         _holds(requirement, labels) for requirement in selector.match_expressions
     )
+
+
+def chooses(selector: LabelSelector, labels: object) -> bool | None:
+    """As `matches`, for labels as they were written; None when nobody can say.
+
+    That is so when a label that is asked for is no text (`tier: 1`). What another label rules out
+    is ruled out all the same.
+    """
+    if labels is None or _is_text_map(labels):
+        return matches(selector, labels or {})
+    written = labels if isinstance(labels, Mapping) else {}
+    texts = {key: value for key, value in written.items() if isinstance(value, str)}
+    answers = [(key, texts.get(key) == value) for key, value in selector.match_labels.items()]
+    answers += [(one.key, _holds(one, texts)) for one in selector.match_expressions]
+    clear = [key in texts or (key not in written and written is labels) for key, _ in answers]
+    if any(sure and not holds for (_, holds), sure in zip(answers, clear, strict=True)):
+        return False
+    return True if all(clear) else None
+
+
+def _is_text_map(labels: object) -> TypeGuard[Mapping[str, str]]:
+    return isinstance(labels, _MAPS) and all(isinstance(it, str) for it in labels.values())
 
 
 def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:

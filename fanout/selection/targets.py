@@ -9,7 +9,7 @@ from fanout.api.targets import ObjectSelector, TargetEntry
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object, TargetFailure
 from fanout.selection.objects import ObjectIndex, group_of
-from fanout.selection.selectors import matches
+from fanout.selection.selectors import chooses, matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +41,30 @@ class Inventory:
 def select(
     policy: UpstreamPolicy, inventory: Inventory
 ) -> tuple[tuple[Target, ...], tuple[TargetFailure, ...]]:
-    """A policy's targets, ordered by entry and key, and what was chosen twice.
+    """A policy's targets, ordered by entry and key, and what can be none.
 
-    A target that two entries choose is the first one's: two variants cannot have one identity.
+    A target that two entries choose is the first one's: two variants cannot have one identity. What
+    may be a target, and nobody can say, is none and is told: it must not be missed in silence.
     """
+    found = [
+        it
+        for index, entry in enumerate(policy.spec.targets)
+        for it in sorted(_of_entry(index, entry, policy, inventory), key=_position)
+    ]
+    failures = [it for it in found if isinstance(it, TargetFailure)]
+    unclear = {failure.target for failure in failures}
     chosen: dict[str, Target] = {}
-    twice: list[TargetFailure] = []
-    for index, entry in enumerate(policy.spec.targets):
-        found = _of_entry(index, entry, policy, inventory)
-        for target in sorted(found, key=lambda target: target.key):
-            first = chosen.setdefault(target.key, target)
-            if first is not target:
-                twice.append(_chosen_twice(policy.metadata.name, first, target))
-    return tuple(chosen.values()), tuple(twice)
+    for target in found:
+        if isinstance(target, TargetFailure) or target.key in unclear:
+            continue
+        first = chosen.setdefault(target.key, target)
+        if first is not target:
+            failures.append(_chosen_twice(policy.metadata.name, first, target))
+    return tuple(chosen.values()), tuple(failures)
+
+
+def _position(found: Target | TargetFailure) -> str:
+    return found.key if isinstance(found, Target) else found.target
 
 
 def _chosen_twice(policy: str, first: Target, second: Target) -> TargetFailure:
@@ -69,7 +80,7 @@ def _chosen_twice(policy: str, first: Target, second: Target) -> TargetFailure:
 
 def _of_entry(
     index: int, entry: TargetEntry, policy: UpstreamPolicy, inventory: Inventory
-) -> Iterator[Target]:
+) -> Iterator[Target | TargetFailure]:
     package = policy.spec.upstream.package
     if entry.repositories:
         for choice in entry.repositories:
@@ -87,8 +98,22 @@ def _of_entry(
             meta = thing.get("metadata") or {}
             if selector.name and meta.get("name") != selector.name:
                 continue
-            if matches(selector, meta.get("labels") or {}):
+            chosen = chooses(selector, meta.get("labels"))
+            if chosen:
                 yield Target(index, key_of(thing), thing, str(meta.get("name", "")), package)
+            elif chosen is None:
+                yield _unclear(index, key_of(thing), policy)
+
+
+def _unclear(entry: int, key: str, policy: UpstreamPolicy) -> TargetFailure:
+    return TargetFailure(
+        policy=policy.metadata.name,
+        target=key,
+        reason="InvalidObject",
+        problem=f"nobody can say whether {key} is a target: a label that is asked for is no text;"
+        " put its key and its value in quotes where the object is written",
+        field=f"spec.targets[{entry}].objectSelector",
+    )
 
 
 def _objects(

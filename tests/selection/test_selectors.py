@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.api.selectors import LabelSelector
-from fanout.selection.selectors import matches
+from fanout.selection.selectors import chooses, matches
 
 LABELS = {"tier": "prod", "region": "eu", "empty": ""}
 ROWS = [
@@ -28,3 +28,24 @@ def test_selector(sentence, written, chosen):
         key, operator, values = written["in"]
         data["matchExpressions"] = [{"key": key, "operator": operator, "values": values}]
     assert matches(LabelSelector.model_validate(data), LABELS) is chosen
+
+
+TIER = {"matchLabels": {"tier": "1"}}
+BOTH = {"matchLabels": {"tier": "1", "on": "true"}}
+WRITTEN = [
+    ("labels that are text are compared", TIER, {"tier": "1", "on": "true"}, True),
+    ("no labels at all are none", TIER, None, False),
+    ("a number is neither equal nor different", TIER, {"tier": 1}, None),
+    ("nor is nothing", TIER, {"tier": None}, None),
+    ("a number beside what is asked for changes nothing", TIER, {"tier": "1", "size": 3}, True),
+    ("another label rules out what a number leaves open", BOTH, {"tier": 1, "on": "no"}, False),
+    ("labels that are no map may be anything", TIER, ["tier"], None),
+    ("who asks for nothing gets everything", {}, ["tier"], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_", "selector", "labels", "chosen"), WRITTEN, ids=[r[0] for r in WRITTEN]
+)
+def test_labels_as_they_were_written(_, selector, labels, chosen):
+    assert chooses(LabelSelector.model_validate(selector), labels) is chosen

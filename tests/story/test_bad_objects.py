@@ -138,3 +138,34 @@ def test_a_promotion_policy_that_cannot_be_used_keeps_automation_off(tmp_path: P
     fleet.remove("restricting.yaml")
     fleet.sweep()
     assert fleet.repos["edge"].tags() == ["sites/ams/v1"]
+
+
+LABELS = [
+    ("a number", "{tier: 1}", 'matchLabels: {tier: "1"}', False),
+    ("a truth value", "{tier: dev, monitored: on}", 'matchLabels: {monitored: "on"}', False),
+    ("a number that nobody asks for", "{tier: dev, size: 3}", "matchLabels: {tier: dev}", True),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "labels", "selector", "served"), LABELS, ids=[row[0] for row in LABELS]
+)
+def test_a_target_whose_label_is_no_text_is_told_by_name(
+    tmp_path: Path, _, labels: str, selector: str, served: bool
+):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    site = fleet.root / fleet.policies / "site-ams.yaml"
+    site.write_text(site.read_text().replace("{tier: dev}", labels))
+    fleet.write("policy.yaml", POLICY.replace("kind: Cluster}", f"kind: Cluster, {selector}}}"))
+    validated, swept = fleet.run("validate"), fleet.sweep()
+    assert (validated.code, swept.code) == (2, 3)
+    assert f"{site}:3: Cluster/ams: metadata.labels." in validated.out
+    assert "put it in quotes" in validated.out
+    assert fleet.repos["edge"].drafts() == (["sites/ams/monitoring"] if served else [])
+    [target] = fleet.run("get", "targets", "-o", "json").items
+    assert (target["target"], target["state"]) == (
+        "Cluster.infra.example.com/default/ams",
+        "Proposed" if served else "Failed",
+    )
+    if not served:
+        assert "nobody can say whether Cluster.infra.example.com/default/ams is a targ" in swept.err
