@@ -151,6 +151,9 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
     if spec.get("action") != "Resolve" and spec.get("choices"):
         yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
+    if (spec.get("action") == "Withdraw") != bool(spec.get("withdraws")):
+        problem = "a Withdraw, and nothing else, names the decision that is taken back"
+        yield Fault(("spec", "withdraws"), problem, "name it, or remove the field")
 
 
 _RULES: Mapping[str, tuple[Rule, ...]] = {
