@@ -6,6 +6,7 @@ process runs where an administrator allows its image.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fanout.api.faults import Fault
@@ -63,6 +64,7 @@ def short_name(image: str) -> str:
     return path.rpartition("/")[2].partition(":")[0]
 
 
+@lru_cache(maxsize=1024)
 def catalog_name(image: str) -> str:
     """The name in the catalog that an image means, `set-labels`; "" when it is somebody else's."""
     path = image.partition("@")[0]

@@ -28,6 +28,8 @@ class Function:
     def further(self) -> dict[str, object]:
         """What an entry may say beside function and texts, as in a Kptfile; what is not said is
         left out."""
+        if not (self.exec or self.tag or self.config_path or self.selectors or self.exclude):
+            return {}
         said: dict[str, object] = {
             "exec": self.exec,
             "tag": self.tag,

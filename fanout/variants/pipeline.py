@@ -102,27 +102,31 @@ def policy_functions(
     """The policy's functions of a section. Raises InvalidInput with the entry's field."""
     functions: Sequence[Function] = getattr(spec, section)
     for at, function in enumerate(functions):
-        owner = spec.where.object or f"PackageVariant/{spec.name}"
-        where = replace(spec.where, object=owner, field=f"pipeline.{section}[{at}]")
         try:
             if not function.config_path and find(function.image) is not None:
-                yield _policy_step(function, section, where)
+                yield _policy_step(function, spec, section, at)
             else:
                 entry = {"image": function.image, **function.further()}
                 entry["configMap"] = function.config
-                yield _entry(entry, section, "", where, files, programs)
+                yield _entry(entry, section, "", _place(spec, section, at), files, programs)
         except InvalidInput as problem:
-            raise _at(problem, where) from None
+            raise _at(problem, _place(spec, section, at)) from None
 
 
-def _policy_step(function: Function, section: str, where: Where) -> Step:
+def _place(spec: VariantSpec, section: str, at: int) -> Where:
+    """The field of a policy's function."""
+    owner = spec.where.object or f"PackageVariant/{spec.name}"
+    return replace(spec.where, object=owner, field=f"pipeline.{section}[{at}]")
+
+
+def _policy_step(function: Function, spec: VariantSpec, section: str, at: int) -> Step:
     """One that is configured by texts, the same for many targets."""
     step = _ready(function.image, tuple(function.config.items()))
     if function.selectors or function.exclude:
         step = replace(step, selection=Selection.read(function.further()))
     if section == _VALIDATORS:
         step = replace(step, validates=True)
-    return replace(step, where=where) if _needs_place(step) else step
+    return replace(step, where=_place(spec, section, at)) if _needs_place(step) else step
 
 
 def _needs_place(step: Step) -> bool:

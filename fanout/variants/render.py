@@ -232,7 +232,8 @@ def _outcomes(
                 for number, (step, facts) in enumerate(settled.steps):
                     if sees(prepared, step, place, overlay):
                         said = run_step(step, facts, form.file, overlay)
-                        results += [Found(number, place, result) for result in said]
+                        if said:
+                            results += [Found(number, place, result) for result in said]
             found[document.index] = overlay.outcome()
         elif place in own:
             edits = (Edit(document.index, path, value) for path, value in own[place].items())

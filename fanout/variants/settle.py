@@ -1,5 +1,6 @@
 """Runs a pipeline over the documents in which targets do not differ, once for all of them."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -68,9 +69,11 @@ def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> Iterable[
     if function.in_text:
         facts = replace(facts, file=file[len(step.below) :], written=overlay)
     try:
-        for path, value in function.changes(step.config, overlay.value, facts):
-            if not step.validates:
-                overlay.set(path, value)
+        changes = function.changes(step.config, overlay.value, facts)
+        for path, value in () if step.validates else changes:
+            overlay.set(path, value)
+        if step.validates:
+            deque(changes, maxlen=0)  # for what it cannot do its work on
         if function.judges is None:
             return ()
         found = list(function.judges(step.config, overlay.value, facts))

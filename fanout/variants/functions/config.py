@@ -2,8 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
+from fanout.api.nearest import suggestion
 from fanout.errors import InvalidInput
 from fanout.variants.functions.function import Object, mapping
+
+
+class UnknownField(InvalidInput):
+    """The function has no setting of this name."""
+
 
 FUNCTION_GROUP = "fn.kpt.dev/"
 
@@ -37,10 +43,20 @@ def fields_of(values: object, field: str, known: Collection[str]) -> Mapping[str
     found = dict(_texts(values, field))
     for key in found:
         if key not in known:
-            raise InvalidInput(
-                f"{field}.{key} is not understood", remedy=f"there are {', '.join(known)}"
+            there = f"there are {', '.join(known)}" if known else "remove it"
+            raise UnknownField(
+                f"{field}.{key} is not understood", remedy=suggestion(key, list(known), there)
             )
     return found
+
+
+def check_inline(config: Object, known: Collection[str]) -> None:
+    """Refuse names that the function does not know, where the configuration was written for it.
+
+    A ConfigMap of the package is often there for others too, and has a name. Raises InvalidInput.
+    """
+    if config.get("kind") == "ConfigMap" and not mapping(config.get("metadata")).get("name"):
+        fields_of(config.get("data"), "data", known)
 
 
 def text_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str], ...]:

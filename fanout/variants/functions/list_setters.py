@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fanout.package.edits import MISSING, get
 from fanout.package.spelling import Spelling
+from fanout.variants.functions.config import check_inline
 from fanout.variants.functions.function import InProcess, Object, Result, Seen, nothing
 from fanout.variants.functions.setters import derived, setter_comments, single
 
@@ -18,8 +19,9 @@ class _Setter:
     count: int = 0
 
 
-def _configure(_config: Object) -> None:
-    """It has nothing to configure."""
+def _configure(config: Object) -> None:
+    """It has nothing to configure. Raises InvalidInput for what is given all the same."""
+    check_inline(config, ())
 
 
 def _reports(_config: None, items: Sequence[Seen]) -> Iterator[Result]:

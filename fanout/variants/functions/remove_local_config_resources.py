@@ -6,6 +6,7 @@ Kptfiles stay: without one the variant would be no package any more.
 from collections.abc import Iterator
 
 from fanout.package.edits import REMOVE
+from fanout.variants.functions.config import check_inline
 from fanout.variants.functions.function import (
     LOCAL_CONFIG,
     Change,
@@ -16,8 +17,9 @@ from fanout.variants.functions.function import (
 )
 
 
-def _configure(_config: Object) -> None:
-    """It has nothing to configure."""
+def _configure(config: Object) -> None:
+    """It has nothing to configure. Raises InvalidInput for what is given all the same."""
+    check_inline(config, ())
 
 
 def _changes(_config: None, item: Object, _facts: Facts) -> Iterator[Change]:

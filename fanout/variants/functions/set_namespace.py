@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.selection.objects import group_of
-from fanout.variants.functions.config import is_own_kind
+from fanout.variants.functions.config import check_inline, is_own_kind
 from fanout.variants.functions.function import Change, Facts, InProcess, Object, Path, mapping
 from fanout.variants.functions.scope import is_namespaced
 
@@ -36,6 +36,7 @@ def _configure(config: Object) -> _Config:
     if is_own_kind(config, "SetNamespace"):
         values, key = config, "namespace"
     else:
+        check_inline(config, ("namespace", "namespaceMatcher"))
         values = mapping(config.get("data"))
         named = mapping(config.get("metadata")).get("name")
         key = "name" if named == CONTEXT_NAME and not values.get("namespace") else "namespace"
