@@ -13,6 +13,7 @@ from fanout.cluster.files import FileCluster
 from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput
 from fanout.reconcile.compile import uncompilable
+from fanout.reconcile.configure import misconfigured
 
 
 @click.command()
@@ -25,7 +26,11 @@ def command(settings: Settings) -> ExitCode:
     """
     declared = FileCluster(settings.sources()).read()
     with open_sandbox(settings) as sandbox:
-        findings = (*declared.faults, *uncompilable(declared, sandbox))
+        findings = (
+            *declared.faults,
+            *uncompilable(declared, sandbox),
+            *misconfigured(declared),
+        )
     empty = not findings and not declared.ours
     errors = sum(finding.severity == "error" for finding in findings)
     if settings.output in (Format.JSON, Format.YAML):

@@ -112,6 +112,51 @@ def test_a_commit_template(company: Fleet, _, text: str, told: str):
     assert [line.startswith(f"{field}{text}: {told}") for line in found] == [True] * bool(told)
 
 
+FUNCTIONS = [
+    ("a key that it does not have", "{image: set-namespace, configMap: {namespce: web}}",
+     "set-namespace: namespce is not understood; did you mean namespace?"),
+    ("a key too many", "{image: set-namespace, configMap: {namespace: web, force: 'true'}}",
+     "set-namespace: force is not understood; there are namespace, namespaceMatcher"),
+    ("no configuration at all", "{image: set-labels}",
+     "set-labels: no labels are given; name at least one label"),
+    ("a configuration where none is asked for",
+     "{image: 'gcr.io/kpt-fn/remove-local-config-resources:v0.1', configMap: {all: 'true'}}",
+     "remove-local-config-resources: all is not understood; remove it"),
+    ("a value that cannot be", "{image: set-namespace, configMap: {namespace: Web.}}",
+     "set-namespace: 'Web.' is no name for a namespace; lower case letters, digits and dashes"),
+    ("an expression's key that it does not have",
+     "{image: set-image, configMapExprs: [{key: nam, valueExpr: target.metadata.name}]}",
+     "set-image: nam is not understood; did you mean name?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "entry", "told"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS])
+def test_a_function_s_configuration_with(company: Fleet, _, entry: str, told: str):
+    pipeline = f"stageExpr: target.metadata.labels.tier\n      pipeline: {{mutators: [{entry}]}}"
+    [line] = lines(company, "other.yaml", edited((STAGE_EXPR, pipeline)))
+    field = "spec.targets[0].template.pipeline.mutators[0].configMap: "
+    assert f"10: UpstreamPolicy/other: {field}{told}" in line
+
+
+def test_what_an_expression_yields_for_a_function_is_not_known_yet(company: Fleet):
+    entry = "{image: set-namespace, configMapExprs: [{keyExpr: \"'namespace'\", value: web}]}"
+    pipeline = f"stageExpr: target.metadata.labels.tier\n      pipeline: {{mutators: [{entry}]}}"
+    assert lines(company, "other.yaml", edited((STAGE_EXPR, pipeline))) == []
+
+
+def test_a_variant_s_functions_are_read_too(company: Fleet):
+    variant = (
+        "apiVersion: fanout.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: web}\nspec:\n"
+        "  upstream: {repository: blueprints, package: monitoring, revision: {latest: true}}\n"
+        "  downstream: {repository: edge, package: web}\n"
+        "  pipeline: {mutators: [{image: set-image, configMap: {tag: v1}}]}\n"
+    )
+    [line] = lines(company, "variant.yaml", variant)
+    assert line.startswith(
+        "7: PackageVariant/web: spec.pipeline.mutators[0].configMap: set-image: "
+    )
+
+
 def test_a_directory_that_is_not_there_is_a_wrong_command_line(company: Fleet):
     missing = company.root / "polices"
     for verb in ("validate", "sweep", "plan"):
