@@ -1,56 +1,71 @@
-"""`fanout diff`: a variant against its upstream, or against what is published."""
+"""`fanout diff`: a variant beside what is published, its draft or its upstream."""
 
-import difflib
-from collections.abc import Iterator, Mapping
+import sys
 
 import click
 
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
+from fanout.cli.patches import patch
 from fanout.cli.settings import Settings
+from fanout.cli.sides import Sides, open_sides
 from fanout.cli.start import open_program
-from fanout.cli.variant import Sides, find_case, sides
+from fanout.cli.terminal import printable
+from fanout.cli.threeway import three_way
 
 
 @click.command()
 @click.argument("variant")
 @click.option(
     "--against",
-    type=click.Choice(["published", "upstream", "draft"]),
+    type=click.Choice(["published", "draft", "upstream"]),
     default="published",
     show_default=True,
-    help="What the rendering is compared with.",
+    help="What the variant is compared with.",
+)
+@click.option(
+    "--three-way",
+    "each_side",
+    is_flag=True,
+    help="Show what each side did since both were one, and disputes.",
 )
 @with_settings()
-def command(settings: Settings, variant: str, against: str) -> ExitCode:
+def command(settings: Settings, variant: str, against: str, each_side: bool) -> ExitCode:
     """Compare a variant with what is published.
 
-    Or with its draft, or its upstream. Leaves with 1 when they differ. VARIANT is a name, a
-    target, or repository:path.
+    Prints a patch that makes what is published (or the draft, or upstream's package) what the
+    variant's next draft holds, people's changes included. With --three-way, prints what fanout
+    and people did since: to what was published, to the draft, or to upstream's package at the
+    revision that is published. Leaves with 1 when anything differs. VARIANT is a name, a target,
+    or repository:path.
     """
     with open_program(settings) as program:
-        both = sides(program, find_case(program, variant))
-    write("".join(f"# conflict: {conflict} [{conflict.key}]\n" for conflict in both.conflicts))
-    text = "".join(_differences(_side(both, against), both.rendered, against))
-    write(text)
+        sides = open_sides(program, variant)
+        text = _since(sides, against) if each_side else _patch(sides, against)
+    write(printable(text) if sys.stdout.isatty() else text)
     return ExitCode.DIFFERENCES if text else ExitCode.OK
 
 
-def _side(both: Sides, name: str) -> Mapping[str, bytes]:
-    return {"published": both.published, "upstream": both.upstream, "draft": both.draft}[name]
+def _patch(sides: Sides, against: str) -> str:
+    match against:
+        case "published":
+            before = sides.published()
+        case "draft":
+            before = sides.draft()
+        case _:
+            before = sides.upstream()
+    disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in sides.conflicts]
+    lines = patch(before, sides.rendered(), (against, "rendered"))
+    return "".join(f"{line}\n" for line in [*disputed, *lines])
 
 
-def _differences(old: Mapping[str, bytes], new: Mapping[str, bytes], name: str) -> Iterator[str]:
-    for path in sorted(old.keys() | new.keys()):
-        before, after = old.get(path, b""), new.get(path, b"")
-        if before == after:
-            continue
-        lines = difflib.unified_diff(
-            before.decode(errors="replace").splitlines(),
-            after.decode(errors="replace").splitlines(),
-            f"{name}/{path}" if path in old else "/dev/null",
-            f"rendered/{path}" if path in new else "/dev/null",
-            lineterm="",
-        )
-        yield from (f"{line}\n" for line in lines)
+def _since(sides: Sides, against: str) -> str:
+    match against:
+        case "published":
+            three = sides.pristine(), sides.rendering(), sides.published()
+        case "draft":
+            three = sides.written(), sides.rendering(), sides.draft()
+        case _:
+            three = sides.upstream_before(), sides.upstream(), sides.published()
+    return "".join(f"{line}\n" for line in three_way(*three))

@@ -28,7 +28,11 @@ def diff(settings: Settings, upstream: Path, local: Path, origin: Path | None) -
     side changed since then, and where they disagree. Leaves with 1 when anything differs.
     """
     theirs, ours = read_files(upstream), read_files(local)
-    lines = patch(theirs, ours) if origin is None else three_way(read_files(origin), theirs, ours)
+    lines = (
+        patch(theirs, ours, ("upstream", "local"))
+        if origin is None
+        else three_way(read_files(origin), theirs, ours)
+    )
     text = "".join(f"{line}\n" for line in lines)
     write(printable(text) if sys.stdout.isatty() else text)
     return ExitCode.DIFFERENCES if text else ExitCode.OK

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
+from fanout.cli.directories import new_directory, write_files
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.settings import Settings
+from fanout.cli.sides import open_sides
 from fanout.cli.start import open_program
-from fanout.cli.variant import find_case, sides
-from fanout.errors import InvalidInput
 
 
 @click.command()
@@ -26,20 +26,9 @@ def command(settings: Settings, variant: str, to: Path | None) -> None:
     As they are rendered for its candidate. VARIANT is a name, a target, or repository:path.
     """
     with open_program(settings) as program:
-        files = sides(program, find_case(program, variant)).rendered
+        files = open_sides(program, variant).rendered()
     if to is not None:
-        _write_to(to, dict(files))
+        write_files(new_directory(to), {}, files)
         return
     for path in sorted(files):
-        write(f"# {path}\n{files[path].decode(errors='replace')}")
-
-
-def _write_to(directory: Path, files: dict[str, bytes]) -> None:
-    if directory.exists() and any(directory.iterdir()):
-        raise InvalidInput(
-            f"{directory} is not empty", reason="InvalidSetting", remedy="name a new directory"
-        )
-    for path, data in sorted(files.items()):
-        target = directory / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        write(f"# {path}\n{files[path][1].decode(errors='replace')}")

@@ -68,7 +68,7 @@ TEXTS = st.text("ab \n-+@\r", max_size=30)
 def test_every_patch_of_a_text_applies(tmp_path_factory, one, other):
     top = put(tmp_path_factory.mktemp("law"), {"a": one})
     sides = ({"a": ("100644", text.encode())} for text in (one, other))
-    lines = "".join(f"{line}\n" for line in patch(*sides))
+    lines = "".join(f"{line}\n" for line in patch(*sides, ("upstream", "local")))
     assert bool(lines) == (one != other)
     if lines:
         applied(top, lines)

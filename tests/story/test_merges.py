@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fleet import PACKAGE, Fleet
+from fleet import PACKAGE, Fleet, Repo
 
 AMS, DEPLOYMENT = "sites/ams", "sites/ams/deployment.yaml"
 TEXT = PACKAGE["deployment.yaml"]
@@ -95,6 +95,51 @@ def test_diff_names_the_conflict_with_its_three_values(fleet: Fleet):
     assert told.startswith("# conflict: deployment.yaml:")
     assert "Deployment/prometheus: spec.replicas: both changed" in told
     assert "(base 1, upstream 2, local 7); upstream won" in told
+
+
+def test_diff_prints_a_patch_that_makes_the_next_draft(fleet: Fleet, tmp_path: Path):
+    edge = fleet.repos["edge"]
+    edge.commit("main", {DEPLOYMENT: TEXT + "  paused: true\n", "sites/ams/mine.txt": "mine\n"})
+    fleet.release("v2", {"deployment.yaml": TEXT.replace("replicas: 1", "replicas: 2"), "new": "x"})
+    patch = fleet.later(minutes=1).run("diff", "sites/ams")
+    assert patch.code == 1
+    assert patch.err == ""
+    fleet.sweep("--drafts-only")
+    work = tmp_path / "work"
+    edge.git("worktree", "add", "--quiet", "--detach", str(work), "main")
+    (work / "diff").write_text(patch.out)
+    made = Repo(work)
+    made.git("apply", "--directory=sites/ams", "diff")
+    made.git("add", "sites")
+    made.git(
+        "diff", "--cached", "--exit-code", "drafts/default/sites/ams/monitoring", "--", "sites"
+    )
+    assert fleet.run("diff", "sites/ams", "--against", "draft").out == ""
+
+
+def test_diff_shows_what_upstream_and_people_did_since_they_were_one(fleet: Fleet):
+    conflict(fleet)
+    fleet.repos["edge"].commit("main", {"sites/ams/mine.txt": "mine\n"})
+    told = fleet.run("diff", "sites/ams", "--three-way").out
+    assert "=== deployment.yaml: changed upstream, changed here\n" in told
+    disputed = "!! deployment.yaml:6: Deployment/prometheus: spec.replicas: both changed"
+    assert f"--  replicas: 1\n+   replicas: 2\n{disputed}" in told
+    assert "; upstream won\n +  replicas: 7\n" in told
+    assert "=== mine.txt: added here\n" in told
+    against = fleet.run("diff", "sites/ams", "--three-way", "--against", "upstream").out
+    assert f"--  replicas: 1\n+   replicas: 2\n{disputed}" in against
+    assert "=== package-context.yaml: changed here\n" in against
+    assert "=== Kptfile: changed here\n" in against
+
+
+def test_diff_shows_what_people_did_on_a_draft(fleet: Fleet):
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    draft_of_ams = "drafts/default/sites/ams/monitoring"
+    fleet.repos["edge"].commit(draft_of_ams, {DEPLOYMENT: draft(fleet) + "  paused: true\n"})
+    told = fleet.run("diff", "sites/ams", "--three-way", "--against", "draft").out
+    assert told.startswith("=== deployment.yaml: changed here\n")
+    assert " +  paused: true\n" in told
 
 
 def test_a_recorded_decision_resolves_a_conflict(fleet: Fleet):

@@ -1,0 +1,129 @@
+"""The files of one variant as each side has them: upstream, fanout, the branch and the draft."""
+
+from dataclasses import dataclass, replace
+
+from fanout.cli.start import Program
+from fanout.cli.variant import find_variant
+from fanout.errors import InvalidInput
+from fanout.package.merge.conflicts import Conflict
+from fanout.package.merge.packages import Files
+from fanout.plan.adoption import as_cloned
+from fanout.plan.cases import Case
+from fanout.plan.repository import Remote
+from fanout.reconcile.look import remote_of, upstream_path
+from fanout.reconcile.merge import Merger
+from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.upstream import written_upstream
+from fanout.variants.model import Rendered
+from fanout.variants.render import render
+
+_NOTHING: Files = {}
+
+
+def open_sides(program: Program, called: str) -> "Sides":
+    """The sides of the variant of this name, target or place.
+
+    Raises InvalidInput where there is no such variant or it has no candidate, and what its
+    rendering, or merging people's changes into it, raises.
+    """
+    item, case = find_variant(program, called)
+    if case.failure is not None:
+        raise case.failure
+    if case.package is None or case.inputs is None:
+        raise InvalidInput(
+            f"{case.spec.name} has no candidate: its stage is {case.spec.stage or 'not given'}",
+            reason="NoRevision",
+            remedy="see `fanout explain`",
+        )
+    return Sides(program, item, _rendered(program, case))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A variant with a candidate, rendered; a side that is not there has no files."""
+
+    program: Program
+    item: PolicyPass
+    case: Case
+
+    @property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """What was in dispute when people's changes were merged into the rendering."""
+        return self.case.merged.conflicts if self.case.merged else ()
+
+    def upstream(self) -> Files:
+        """Upstream's package at the candidate."""
+        assert self.case.package is not None, "it has been rendered"
+        content = self.case.package.upstream.files
+        return {path: (entry.mode, data) for path, (entry, data) in content.items()}
+
+    def upstream_before(self) -> Files:
+        """Upstream's package at the revision that is published, where upstream still has it."""
+        origin, published = self.case.origin, self.case.published
+        if origin is not None:
+            return self._tree(origin.upstream, origin.tree)
+        upstream = self.item.named.upstream
+        if published is None or upstream is None:
+            return _NOTHING
+        remote, commit = remote_of(upstream), published.commit
+        path = upstream_path(upstream, written_upstream(self.item.named).package)
+        with self.program.world.git.reader(remote) as reader:
+            tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
+        return self._tree(remote, tree)
+
+    def rendering(self) -> Files:
+        """What fanout makes of the candidate, without what people changed."""
+        assert self.case.rendered is not None, "it has been rendered"
+        return self._of(self.case.rendered)
+
+    def rendered(self) -> Files:
+        """The rendering with what people changed."""
+        content = self.case.content
+        assert content is not None, "it has been rendered"
+        return self._of(content)
+
+    def published(self) -> Files:
+        """The package on the branch."""
+        return self._tree(self.case.view.remote, self.case.state.tree)
+
+    def pristine(self) -> Files:
+        """What fanout published, or what a package that is taken over was cloned from."""
+        if self.case.foreign:
+            return as_cloned(self.upstream_before(), self.published())
+        return self._tree(self.case.view.remote, self.case.pristine)
+
+    def draft(self) -> Files:
+        """The package on the draft's branch."""
+        draft = self.case.draft
+        return self._tree(self.case.view.remote, draft.tree if draft else None)
+
+    def written(self) -> Files:
+        """What fanout wrote on the draft's branch."""
+        draft = self.case.draft
+        return self._tree(self.case.view.remote, draft.trailers.tree if draft else None)
+
+    def _of(self, content: Rendered) -> Files:
+        assert self.case.package is not None, "it has been rendered"
+        known = {entry.oid: data for entry, data in self.case.package.upstream.files.values()}
+        known |= content.blobs
+        return {path: (entry.mode, known[entry.oid]) for path, entry in content.entries.items()}
+
+    def _tree(self, remote: Remote, tree: str | None) -> Files:
+        if not tree:
+            return _NOTHING
+        with self.program.world.git.reader(remote) as reader:
+            entries = reader.entries(tree)
+            return {path: (entry.mode, reader.blob(entry.oid)) for path, entry in entries.items()}
+
+
+def _rendered(program: Program, case: Case) -> Case:
+    """The case with its rendering, and in it what people changed."""
+    if case.rendered is not None:
+        return case
+    assert case.package is not None, "the caller has looked"
+    assert case.inputs is not None, "the caller has looked"
+    package, spec, inputs = case.package, case.spec, case.inputs
+    answers = program.reconciler.answers
+    rendered = answers.through(lambda known: render(package, spec, inputs, known))
+    case = replace(case, rendered=rendered)
+    return Merger(program.world.git, program.world.counters).merged(case) if case.merges else case
