@@ -32,6 +32,7 @@ class Reason(StrEnum):
     CONTRADICTION = "Contradiction", "reporters of one check say different things"
     DECISION_WAITS = "DecisionWaits", "a person's decision has nothing to act on now"
     DISK_FULL = "DiskFull", "the disk of the private mirrors is full"
+    DRAFT_BROKEN = "DraftBroken", "what somebody committed to the draft cannot be used"
     DRAFT_EDITED = "DraftEdited", "somebody has committed to the draft's branch"
     DUPLICATE_TARGET = "DuplicateTarget", "two entries choose the same target"
     EDIT_FAILED = "EditFailed", "an edit of a manifest did not come out as it was meant"

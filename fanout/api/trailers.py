@@ -12,6 +12,7 @@ class Trailer(StrEnum):
     INSTALL = "Fanout-Install"
     ONTO = "Fanout-Onto"  # the package's tree downstream, before
     POLICY = "Fanout-Policy"
+    RENDERED = "Fanout-Rendered"  # the package's tree without anybody's edits
     REVISION = "Fanout-Revision"  # the upstream revision
     STAGE = "Fanout-Stage"
     TAKES = "Fanout-Takes"  # tips of drafts whose commits by people are in this one

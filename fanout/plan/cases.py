@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.gates.model import Hold
 from fanout.package.merge.conflicts import Choices
@@ -57,7 +58,20 @@ class Case:
 
     @property
     def pristine(self) -> str | None:
-        """The rendering that was published, without anybody's edits."""
+        """The rendering that was published, without anybody's edits; None: it is nowhere.
+
+        The status knows its id. So the branch of renderings may be lost, or somebody may have
+        committed to it: where nothing was merged, the repository's own history has the tree.
+        """
+        known = self.published.pristine if self.published else ""
+        if known in ("", self.vendored):
+            return self.vendored
+        assert self.published is not None, "its pristine rendering is known"
+        return known if known == self.published.tree else None
+
+    @property
+    def vendored(self) -> str | None:
+        """What the branch of renderings has as published at the path."""
         path = self.spec.path
         if self.unrecorded and path in self.view.drafted:
             return self.view.drafted[path]
@@ -67,10 +81,19 @@ class Case:
     def edited(self) -> bool:
         """Did a person change, or take away, what was published?
 
-        The pristine rendering tells also where the status was lost.
+        The pristine rendering tells also where the status was lost. Where nothing tells, the
+        edits of earlier revisions may be in what was published.
         """
-        expected = self.pristine or (self.published.tree if self.published else None)
-        return expected is not None and self.state.tree != expected
+        if self.published is None and self.vendored is None:
+            return False
+        known = self.published.pristine if self.published else ""
+        return self.state.tree != (known or self.vendored)
+
+    @property
+    def baseless(self) -> bool:
+        """Can nobody tell people's edits in what is published from what fanout put there?"""
+        published = self.published is not None and self.state.tree is not None
+        return published and self.edited and self.pristine is None
 
     @property
     def removed(self) -> bool:
@@ -84,12 +107,11 @@ class Case:
 
     @property
     def foreign(self) -> bool:
-        """Does a package that fanout did not write stand at the path?"""
-        return (
-            self.state.tree is not None
-            and self.published is None
-            and self.spec.path not in self.view.published
-        )
+        """Does a package that fanout did not write, or does not know any more, stand there?"""
+        if self.state.tree is None:
+            return False
+        unknown = self.published is None and self.spec.path not in self.view.published
+        return unknown or (self.adopts and self.baseless)
 
     @property
     def content(self) -> Rendered | None:
@@ -121,6 +143,7 @@ class Case:
             and self.draft.trailers.revision == self.revision
             and self.draft.trailers.onto == self.onto
             and self._as_chosen(self.draft)
+            and self.draft.trailers.rendered == self.view.drafted.get(self.spec.path)
         )
 
     def _as_chosen(self, draft: OpenDraft) -> bool:
@@ -133,7 +156,7 @@ class Case:
     @property
     def hold(self) -> Hold | None:
         """What is in the way of a draft for the candidate, whatever the gates say."""
-        return self.obstacle or _taken_away(self) or _in_the_way_of(self)
+        return self.obstacle or _taken_away(self) or _broken(self) or _in_the_way_of(self)
 
     @property
     def wants_draft(self) -> bool:
@@ -208,10 +231,17 @@ def _publication(case: Case, now: datetime) -> PublishedLine | None:
             at=now,
             merge=case.view.head,
             out_of_band=not granted,
+            pristine=trailers.rendered,
         )
     if grant is not None and grant.tree == tree:
         return PublishedLine(
-            grant.revision, grant.commit, grant.digest, tree, now, merge=case.view.head
+            grant.revision,
+            grant.commit,
+            grant.digest,
+            tree,
+            now,
+            merge=case.view.head,
+            pristine=case.view.published.get(case.spec.path, ""),
         )
     return None
 
@@ -320,17 +350,35 @@ def _taken_away(case: Case) -> Hold | None:
     )
 
 
+def _broken(case: Case) -> Hold | None:
+    """What people committed to the draft cannot be used: it is neither published nor rewritten."""
+    draft, spec = case.draft, case.spec
+    if draft is None or not draft.faults or case.unrecorded:
+        return None
+    first, *more = draft.faults
+    others = f" (and {len(more)} more)" if more else ""
+    branch = draft.ref.removeprefix("refs/heads/")
+    return Hold(
+        Reason.DRAFT_BROKEN,
+        f"{first}{others}; correct it on branch {branch}, or remove the branch to have the draft"
+        " written anew",
+        who="the maintainers of " + spec.repository,
+    )
+
+
 def _in_the_way_of(case: Case) -> Hold | None:
     if case.inputs is None or case.in_force or case.standing:
         return None
     spec = case.spec
     at = f"{spec.repository}:{spec.path}"
     owner = "the maintainers of " + spec.repository
-    if case.edited and case.pristine is None:
+    if case.baseless and not case.foreign:
+        lost = "has something else" if case.vendored else "does not have it"
         return Hold(
             "BaseMissing",
-            f"{at} was edited, and fanout's branch of renderings does not have what was published:"
-            " nobody can tell the edits from upstream's; restore that branch",
+            f"{at} has people's edits, and fanout's branch of renderings {lost}: nobody can tell"
+            " the edits from upstream's; restore that branch, or set adoptionPolicy: AdoptExisting"
+            " to take the package over anew, with its upstreamLock as the base",
             who=owner,
         )
     if case.inputs.unmet:

@@ -125,6 +125,7 @@ def _leased(change: RepositoryChange, view: RepositoryView) -> RepositoryChange:
 
 def _draft(case: Case, writing: Writing) -> DraftCommit:
     assert case.content is not None, "a draft is rendered before it is written"
+    assert case.rendered is not None, "and what it was before people's edits is known"
     assert case.inputs is not None, "and has inputs"
     assert case.package is not None, "and comes from somewhere"
     spec = case.spec
@@ -140,6 +141,7 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         tree=case.content.tree,
         conflicts=written(_disputes(case)),
         takes=_taken(case),
+        rendered=case.rendered.tree,
     )
     verb = "Adopt" if case.foreign else "Update" if case.state.tree else "Add"
     subject = f"{verb} {spec.path} at {spec.upstream_package} {case.revision}"

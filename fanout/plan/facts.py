@@ -73,7 +73,9 @@ def facts(
 def _disputed(case: Case, question: Question) -> int:
     """How many conflicts of the open draft nobody has decided; a person's commit on it decides."""
     draft, spec = case.draft, case.spec
-    if draft is None or draft.edited or question.on_conflict == "UpstreamWins":
+    if draft is None or question.on_conflict == "UpstreamWins":
+        return 0
+    if draft.edited and not draft.faults:
         return 0
     about = (it for it in question.resolutions if it.is_about(spec.stage, spec.name))
     if any(not it.choices and it.revision == draft.trailers.revision for it in about):

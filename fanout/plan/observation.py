@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fanout.errors import FanoutError
+from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.repository import PathState, Remote
 from fanout.plan.trailers import Trailers
 
@@ -19,6 +19,7 @@ class OpenDraft:
     tree: str | None  # of the package at the tip
     trailers: Trailers  # of fanout's newest commit on it
     edited: bool  # a person's commits are on it
+    faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
 
     @property
     def carries(self) -> bool:

@@ -36,8 +36,12 @@ def plan_policy(
     before: Status,
     history: Mapping[tuple[str, str], StageHistory],
     now: datetime,
+    emptied: frozenset[str] = frozenset(),
 ) -> PolicyPlan:
-    """What to do for one policy, and what to remember of it."""
+    """What to do for one policy, and what to remember of it.
+
+    `emptied` are repositories in which nothing of the policy is left.
+    """
     lines = dict(before.variants)
     published: dict[str, VariantLine] = {}
     actions: list[Action] = []
@@ -51,7 +55,12 @@ def plan_policy(
         elif case.unrecorded:
             published[case.spec.name] = replace(case.line, grant=None, published=case.published)
         actions += _actions(planned)
-    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)})
+    places = (before.places | _places(steps)) - emptied
+    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places)
+    actions += [
+        Action(Kind.RECORD, namespace, name, detail=f"that nothing of it is left in {place}")
+        for place in sorted(emptied)
+    ]
     actions += _verdicts(namespace, name, before, planned_status)
     order = list(Kind)
     actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
@@ -88,6 +97,7 @@ def _adopted(case: Case, now: datetime) -> PublishedLine:
     """Other inputs that render to the same bytes: in force without a commit."""
     assert case.inputs is not None, "a rendered case has inputs"
     assert case.content is not None, "an adopted case is rendered"
+    assert case.rendered is not None, "an adopted case is rendered"
     before = case.published
     return PublishedLine(
         revision=case.revision,
@@ -97,6 +107,7 @@ def _adopted(case: Case, now: datetime) -> PublishedLine:
         at=before.at if before and before.revision == case.revision else now,
         merge=before.merge if before else case.view.head,
         tag=before.tag if before else "",
+        pristine=case.rendered.tree,
     )
 
 
@@ -113,6 +124,7 @@ def _in_force(line: VariantLine, case: Case, now: datetime) -> VariantLine:
             digest=trailers.digest,
             tree=case.draft.tree or "",
             at=now,
+            pristine=trailers.rendered,
         ),
     )
 
@@ -163,6 +175,12 @@ def _pins(steps: Sequence[Planned]) -> dict[str, str]:
         for item in steps
         if item.step in (Step.WRITE, Step.PUBLISH, Step.ADOPT)
     }
+
+
+def _places(steps: Sequence[Planned]) -> set[str]:
+    """The repositories to which a policy writes drafts."""
+    writes = (item.case for item in steps if item.step is Step.WRITE)
+    return {case.view.key for case in writes if case.spec.policy}
 
 
 def _verdicts(namespace: str, name: str, before: Status, after: Status) -> list[Action]:

@@ -43,13 +43,16 @@ class Removal:
     def expected(self) -> str | None:
         """The tree that the package has when nobody changed it; None: it is not fanout's.
 
-        The pristine rendering, so that edits which later revisions took along are edits still.
+        The pristine rendering, so that edits which later revisions took along are edits still;
+        the status knows it also where the branch of renderings is lost or was changed.
         """
         published = self.line.published if self.line else None
         grant = self.line.grant if self.line else None
         pristine = self.view.published.get(self.path) if self.view else None
-        if pristine or published:
-            return pristine or (published.tree if published else None)
+        if published:
+            return published.pristine or pristine or published.tree
+        if pristine:
+            return pristine
         # a pass was ended before it was recorded, or a person merged the draft
         written = [grant.tree] if grant else []
         written += [it.tree for it in self.drafts if it.tree and it.trailers.onto != it.tree]

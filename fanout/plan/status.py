@@ -1,7 +1,7 @@
 """What a policy's status remembers: only what cannot be derived, nothing that moves with the clock.
 
 The lines are plain data for the record store, by key: `variant/<name>`, `stage/<stage>/<revision>`,
-`revision/<name>`. (Design §3, "records repository".)
+`revision/<name>`, `repository/<url>#<branch>`. (Design §3, "records repository".)
 """
 
 from collections.abc import Mapping
@@ -37,6 +37,7 @@ class PublishedLine:
     merge: str = ""  # downstream commit
     tag: str = ""
     out_of_band: bool = False  # a person merged it without the gates
+    pristine: str = ""  # tree without anybody's edits; "": not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Status:
     variants: Mapping[str, VariantLine] = field(default_factory=dict)
     history: Mapping[tuple[str, str], StageHistory] = field(default_factory=dict)
     revisions: Mapping[str, str] = field(default_factory=dict)  # name → commit when first used
+    places: frozenset[str] = frozenset()  # repositories to which drafts were written
 
 
 def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
@@ -66,6 +68,7 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
     variants: dict[str, VariantLine] = {}
     history: dict[tuple[str, str], StageHistory] = {}
     revisions: dict[str, str] = {}
+    places: set[str] = set()
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
@@ -76,11 +79,13 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
                 history[stage, revision] = _read_history(line)
             elif kind == "revision":
                 revisions[name] = str(line["commit"])
+            elif kind == "repository":
+                places.add(name)
             else:
                 raise ValueError(kind)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(key) from error
-    return Status(variants, history, revisions)
+    return Status(variants, history, revisions, frozenset(places))
 
 
 def changes(
@@ -100,6 +105,10 @@ def changes(
     for name, commit in after.revisions.items():
         if before.revisions.get(name) != commit:
             lines[f"revision/{name}"] = {"commit": commit}
+    for place in after.places - before.places:
+        lines[f"repository/{place}"] = {"drafts": True}
+    for place in before.places - after.places:
+        lines[f"repository/{place}"] = None
     return dict(sorted(lines.items()))
 
 

@@ -22,6 +22,7 @@ class Trailers:
     tree: str  # id of the package's tree as fanout wrote it
     conflicts: str = "none"  # values that both sides changed, see `disputes`
     takes: str = ""  # tips of drafts whose commits by people are in this one
+    rendered: str = ""  # id of the tree without anybody's edits; "": an older fanout wrote it
 
     def text(self) -> str:
         """The last paragraph of the commit message."""
@@ -41,8 +42,9 @@ _KEYS = {
     Trailer.TREE.value: "tree",
     Trailer.CONFLICTS.value: "conflicts",
     Trailer.TAKES.value: "takes",
+    Trailer.RENDERED.value: "rendered",
 }
-_ALWAYS = frozenset(_KEYS.values()) - {"takes"}
+_ALWAYS = frozenset(_KEYS.values()) - {"takes", "rendered"}
 
 
 def read_trailers(message: str) -> Trailers | None:

@@ -76,10 +76,11 @@ def _as_written(case: Case, draft: OpenDraft, reader: Reader, origin: Files | No
     is merged again from what it was merged from, with the same winners. Where a commit was amended
     away, the pristine rendering has to do.
     """
-    said, pristine = draft.trailers, case.view.drafted.get(case.spec.path, "")
+    said = draft.trailers
+    pristine = said.rendered or case.view.drafted.get(case.spec.path, "")
     if not said.takes and reader.has(said.tree):
         return _files(reader, said.tree)
-    if not pristine:
+    if not pristine or not reader.has(pristine):
         raise Unavailable(
             "what fanout wrote on the draft's branch is in no commit any more",
             reason="BaseMissing",

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fanout.errors import FanoutError
+from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.merging import Files
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.repository import Listing, PathState, Remote
-from fanout.plan.trailers import Trailers, read_trailers
+from fanout.plan.soundness import new_faults
+from fanout.plan.trailers import NONE, Trailers, read_trailers
 from fanout.ports import GitStore, Reader
 from fanout.selection.naming import drafts_under, vendor_ref
 
@@ -27,6 +29,7 @@ class _Tip:
     trailers: Trailers | None  # of the newest commit of fanout's on it
     own: bool  # that commit is the tip
     tree: str | None
+    faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
 
 
 @dataclass(slots=True)
@@ -128,13 +131,34 @@ def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
             break
         commit = found.parents[0]
     tree = reader.paths(oid, [path])[path].tree if path else None
-    return _Tip(trailers, commit == oid, tree)
+    return _Tip(trailers, commit == oid, tree, _faults(reader, path, tree, trailers))
+
+
+def _faults(
+    reader: Reader, path: str, tree: str | None, trailers: Trailers | None
+) -> tuple[InvalidInput, ...]:
+    """What is wrong in the draft and neither in the rendering nor in what it was written onto."""
+    if trailers is None or tree in (trailers.rendered, trailers.onto):
+        return ()
+    known = [it for it in (trailers.rendered, trailers.onto) if it != NONE and reader.has(it)]
+    if trailers.rendered not in known and reader.has(trailers.tree):
+        known.append(trailers.tree)
+    try:
+        files = _files(reader, tree) if tree is not None else {}
+    except InvalidInput as error:
+        return (error,)
+    return new_faults(files, [_files(reader, it) for it in known], path)
+
+
+def _files(reader: Reader, tree: str) -> Files:
+    entries = reader.entries(tree).items()
+    return {path: (entry.mode, reader.blob(entry.oid)) for path, entry in entries}
 
 
 def _draft(ref: str, oid: str, tip: _Tip, trailers: Trailers) -> OpenDraft:
     """A person has edited it when the tip is not fanout's, or is amended."""
     edited = not tip.own or tip.tree != trailers.tree
-    return OpenDraft(ref, oid, tip.tree, trailers, edited)
+    return OpenDraft(ref, oid, tip.tree, trailers, edited, tip.faults)
 
 
 def _trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:

@@ -185,16 +185,6 @@ def test_the_policy_says_what_a_conflict_does(fleet: Fleet, word: str, published
     assert fleet.published() == {AMS: published}
 
 
-def test_without_the_base_an_edited_package_is_held(fleet: Fleet):
-    edge = fleet.repos["edge"]
-    edge.commit("main", {DEPLOYMENT: TEXT + "  paused: true\n"})
-    edge.git("update-ref", "-d", "refs/heads/fanout/default/rendered")
-    fleet.release("v2")
-    fleet.later(minutes=1).settle()
-    assert fleet.condition(AMS)[0] == "BaseMissing"
-    assert "replicas: 1" in edge.file("main", DEPLOYMENT)
-
-
 def test_a_package_that_was_removed_by_hand_is_not_put_back(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", dict.fromkeys((p for p in edge.files() if p.startswith(AMS)), None))
