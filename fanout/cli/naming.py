@@ -10,19 +10,28 @@ from fanout.reconcile.report import PolicyPass
 
 
 def judged(program: Program, policy: str) -> PolicyPass:
-    """The policy (or hand-written variant) of this name as it stands. Raises InvalidInput."""
+    """The policy (or hand-written variant) of this name as it stands.
+
+    Raises InvalidInput, and what stops the policy.
+    """
+    item = found(program, policy)
+    if item.problem is not None:
+        raise item.problem
+    return item
+
+
+def found(program: Program, policy: str) -> PolicyPass:
+    """The same, also where something stops the policy as a whole. Raises InvalidInput."""
     mode = Mode(only=frozenset([policy]), namespace=program.settings.namespace)
-    found = program.observe(mode).policies
-    if len(found) != 1:
-        problem = "there is no policy" if not found else "several namespaces have a policy"
+    policies = program.observe(mode).policies
+    if len(policies) != 1:
+        problem = "there is no policy" if not policies else "several namespaces have a policy"
         raise InvalidInput(
             f"{problem} {policy}",
             reason="NotFound",
-            remedy="see `fanout get policies`" if not found else "name one with -n",
+            remedy="see `fanout get policies`" if not policies else "name one with -n",
         )
-    if found[0].problem is not None:
-        raise found[0].problem
-    return found[0]
+    return policies[0]
 
 
 def names_of(case: Case) -> tuple[str, ...]:

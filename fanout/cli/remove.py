@@ -2,7 +2,7 @@
 
 import click
 
-from fanout.cli.naming import judged
+from fanout.cli.naming import found
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import by_option, identity, record
@@ -32,7 +32,7 @@ def command(
     """
     who = identity(by)
     with open_program(settings) as program:
-        item = judged(program, policy)
+        item = found(program, policy)
         removal = find_removal(program.world, item, program.declared(), variant)
         if removal.edited and not edited:
             raise InvalidInput(

@@ -25,6 +25,7 @@ from fanout.reconcile.beginnings import refuse_lost_book
 from fanout.reconcile.evidence import prove
 from fanout.reconcile.look import adopts
 from fanout.reconcile.names import Named, repository_key
+from fanout.reconcile.places import emptied
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.stopped import stopped
@@ -76,15 +77,17 @@ class Judge:
         """A policy in which nothing can go on, with what records and repositories show of it."""
         try:
             cases = self._cases(told, status)
+            gone = _gone(told, status, cases)
         except FanoutError:  # the repositories cannot be read either
-            cases = ()
+            cases, gone = (), ()
         return PolicyPass(
             told.named,
             told.book,
             status=status,
             cases=cases,
             decision=stopped(_rules(told), cases, status, problem),
-            gone=_gone(told, status, cases) if cases else (),
+            views=tuple(told.views.values()),
+            gone=gone,
             problem=problem,
         )
 
@@ -120,7 +123,10 @@ class Judge:
             for case in drafted
         ]
         history = _remembered(named, status, decision)
-        plan = plan_policy(named.namespace, named.name, steps, status, history, self.now)
+        views = tuple(told.views.values())
+        present = (case.view.key for case in cases)
+        empty = emptied(f"{named.namespace}/{named.name}", status, views, present)
+        plan = plan_policy(named.namespace, named.name, steps, status, history, self.now, empty)
         done = PolicyPass(
             named=named,
             book=told.book,
@@ -129,6 +135,7 @@ class Judge:
             cases=cases,
             facts=told_facts,
             decision=decision,
+            views=views,
             gone=_gone(told, status, cases),
         )
         return done, plan

@@ -38,15 +38,20 @@ def branch_of(repository: Repository) -> str:
 
 
 def look_at(
-    named: Sequence[Named], git: GitStore, install: str
+    named: Sequence[Named], places: Sequence[Repository], git: GitStore, install: str
 ) -> Mapping[str, Listing | FanoutError]:
-    """All listings by URL; a repository that is both upstream and downstream is listed once."""
+    """All listings by URL; a repository that is both upstream and downstream is listed once.
+
+    `places` are repositories to which no variant goes any more.
+    """
     wanted: dict[str, _Wanted] = {}
     for item in named:
         if item.upstream is not None:
             _want(wanted, item.upstream, _upstream_refs(item))
         for repository in {repository_key(it): it for it in item.repositories.values()}.values():
             _want(wanted, repository, downstream_refs(repository, install))
+    for repository in places:
+        _want(wanted, repository, downstream_refs(repository, install))
     looks = [Look(item.remote, tuple(sorted(item.keep))) for item in wanted.values()]
     return git.look(looks) if looks else {}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.repository import Repository
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
 from fanout.plan.book import Book, BookKey
@@ -24,6 +25,7 @@ from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_o
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import commit_messages
 from fanout.reconcile.names import Named, name_variants, repository_key
+from fanout.reconcile.places import former, place_of
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.spoken import spoken
@@ -80,8 +82,13 @@ class Reconciler:
         books = self._world.records.read([book_key(named) for named in everyone])
         refused = _refused(everyone, books)
         named = [item for item in everyone if mode.covers(item)]
-        listings = self._listings(everyone, named, books)
-        views = self._look(everyone, named, listings)
+        places = [
+            repository
+            for item in named
+            for repository in former(item, books[book_key(item)], declared.repositories)
+        ]
+        listings = self._listings(everyone, named, places, books)
+        views = self._look(everyone, named, places, listings)
         world = self._world
         renderer = Renderer(
             self._packages,
@@ -130,13 +137,17 @@ class Reconciler:
         return self._named[1]
 
     def _listings(
-        self, everyone: Sequence[Named], named: Sequence[Named], books: Mapping[BookKey, Book]
+        self,
+        everyone: Sequence[Named],
+        named: Sequence[Named],
+        places: Sequence[Repository],
+        books: Mapping[BookKey, Book],
     ) -> Mapping[str, Listing | FanoutError]:
         """One listing per repository; of everybody's where nothing at all is on record."""
         git, setup = self._world.git, self._world.setup
         recorded = setup.new_records or any(book.head for book in books.values())
         blank = "" if recorded else self._world.records.blank()
-        listings = look_at(everyone if blank else named, git, setup.install)
+        listings = look_at(everyone if blank else named, places, git, setup.install)
         if blank:
             refuse_lost_records(blank, listings, setup.install)
         return listings
@@ -145,6 +156,7 @@ class Reconciler:
         self,
         everyone: Sequence[Named],
         named: Sequence[Named],
+        places: Sequence[Repository],
         listings: Mapping[str, Listing | FanoutError],
     ) -> dict[str, RepositoryView]:
         """The view of every downstream repository, by the identity of its Repository object."""
@@ -167,6 +179,11 @@ class Reconciler:
             if url not in by_url:
                 by_url[url] = self._views.read(remote, branch_of(repository), answer, paths[url])
             views[key] = by_url[url]
+        for repository in places:
+            url, remote = repository.spec.url, remote_of(repository)
+            if url not in by_url:
+                by_url[url] = self._views.read(remote, branch_of(repository), listings[url], ())
+            views.setdefault(repository_key(repository), by_url[url])
         return views
 
 
@@ -229,7 +246,7 @@ def _refused(everyone: Sequence[Named], books: Mapping[BookKey, Book]) -> dict[s
             if kind == "variant" and line.get("repository"):
                 holders[str(line["repository"]), str(line.get("path"))] = name
     wanted = [
-        (f"{repository.spec.url}#{branch_of(repository)}", variant)
+        (place_of(repository), variant)
         for named in everyone
         for variant in named.variants
         for repository in (named.repositories[variant.name],)

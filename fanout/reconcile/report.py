@@ -11,6 +11,7 @@ from fanout.gates.model import PolicyDecision, PolicyFacts, State
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
+from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import RepositoryChange
 from fanout.plan.status import Status
@@ -42,6 +43,7 @@ class PolicyPass:
     cases: tuple[Case, ...] = ()
     facts: PolicyFacts | None = None
     decision: PolicyDecision | None = None
+    views: tuple[RepositoryView, ...] = ()  # of the repositories that the pass looked at
     gone: tuple[TargetFailure, ...] = ()  # variants on record whose target is not there any more
     problem: FanoutError | None = None  # stops this policy and no other
 

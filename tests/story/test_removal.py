@@ -238,6 +238,56 @@ def test_a_removal_that_the_remote_refuses_is_finished_by_a_rerun(fleet: Fleet):
     assert fleet.sweep().err == ""
 
 
+def moved_tag(fleet: Fleet) -> None:
+    upstream = fleet.repos["blueprints"]
+    commit = upstream.commit("main", {"monitoring/x.txt": "x\n"})
+    upstream.git("update-ref", "refs/tags/monitoring/v1", commit)
+
+
+def no_upstream(fleet: Fleet) -> None:
+    fleet.remove("repository-blueprints.yaml")
+
+
+def no_revision(fleet: Fleet) -> None:
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+    fleet.write("policy.yaml", policy.replace(">=1 <9", ">=7 <9"))
+
+
+def away(fleet: Fleet) -> None:
+    path = fleet.repos["blueprints"].path
+    path.rename(path.with_suffix(".away"))
+
+
+STOPS = [
+    ("a tag that moved", moved_tag, "TagMoved"),
+    ("an upstream that nobody declares", no_upstream, "UnknownRepository"),
+    ("no revision that fits", no_revision, "NoRevision"),
+    ("an upstream that does not answer", away, "RemoteNotFound"),
+]
+
+
+@pytest.mark.parametrize(("_", "stop", "reason"), STOPS, ids=[row[0] for row in STOPS])
+@pytest.mark.parametrize("sites", ["ams", "ams ber cph"], ids=["one site", "every site"])
+def test_what_stops_the_policy_stops_no_removal(fleet: Fleet, _, stop, reason, sites):
+    names = [gone(fleet, site) for site in sites.split()]
+    stop(fleet)
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    assert policy["status"]["conditions"][0]["reason"] == reason
+    for name in names:
+        assert remove(fleet, name).code == 0
+    left = [it for it in fleet.repos["edge"].files() if it.startswith(AMS)]
+    assert left == []
+    told = fleet.run("get", "targets", "-o", "json").items
+    assert [it for it in told if it["target"] in names] == []
+
+
+def test_a_record_that_cannot_be_read_stops_a_removal(fleet: Fleet):
+    name, before = gone(fleet), fleet.refs()
+    fleet.records().commit("fanout/default/default/monitoring", {"records/x.json": "{ no record"})
+    assert remove(fleet, name).code != 0
+    assert fleet.refs() == before
+
+
 # Without expressions, so that no process waits for a sandbox.
 PLAIN = """\
 apiVersion: fanout.dev/v1alpha1
