@@ -147,7 +147,7 @@ def _default(name: str) -> str:
 def _create_and_say(path: Path) -> None:
     """Whoever named a path may have mistyped it."""
     create_bare(path)
-    say(f"records are kept in {path}, a new repository")
+    say(f"records are kept in {path.absolute()}, a new repository")
 
 
 def _local(url: str, create: Callable[[Path], None] = create_bare) -> LocalRepository | None:

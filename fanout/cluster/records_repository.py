@@ -48,7 +48,7 @@ class RecordsRepository:
         Raises Unavailable or Denied.
         """
         if self.local is not None and self._to_be_made():
-            return f"there is no repository {self.local.path}"
+            return f"there is no repository {self.local.path.absolute()}"
         if any(map(refs.fullmatch, self._listed(()))):
             return ""
         return f"there are no records of this installation in {self.remote.url}"
