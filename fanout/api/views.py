@@ -18,17 +18,22 @@ class HoldView(Model):
 
 
 class ViewMeta(Model):
-    """Name and namespace of a view."""
+    """Name, namespace and labels of a view."""
 
     name: str = Field(description="A name for people, unique in its list.")
     namespace: str = Field(description="The namespace of the policy.")
+    labels: dict[str, str] = Field(
+        default={},
+        description="Those of what it shows: the target's object, the draft's variant, the stage's"
+        " policy.",
+    )
 
 
 class View(Model):
     """What all views have in common."""
 
     api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
-    metadata: ViewMeta = Field(description="Name and namespace.")
+    metadata: ViewMeta = Field(description="Name, namespace and labels.")
     policy: str = Field(description="The UpstreamPolicy; empty for a variant written by hand.")
     holds: tuple[HoldView, ...] = Field(default=(), description="What it waits for.")
 
@@ -80,6 +85,9 @@ class DraftView(View):
     tree: str = Field(description="The package's tree in the draft: what an approval is about.")
     revision: str = Field(description="The upstream revision that it was rendered for.")
     digest: str = Field(description="The digest of what it was rendered from.")
+    conflicts: int = Field(
+        default=0, description="How many values both sides changed and nobody has decided."
+    )
     edited: bool = Field(description="Whether a person's commits are on it.")
     current: bool = Field(description="Whether it is what the candidate asks for.")
     state: str = Field(description="Where the variant is on its way.")

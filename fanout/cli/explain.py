@@ -1,54 +1,57 @@
 """`fanout explain`: what something waits for, since when, who can do what, when it can change."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
 import click
 
+from fanout.cli.completing import complete_subjects
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.folding import fold
+from fanout.cli.lookup import check_policies, not_found
 from fanout.cli.naming import variant_called
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
+from fanout.cli.remarks import disputed, of_policy, of_stage, of_variant
 from fanout.cli.settings import Format, Settings
-from fanout.cli.start import open_program
+from fanout.cli.sides import open_sides
+from fanout.cli.start import Program, open_program
 from fanout.cli.telling import tell_faults
 from fanout.errors import InvalidInput
 from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
 from fanout.gates.model import State, Verdict
+from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]")
+@click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_subjects)
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
 def command(settings: Settings, subject: str) -> ExitCode:
     """Say what something waits for, and who can do what about it.
 
     Of a policy, a stage or a variant. A variant may be named by its target, or by
     repository:path. A PackageVariant that was written by hand is named alone. Leaves with 1 while
-    it waits for anything.
+    it waits for anything; with 3 when the policy is stopped, or something of the policy that is
+    explained could not be served.
     """
     policy, _, rest = subject.partition("/")
     stage, _, variant = rest.partition("/")
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
+        check_policies([policy], program.declared(), settings.namespace)
         mode = Mode(only=frozenset([policy]), namespace=settings.namespace)
         found = program.observe(mode).policies
-    if not found:
-        raise InvalidInput(
-            f"there is no policy {policy}",
-            reason="NotFound",
-            remedy="see `fanout get policies`; a variant is named POLICY/STAGE/VARIANT",
-        )
-    explanations = [_explain(item, stage, variant) for item in found]
+        explanations = [_explain(program, item, stage, variant) for item in found]
     if settings.output is Format.TABLE:
         write("".join(f"{line}\n" for one in explanations for line in _lines(fold(one), 0)))
     else:
         show_value([_plain(one) for one in explanations], settings.output)
-    if faults or any(item.problem is not None for item in found):
+    failed = any(item.problem is not None or (not rest and _failed(item)) for item in found)
+    if faults or failed:
         return ExitCode.SOME_FAILED
     through = all(one.state in _THROUGH for one in explanations)
     return ExitCode.OK if through else ExitCode.DIFFERENCES
@@ -57,24 +60,40 @@ def command(settings: Settings, subject: str) -> ExitCode:
 _THROUGH = (State.READY.value, Verdict.PASSED.value)
 
 
-def _explain(item: PolicyPass, stage: str, variant: str) -> Explanation:
+def _failed(item: PolicyPass) -> bool:
+    return any(trouble.failed for trouble in item.troubles)
+
+
+def _explain(program: Program, item: PolicyPass, stage: str, variant: str) -> Explanation:
+    if stage and item.named.policy is not None:
+        stages = [rule.name for rule in item.named.policy.spec.stages]
+        if stage not in stages:
+            raise not_found("stage", [stage], stages)
     if item.problem is not None or item.facts is None or item.decision is None:
         problem = item.problem
         reason = problem.reason if problem else "Unknown"
         return Explanation(f"policy {item.named.name}", reason, str(problem))
     if variant:
-        return explain_variant(item.facts, item.decision, _variant(item, stage, variant))
+        case = _variant(item, stage, variant)
+        explained = explain_variant(item.facts, item.decision, case.spec.name)
+        known = case.standing and disputed(case)
+        conflicts = open_sides(program, case.spec.name).conflicts if known else ()
+        return _with(explained, of_variant(item, case, conflicts))
     if stage:
-        return explain_stage(item.facts, item.decision, stage)
-    return explain_policy(item.facts, item.decision)
+        return _with(explain_stage(item.facts, item.decision, stage), of_stage(item, stage))
+    return _with(explain_policy(item.facts, item.decision), of_policy(item))
 
 
-def _variant(item: PolicyPass, stage: str, called: str) -> str:
-    """The name of the variant that is meant; a target without one says why."""
+def _with(one: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
+    return replace(one, children=(*one.children, *remarks))
+
+
+def _variant(item: PolicyPass, stage: str, called: str) -> Case:
+    """The variant that is meant; a target without one says why."""
     for failure in item.failures:
         if failure.target == called:
             raise InvalidInput(failure.problem, reason=failure.reason)
-    return variant_called(item, called, stage).spec.name
+    return variant_called(item, called, stage)
 
 
 def _lines(one: Explanation, depth: int) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from fanout.cli.start import Program
 from fanout.errors import InvalidInput
+from fanout.gates.wording import listed
 from fanout.plan.cases import Case
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
@@ -47,12 +48,13 @@ def variant_called(item: PolicyPass, called: str, stage: str = "") -> Case:
     """
     found = [case for case in item.cases if called in names_of(case)]
     if len(found) != 1:
+        names = [case.spec.name for case in item.cases if stage in ("", case.spec.stage)]
         raise InvalidInput(
             f"{item.title} has no variant {called}"
             if not found
             else f"{called} is several variants of {item.title}",
             reason="NotFound",
-            remedy="see `fanout get variants`",
+            remedy=f"there are: {listed(names)}" if names else "see `fanout get variants`",
         )
     own = found[0].spec.stage
     if stage and stage != own:

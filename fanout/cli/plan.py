@@ -5,7 +5,9 @@ from pathlib import Path
 
 import click
 
+from fanout.cli.completing import complete_policies
 from fanout.cli.exit_codes import ExitCode
+from fanout.cli.lookup import check_policies
 from fanout.cli.options import with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
@@ -14,7 +16,7 @@ from fanout.reconcile.passes import Mode
 
 
 @click.command()
-@click.argument("policies", nargs=-1)
+@click.argument("policies", nargs=-1, shell_complete=complete_policies)
 @click.option("--drafts-only", is_flag=True, help="Only what brings drafts up to date.")
 @click.option(
     "--out",
@@ -36,6 +38,7 @@ def command(
     )
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
+        check_policies(policies, program.declared(), settings.namespace)
         observed = program.observe(mode)
     if out is not None:
         text = json.dumps(observed.plan.plain(), indent=2, sort_keys=True) + "\n"

@@ -42,11 +42,11 @@ def command(
     reason: str,
     by: str | None,
 ) -> None:
-    """Decide the conflicts of drafts, by default as they stand.
+    """Decide the conflicts of drafts.
 
-    `fanout diff` shows them with their keys, and whose value stands. What is decided holds until
-    one of the three values changes. A commit on a draft decides its conflicts too, and otherwise
-    if need be.
+    By default as they stand. `fanout diff` shows them with their keys, and whose value stands.
+    What is decided holds until one of the three values changes. A commit on a draft decides its
+    conflicts too, and otherwise if need be.
     """
     who = identity(by)
     everywhere, by_key = _read(taken)

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanout.api.configuration import FanoutConfiguration
+from fanout.cli.lookup import check_files
 from fanout.cli.progress import progress_for
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import say
@@ -30,10 +31,6 @@ from fanout.sandbox.programs import ProgramRunner, allowed_programs
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.redact import Redactor
 from fanout.variants.model import Limits
-
-# Objects between two searches for garbage. A pass makes millions that stay and hardly any cycles;
-# Python's 700 costs it a seventh of its time.
-_UNSEARCHED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,6 @@ class Program:
 @contextmanager
 def open_program(settings: Settings) -> Iterator[Program]:
     """Open everything; what was started is ended with it. Raises InvalidInput for bad settings."""
-    gc.set_threshold(_UNSEARCHED)
     files = settings.sources()
     configuration = configuration_of(settings)
     counters, redactor, progress = Counters(), Redactor(), progress_for(settings)
@@ -94,6 +90,7 @@ def open_program(settings: Settings) -> Iterator[Program]:
         workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
         world = World(git, records, sandbox, setup, counters, progress, workshop)
         cluster = FileCluster(files)
+        check_files(files, cluster.read(), settings.namespace)
         reconciler = Reconciler(world)
         yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import click
 
+from fanout.cli.completing import complete_policies
 from fanout.cli.exit_codes import ExitCode
+from fanout.cli.lookup import check_policies
 from fanout.cli.options import with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import Program, open_program, warn_about_records
@@ -17,7 +19,7 @@ from fanout.reconcile.report import Report
 
 
 @click.command()
-@click.argument("policies", nargs=-1)
+@click.argument("policies", nargs=-1, shell_complete=complete_policies)
 @click.option("--drafts-only", is_flag=True, help="Bring drafts up to date and publish nothing.")
 @click.option(
     "--plan",
@@ -40,6 +42,7 @@ def command(
     )
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
+        check_policies(policies, program.declared(), settings.namespace)
         warn_about_records(program, program.declared())
         report = program.sweep(mode) if saved is None else _as_planned(program, mode, saved)
     tell_report(report, settings)

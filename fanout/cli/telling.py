@@ -44,10 +44,16 @@ def _nothing(observed: Observed) -> str:
 
 def _lines(actions: Iterable[Action]) -> str:
     rows = [
-        (action.kind.value, action.policy, action.stage or "-", action.sentence())
+        (
+            action.kind.value,
+            action.policy or "-",
+            action.stage or "-",
+            action.variant or "-",
+            action.sentence(),
+        )
         for action in actions
     ]
-    return table(("ACTION", "POLICY", "STAGE", "WHAT"), rows) if rows else ""
+    return table(("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"), rows) if rows else ""
 
 
 def tell_report(report: Report, settings: Settings) -> None:

@@ -139,7 +139,7 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         digest=case.inputs.digest,
         onto=case.onto,
         tree=case.content.tree,
-        conflicts=written(_disputes(case)),
+        conflicts=written(disputes_in(case)),
         takes=_taken(case),
         rendered=case.rendered.tree,
     )
@@ -157,7 +157,7 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
     )
 
 
-def _disputes(case: Case) -> tuple[Dispute, ...]:
+def disputes_in(case: Case) -> tuple[Dispute, ...]:
     """The disputes of a draft that is written; a person's commit has settled those before it."""
     if case.merged is None:
         return ()

@@ -27,6 +27,7 @@ class Named:
     upstream: Repository | None
     variants: tuple[VariantSpec, ...] = ()
     repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
     failures: tuple[TargetFailure, ...] = ()
     problem: FanoutError | None = None
 
@@ -62,9 +63,20 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
         upstream,
         variants=variants,
         repositories={item.name: places[item.target] for item in variants},
+        labels={target.key: _labels(target, usable) for target in targets},
         failures=tuple(_placed(it, policy, declared) for it in (*failures, *lost, *failed)),
         problem=problem,
     )
+
+
+def _labels(target: Target, usable: Mapping[str, Repository]) -> Mapping[str, str]:
+    """Of the target's object; a repository that was chosen by name is its Repository."""
+    if "metadata" not in target.object:
+        named = usable.get(target.repository)
+        return named.metadata.labels if named else {}
+    found = target.object["metadata"].get("labels")
+    texts = found.items() if isinstance(found, Mapping) else ()
+    return {str(key): value for key, value in texts if isinstance(value, str)}
 
 
 def _repositories(
@@ -139,7 +151,12 @@ def _written(variant: PackageVariant, declared: Declared) -> Named:
     if downstream is None:
         return named
     spec = hand_written(variant, downstream)
-    return replace(named, variants=(spec,), repositories={spec.name: downstream})
+    return replace(
+        named,
+        variants=(spec,),
+        repositories={spec.name: downstream},
+        labels={spec.target: {**variant.metadata.labels, **variant.spec.labels}},
+    )
 
 
 def repository_key(repository: Repository) -> str:

@@ -1,7 +1,7 @@
 """What was observed, as objects and views for people and machines; `fanout get` prints them."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ from fanout.api.reasons import Reason
 from fanout.api.views import DraftView, HoldView, StageView, TargetView, View, ViewMeta
 from fanout.cluster.declared import Declared
 from fanout.gates.model import Hold, State, VariantDecision
+from fanout.gates.wording import counted
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.names import repository_key
@@ -24,7 +25,11 @@ def stages(observed: Observed) -> list[Plain]:
     return [
         _plain(
             StageView(
-                metadata=_meta(item, f"{item.named.name}/{name}" if name else item.named.name),
+                metadata=_meta(
+                    item,
+                    f"{item.named.name}/{name}" if name else item.named.name,
+                    _policy_labels(item),
+                ),
                 policy=_policy(item),
                 stage=name,
                 candidate=stage.candidate,
@@ -57,8 +62,9 @@ def targets(observed: Observed) -> list[Plain]:
 def drafts(observed: Observed) -> list[Plain]:
     """A DraftView for every open draft of a variant that is wanted."""
     return [
-        _plain(_draft(item, case, decision))
+        _plain(_draft(item, case, decision, disputed.get(case.spec.name, 0)))
         for item in observed.policies
+        for disputed in (item.disputed,)
         for case, decision in _decided(item)
         if case.draft is not None
     ]
@@ -115,6 +121,8 @@ def _policy_object(item: PolicyPass) -> Plain:
         "conditions": _conditions(item, holds),
         "variants": len(item.cases),
         "failedTargets": len(item.named.failures),
+        "failedVariants": len(_failed(item)),
+        "goneVariants": len(item.gone),
         "stages": [
             {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
             for name, stage in (decision.stages.items() if decision else ())
@@ -139,17 +147,30 @@ def _conditions(item: PolicyPass, holds: Sequence[Hold]) -> list[Plain]:
 def _readiness(item: PolicyPass, holds: Sequence[Hold]) -> tuple[str, str, str]:
     decided = item.decision.variants.values() if item.decision else ()
     ready = sum(variant.state is State.READY for variant in decided)
-    sentence = f"{ready} of {len(decided)} variants are ready"
+    sentence = f"{ready} of {counted(len(decided), 'variant')} ready"
     if item.named.failures:
-        failed = len(item.named.failures)
-        return "False", Reason.TARGETS_FAILED, f"{failed} targets have no variant; {sentence}"
+        failed = counted(len(item.named.failures), "target")
+        return "False", Reason.TARGETS_FAILED, f"{failed} without a variant; {sentence}"
+    if failures := _failed(item):
+        hold = failures[0].holds[0] if failures[0].holds else None
+        why = f": {hold.sentence}" if hold else ""
+        reason = hold.reason if hold else Reason.VERIFICATION_FAILED
+        failed = f"{counted(len(failures), 'variant')} failed, {failures[0].name} first"
+        return "False", reason, f"{failed}{why}; {sentence}"
     if item.gone:
-        return "False", Reason.TARGET_GONE, f"{len(item.gone)} variants have no target; {sentence}"
+        gone = f"{counted(len(item.gone), 'variant')} without a target"
+        return "False", Reason.TARGET_GONE, f"{gone}; {sentence}"
     if decided and ready == len(decided):
         return "True", Reason.READY, sentence
     if holds:
         return "False", holds[0].reason, f"{holds[0].sentence}; {sentence}"
     return "False", Reason.PROGRESSING, sentence
+
+
+def _failed(item: PolicyPass) -> list[VariantDecision]:
+    """The variants that failed: to be rendered, or a check."""
+    decided = item.decision.variants.values() if item.decision else ()
+    return [variant for variant in decided if variant.state is State.FAILED]
 
 
 def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
@@ -160,7 +181,7 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
         "metadata": {
             "name": spec.name,
             "namespace": spec.namespace,
-            "labels": dict(spec.labels),
+            "labels": _variant_labels(item, case),
             "annotations": dict(spec.annotations),
         },
         "spec": {
@@ -220,7 +241,7 @@ def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
 def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetView:
     spec = case.spec
     return TargetView(
-        metadata=_meta(item, spec.target),
+        metadata=_meta(item, spec.target, item.named.labels.get(spec.target, {})),
         policy=_policy(item),
         target=spec.target,
         variant=spec.name,
@@ -234,7 +255,7 @@ def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetVi
 
 def _without(item: PolicyPass, failure: TargetFailure, state: State) -> TargetView:
     return TargetView(
-        metadata=_meta(item, failure.target),
+        metadata=_meta(item, failure.target, item.named.labels.get(failure.target, {})),
         policy=_policy(item),
         target=failure.target,
         state=state.value,
@@ -242,11 +263,11 @@ def _without(item: PolicyPass, failure: TargetFailure, state: State) -> TargetVi
     )
 
 
-def _draft(item: PolicyPass, case: Case, decision: VariantDecision) -> DraftView:
+def _draft(item: PolicyPass, case: Case, decision: VariantDecision, conflicts: int) -> DraftView:
     assert case.draft is not None, "asked of variants with a draft"
     spec, draft = case.spec, case.draft
     return DraftView(
-        metadata=_meta(item, spec.name),
+        metadata=_meta(item, spec.name, _variant_labels(item, case)),
         policy=_policy(item),
         variant=spec.name,
         stage=spec.stage,
@@ -257,6 +278,7 @@ def _draft(item: PolicyPass, case: Case, decision: VariantDecision) -> DraftView
         tree=draft.tree or "",
         revision=draft.trailers.revision,
         digest=draft.trailers.digest,
+        conflicts=conflicts,
         edited=draft.edited,
         current=case.standing,
         state=decision.state.value,
@@ -274,8 +296,18 @@ def _policy(item: PolicyPass) -> str:
     return item.named.name if item.named.policy is not None else ""
 
 
-def _meta(item: PolicyPass, name: str) -> ViewMeta:
-    return ViewMeta(name=name, namespace=item.named.namespace)
+def _meta(item: PolicyPass, name: str, labels: Mapping[str, str]) -> ViewMeta:
+    return ViewMeta(name=name, namespace=item.named.namespace, labels=dict(labels))
+
+
+def _policy_labels(item: PolicyPass) -> Mapping[str, str]:
+    declared = item.named.policy or item.named.written
+    return declared.metadata.labels if declared else {}
+
+
+def _variant_labels(item: PolicyPass, case: Case) -> dict[str, str]:
+    written = item.named.written
+    return {**(written.metadata.labels if written else {}), **case.spec.labels}
 
 
 def _holds(holds: Iterable[Hold]) -> tuple[HoldView, ...]:

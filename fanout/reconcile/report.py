@@ -11,6 +11,7 @@ from fanout.gates.model import PolicyDecision, PolicyFacts, State
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
+from fanout.plan.change import disputes_in
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import RepositoryChange
@@ -56,6 +57,15 @@ class PolicyPass:
     def failures(self) -> tuple[TargetFailure, ...]:
         """Targets that have no variant, by name."""
         return (*self.named.failures, *self.gone)
+
+    @property
+    def disputed(self) -> Mapping[str, int]:
+        """How many conflicts of each open draft nobody has decided, by variant."""
+        return {
+            variant.name: variant.draft.disputed
+            for variant in (self.facts.variants if self.facts else ())
+            if variant.draft is not None
+        }
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -112,11 +122,7 @@ def _troubles(item: PolicyPass) -> Iterator[Trouble]:
         yield Trouble(title, failure.target, failure.reason, failure.problem, failed=False)
     if item.problem is not None:
         return  # it is what holds the variants
-    standing = {
-        variant.name: variant.draft.disputed
-        for variant in (item.facts.variants if item.facts else ())
-        if variant.draft is not None
-    }
+    standing = item.disputed
     for case in item.cases:
         yield from _of_variant(item, case, standing.get(case.spec.name, 0))
 
@@ -160,4 +166,4 @@ def _disputed(item: PolicyPass, case: Case, standing: int) -> int:
     declared = item.named.policy or item.named.written
     if declared is not None and declared.spec.on_conflict is OnConflict.UPSTREAM_WINS:
         return 0
-    return len(case.merged.conflicts)
+    return sum(not dispute.decided for dispute in disputes_in(case))

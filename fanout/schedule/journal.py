@@ -1,4 +1,4 @@
-"""What the loop logs: a line for each pass that did something, and each problem once."""
+"""What the loop logs: what each pass did, and each problem once, with its end."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,8 @@ import structlog
 
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
-from fanout.plan.actions import Kind
+from fanout.plan.actions import Action, Kind
+from fanout.reconcile.gathering import gathered
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass, Report
 
@@ -19,52 +20,86 @@ _COUNTED = {
     Kind.REMOVE_DRAFT: "drafts_removed",
     Kind.RECORD: "recorded",
 }
-AT_ONCE = 20  # lines per policy and pass: thousands of variants may fail for one reason
+_NAMED = {
+    Kind.WRITE_DRAFT: "Draft written",
+    Kind.PUBLISH: "Published",
+    Kind.REMOVE_DRAFT: "Draft removed",
+}
 
 
 class Journal:
     """Remembers which problems were told, so that a pass each minute does not repeat them."""
 
     def __init__(self) -> None:
-        self._told: dict[str, frozenset[str]] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
+        self._failing = False
 
     def files(self, declared: Declared, problems: Iterable[FanoutError]) -> None:
         """What is wrong with the files as they are now."""
         faults = [str(fault) for fault in declared.faults if fault.severity == "error"]
-        for sentence in self._new("", [*faults, *map(str, problems)]):
+        fresh, over = self._news("", [*faults, *map(str, problems)])
+        for sentence in fresh:
             _log.warning("Something is wrong in the files", problem=sentence)
+        for sentence in over:
+            _log.info("Something in the files is right again", problem=sentence)
+
+    def failed(self, error: FanoutError, pause: float) -> None:
+        """A pass that came to nothing, and when it is tried again."""
+        self._failing = True
+        _log.warning("Pass failed", reason=error.reason, problem=str(error), tried_again_in=pause)
+
+    def worked(self) -> None:
+        """Passes come to their end; said where the one before did not."""
+        if self._failing:
+            _log.info("Passes work again")
+        self._failing = False
 
     def report(self, report: Report, mode: Mode, triggers: Iterable[str]) -> None:
-        """A pass: counts where it did something, and whatever is newly wrong."""
+        """A pass: what it did, what is newly wrong, and what is well again."""
+        for outcome in report.outcomes:
+            if outcome.done and outcome.action.kind in _NAMED:
+                _log.info(_NAMED[outcome.action.kind], **_about(outcome.action))
         done = Counter(_COUNTED[it.action.kind] for it in report.outcomes if it.done)
         counts = {name: done[name] for name in _COUNTED.values() if done[name]}
         failed = {"failed": len(report.failed)} if report.failed else {}
         tell = _log.info if counts else _log.debug
         tell("Pass done", trigger=sorted(triggers), sweep=mode.sweep, **counts, **failed)
         for item in report.observed.policies:
-            for sentence in self._new(item.title, _problems(item, report)):
+            fresh, over = self._news(item.title, _problems(item, report))
+            for sentence in fresh:
                 _log.warning(
                     "Something is wrong with a policy", policy=item.title, problem=sentence
                 )
+            for sentence in over:
+                _log.info(
+                    "Something of a policy is well again", policy=item.title, problem=sentence
+                )
 
-    def _new(self, about: str, sentences: Iterable[str]) -> list[str]:
-        """Those that were not told the last time; what is well again is told anew when it fails."""
+    def _news(self, about: str, sentences: Iterable[str]) -> tuple[list[str], list[str]]:
+        """What was not told the last time, and what was told then and is over."""
         now = list(dict.fromkeys(sentences))
-        before = self._told.get(about, frozenset())
-        self._told[about] = frozenset(now)
-        return [sentence for sentence in now if sentence not in before]
+        before = self._told.get(about, ())
+        self._told[about] = tuple(now)
+        fresh = [sentence for sentence in now if sentence not in frozenset(before)]
+        return fresh, [sentence for sentence in before if sentence not in frozenset(now)]
+
+
+def _about(action: Action) -> dict[str, str]:
+    said = {
+        "policy": f"{action.namespace}/{action.policy}" if action.policy else "",
+        "variant": action.variant,
+        "stage": action.stage,
+        "revision": action.revision,
+        "repository": action.repository,
+        "path": action.path,
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def _problems(item: PolicyPass, report: Report) -> Iterator[str]:
-    if item.problem is not None:
-        yield str(item.problem)
-    for failure in item.failures:
-        yield f"{failure.target}: {failure.problem}"
-    for case in item.cases:
-        if case.obstacle is not None:
-            yield case.obstacle.sentence  # the same for all variants in one repository
-        elif case.failure is not None:
-            yield f"{case.spec.name}: {case.failure}"
+    """Sentences; what is the same for many variants is one."""
+    for one in gathered(item.troubles):
+        yield one.sentence
     about = (item.named.namespace, item.named.name)
     for outcome in report.failed:
         action = outcome.action

@@ -106,14 +106,12 @@ class Loop:
         except _Stopped:
             return
         except FanoutError as error:
-            pause = self._pause()
-            _log.warning(
-                "Pass failed", reason=error.reason, problem=str(error), tried_again_in=pause
-            )
+            self._journal.failed(error, self._pause())
         except Exception:  # noqa: BLE001 - what nobody foresaw; others rely on this process
             _log.exception("Pass failed, this is a bug in fanout", tried_again_in=self._pause())
         else:
             self._failures = 0
+            self._journal.worked()
             for key in keys:
                 del self._waiting[key]
 

@@ -1,13 +1,15 @@
 """Kubernetes label selectors. (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels)"""
 
+import re
 from collections.abc import Mapping
-from typing import Protocol, TypeGuard
+from typing import Final, Protocol, TypeGuard
 
 _MAPS = (dict, Mapping)  # the first is asked first and is the quick answer
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")  # as Kubernetes reads a label for > and <
 
 
 class Requirement(Protocol):
-    """One entry of matchExpressions."""
+    """One entry of matchExpressions, or what somebody typed; only that has Gt and Lt."""
 
     @property
     def key(self) -> str: ...
@@ -64,5 +66,14 @@ def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
             return value not in requirement.values
         case "Exists":
             return value is not None
+        case "Gt" | "Lt" as operator:
+            return _compares(value or "", operator, int(requirement.values[0]))
         case _:  # DoesNotExist; validation admits no other
             return value is None
+
+
+def _compares(value: str, operator: str, bound: int) -> bool:
+    """Labels that are no whole number are neither greater nor less."""
+    if not _NUMBER.fullmatch(value):
+        return False
+    return int(value) > bound if operator == "Gt" else int(value) < bound

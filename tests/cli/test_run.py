@@ -113,6 +113,16 @@ def test_without_a_schedule_all_stages_are_published_as_their_gates_open(fleet, 
     log = running.log()
     assert [log[0]["event"], log[-1]["event"]] == ["Started", "Stopped"]
     assert sum(line.get("published", 0) for line in log) == 2
+    did = [(it["event"], it["stage"], it["path"]) for it in log if "variant" in it]
+    assert did == [
+        ("Draft written", "dev", "sites/ams"),
+        ("Draft written", "prod", "sites/ber"),
+        ("Published", "dev", "sites/ams"),
+        ("Published", "prod", "sites/ber"),
+    ]
+    assert {(it["policy"], it["revision"]) for it in log if "variant" in it} == {
+        ("default/monitoring", "v1")
+    }
     assert {line["level"] for line in log} <= {"info", "debug"}
     assert SECRET not in running.path.read_text()
     assert SWEEPS not in fleet.records().refs()
@@ -182,6 +192,10 @@ def test_records_that_cannot_be_reached_do_not_end_it(fleet, start):
     subprocess.run(["git", "init", "-q", "--bare", str(place)], check=True)
     running.until(lambda: len(fleet.repos["edge"].tags()) == 2)
     assert running.end() == ExitCode.OK
+    assert [line["event"] for line in running.log()].count("Passes work again") == 1
+
+
+AGAIN = "Something of a policy is well again"
 
 
 def test_a_repository_that_is_gone_holds_its_own_variants_and_is_told_once(fleet, start):
@@ -198,6 +212,8 @@ def test_a_repository_that_is_gone_holds_its_own_variants_and_is_told_once(fleet
     (fleet.root / "away").rename(gone)
     running.until(lambda: fleet.repos["core"].tags() == ["sites/cph/v1"])
     assert running.end() == ExitCode.OK
+    events = [line for line in running.log() if line["event"] == AGAIN]
+    assert [line["problem"] for line in events] == [told[0]["problem"]]
 
 
 @pytest.fixture

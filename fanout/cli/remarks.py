@@ -1,0 +1,103 @@
+"""What an explanation says beside the gates: who gets no variant, what is disputed, out of band.
+
+The gates know how many values are disputed, not which; they do not know of targets without a
+variant at all.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.explain import Explanation
+from fanout.gates.model import Verdict
+from fanout.gates.wording import listed
+from fanout.package.merge.conflicts import Conflict
+from fanout.plan.book import Recorded
+from fanout.plan.cases import Case
+from fanout.plan.disputes import RESOLVE, read, resolutions
+from fanout.reconcile.gathering import gathered
+from fanout.reconcile.report import PolicyPass
+
+_FOR_THE_POLICY = (Reason.TARGET_GONE, Reason.CONFLICT_UNDECIDED)
+
+
+def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
+    """Targets without a variant, variants without a target, and drafts with open conflicts."""
+    found = (it for it in item.troubles if it.noun == "target" or it.reason in _FOR_THE_POLICY)
+    return tuple(
+        Explanation(it.first.reason, "Failed" if it.first.failed else "Held", it.sentence)
+        for it in gathered(found)
+    )
+
+
+def of_stage(item: PolicyPass, stage: str) -> tuple[Explanation, ...]:
+    """Drafts of the stage with open conflicts, and what was published without its gates."""
+    members = {case.spec.name for case in item.cases if case.spec.stage == stage}
+    found = (
+        it
+        for it in item.troubles
+        if it.reason == Reason.CONFLICT_UNDECIDED and it.subject in members
+    )
+    conflicts = tuple(Explanation(it.first.reason, "Held", it.sentence) for it in gathered(found))
+    return (*conflicts, *_out_of_band(case for case in item.cases if case.spec.name in members))
+
+
+def of_variant(
+    item: PolicyPass, case: Case, conflicts: Sequence[Conflict]
+) -> tuple[Explanation, ...]:
+    """Each conflict of its draft with who won and who decided, and whether it is out of band."""
+    return (*(_conflict(item, case, one) for one in conflicts), *_out_of_band([case]))
+
+
+def _conflict(item: PolicyPass, case: Case, one: Conflict) -> Explanation:
+    subject = f"conflict {one.key}"
+    decision = _decision(item, case, one)
+    if decision is not None:
+        why = decision.spec.get("reason", "")
+        said = f"{one}, as {decision.by} decided in {decision.name}: {why}"
+        return Explanation(subject, Verdict.PASSED.value, said, since=decision.at)
+    if case.draft is not None and case.draft.edited:
+        said = f"{one}; a commit on the draft has decided it"
+        return Explanation(subject, Verdict.PASSED.value, said)
+    other = "local" if one.winner == "upstream" else "upstream"
+    return Explanation(
+        subject,
+        Verdict.PENDING.value,
+        f"{one}, until somebody decides",
+        who="whoever maintains the package: a commit on the draft, or fanout resolve"
+        f" {item.named.name} --variant {case.spec.name} --reason WHY; with --take"
+        f" {one.key}={other} for the other value",
+    )
+
+
+def _decision(item: PolicyPass, case: Case, one: Conflict) -> Recorded | None:
+    """The last decision that covers the conflict."""
+    spec = case.spec
+    for record in reversed(item.book.records):
+        if record.kind != "Decision" or record.spec["action"] != RESOLVE:
+            continue
+        [said] = resolutions([record])
+        here = case.draft is not None and said.revision == case.draft.trailers.revision
+        meant = one.key in said.choices if said.choices else here
+        if said.is_about(spec.stage, spec.name) and meant:
+            return record
+    return None
+
+
+def _out_of_band(cases: Iterable[Case]) -> Iterator[Explanation]:
+    """A line for each revision that people published without its gates."""
+    found: dict[str, list[tuple[str, datetime]]] = {}
+    for case in cases:
+        if case.published is not None and case.published.out_of_band:
+            told = (case.spec.name, case.published.at)
+            found.setdefault(case.published.revision, []).append(told)
+    for revision, published in found.items():
+        names = listed(name for name, _ in published)
+        sentence = f"{names}: a person merged {revision} without its gates"
+        since = min(at for _, at in published)
+        yield Explanation(str(Reason.OUT_OF_BAND), "True", sentence, since=since)
+
+
+def disputed(case: Case) -> bool:
+    """Does the open draft have conflicts, decided or not?"""
+    return case.draft is not None and bool(read(case.draft.trailers.conflicts))

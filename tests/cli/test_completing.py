@@ -1,0 +1,76 @@
+"""A shell is offered what files declare; nothing is written for it, and no repository is asked."""
+
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+from fleet import Fleet
+
+from fanout.cli.main import cli
+from fanout.cli.nouns import NOUNS
+
+HAND_WRITTEN = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: lone}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {tag: v1}}
+  downstream: {repository: core, package: lone}
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    made = Fleet.build(tmp_path_factory.mktemp("company"))
+    made.policy("logging")
+    made.write("lone.yaml", HAND_WRITTEN)
+    made.write("broken.yaml", "a: [\n")
+    return made
+
+
+OFFERED = [
+    ("verbs", ["pl"], "plan"),
+    ("nouns", ["get", ""], " ".join(NOUNS)),
+    ("policies for records", ["get", "records", "l"], "logging lone"),
+    ("nouns that begin so", ["get", "s"], "stages"),
+    ("policies", ["get", "policies", ""], "logging monitoring"),
+    ("policies by a short name", ["get", "upol", "m"], "monitoring"),
+    ("stages", ["get", "stages", "l"], "logging/dev logging/prod"),
+    ("repositories", ["get", "repositories", ""], "blueprints core edge"),
+    ("variants written by hand", ["get", "variants", ""], "lone"),
+    ("no targets, which are not declared", ["get", "targets", ""], ""),
+    ("what can be planned", ["plan", ""], "logging monitoring lone"),
+    ("what can be swept", ["sweep", "monitoring", "l"], "logging lone"),
+    ("what can be explained", ["explain", "mon"], "monitoring"),
+    ("its stages behind a slash", ["explain", "monitoring/"], "monitoring/dev monitoring/prod"),
+]
+
+
+@pytest.mark.parametrize(("_", "words", "offered"), OFFERED, ids=map(itemgetter(0), OFFERED))
+@pytest.mark.parametrize("before", [True, False], ids=["files first", "files from the environment"])
+def test_offered(
+    fleet: Fleet,
+    monkeypatch: pytest.MonkeyPatch,
+    before: bool,
+    _: str,
+    words: list[str],
+    offered: str,
+):
+    files = str(fleet.root / "policies")
+    *args, incomplete = words
+    if before:
+        args = ["-f", files, *args]
+    else:
+        monkeypatch.setenv("FANOUT_FILES", files)
+    monkeypatch.chdir(fleet.root)
+    paths = sorted(fleet.root.rglob("*"))
+    shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
+    assert [it.value for it in shell.get_completions(args, incomplete)] == offered.split()
+    assert sorted(fleet.root.rglob("*")) == paths
+
+
+def test_nothing_is_offered_where_nothing_is_declared(tmp_path: Path):
+    shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
+    found = shell.get_completions(["plan", "-f", str(tmp_path / "nowhere")], "")
+    assert [it.value for it in found] == []

@@ -1,0 +1,94 @@
+"""What `explain` says beside the gates: failed targets, lost ones, conflicts one by one."""
+
+from pathlib import Path
+
+import pytest
+from fleet import PACKAGE, PROMOTION, Fleet
+
+TEXT = PACKAGE["deployment.yaml"]
+ANN = ("--by", "Ann <ann@x.org>")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    made.settle()
+    return made
+
+
+def test_a_policy_names_targets_without_a_variant_and_variants_without_a_target(fleet: Fleet):
+    for number in range(5):
+        fleet.site(f"x{number}", "dev", "nosuch")
+    fleet.remove("site-ber.yaml")
+    told = fleet.run("explain", "monitoring")
+    assert told.code == 3
+    assert "x UnknownRepository: Failed: 5 targets (Cluster.infra" in told.out
+    assert "there is no Repository nosuch" in told.out
+    assert "- TargetGone: Held: monitoring-ber-928771694f: " in told.out
+    assert "fanout remove monitoring monitoring-ber-928771694f --reason WHY" in told.out
+    assert fleet.run("explain", "monitoring/dev").code == 1
+
+
+def test_a_policy_names_variants_that_cannot_be_rendered(fleet: Fleet):
+    fleet.release("v2", {"deployment.yaml": "a: [\n"})
+    told = fleet.run("explain", "monitoring")
+    assert told.code == 3
+    assert "deployment.yaml:" in told.out
+    assert "2 variants, monitoring-ams-047978a1d8 first: " in told.out
+
+
+def conflict(fleet: Fleet) -> None:
+    """Both sides set one value, and one deletes what the other changes; the draft is written."""
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {clusterIP: a}\n"
+    fleet.release("v2", {"service.yaml": service})
+    fleet.settle()
+    path = "sites/ams/deployment.yaml"
+    edge = fleet.repos["edge"]
+    replicas = TEXT.replace("replicas: 1", "replicas: 7")
+    edge.commit("main", {path: replicas, "sites/ams/service.yaml": None})
+    changed = service.replace("clusterIP: a", "clusterIP: b")
+    text = TEXT.replace("replicas: 1", "replicas: 3")
+    fleet.release("v3", {"service.yaml": changed, "deployment.yaml": text})
+    fleet.sweep("--drafts-only")
+
+
+@pytest.mark.parametrize("stages", ["'*'", "prod"], ids=["automatic", "by hand"])
+def test_a_variant_names_each_conflict_and_who_won(fleet: Fleet, stages: str):
+    conflict(fleet)
+    fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', f"stages: [{stages}]"))
+    out = fleet.run("explain", "monitoring/dev/sites/ams").out
+    lines = [line for line in out.splitlines() if "- conflict " in line]
+    [replicas] = [line for line in lines if "spec.replicas" in line]
+    assert "(base 1, upstream 3, local 7); upstream won, until somebody decides" in replicas
+    assert "fanout resolve monitoring --variant monitoring-ams-047978a1d8 --reason WHY" in replicas
+    [service] = [line for line in lines if "service.yaml" in line]
+    assert "; local won, until somebody decides" in service
+    for subject in ("monitoring", "monitoring/dev"):
+        told = fleet.run("explain", subject).out
+        assert "2 values of its draft both sides changed: see `fanout diff" in told
+    row = next(it for it in fleet.run("get", "drafts").out.splitlines() if "ams" in it)
+    assert row.split()[5] == "2"
+
+
+def test_a_decision_says_what_it_decided(fleet: Fleet):
+    conflict(fleet)
+    done = fleet.run("resolve", "monitoring", "--take", "local", "--reason", "seven it is", *ANN)
+    assert done.code == 0, done.err
+    fleet.later(minutes=1).sweep("--drafts-only")
+    out = fleet.run("explain", "monitoring/dev/sites/ams").out
+    lines = [line for line in out.splitlines() if "+ conflict " in line]
+    assert len(lines) == 2
+    for line in lines:
+        assert "; local won, as Ann <ann@x.org> decided in " in line
+        assert ": seven it is; since " in line
+    assert fleet.run("explain", "monitoring").out.count("ConflictUndecided") == 0
+
+
+def test_a_commit_on_the_draft_has_decided(fleet: Fleet):
+    conflict(fleet)
+    path, branch = "sites/ams/deployment.yaml", "drafts/default/sites/ams/monitoring"
+    edge = fleet.repos["edge"]
+    edge.commit(branch, {path: edge.file(branch, path).replace("replicas: 3", "replicas: 5")})
+    out = fleet.run("explain", "monitoring/dev/sites/ams").out
+    assert "- conflict " not in out
+    assert "a commit on the draft has decided it" in out

@@ -1,0 +1,178 @@
+"""Every noun in every format, in a company where much is wrong; selectors; names that are not."""
+
+import json
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+import yaml
+from fleet import POLICY, Fleet
+
+NOUNS = ("policies", "variants", "stages", "targets", "repositories", "drafts")
+HAND_WRITTEN = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: lone, labels: {team: ops}}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {tag: v1}}
+  downstream: {repository: core, package: lone}
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """One variant is in force, one drafted, one cannot be rendered; targets and policies fail."""
+    made = Fleet.build(tmp_path_factory.mktemp("company"))
+    made.write("lone.yaml", HAND_WRITTEN)
+    made.write("policy.yaml", POLICY.replace("monitoring}", "monitoring, labels: {team: edge}}", 1))
+    made.sweep()
+    made.sweep()
+    made.report("dev", "v1")
+    made.later(hours=2).sweep()
+    made.release("v2", {"deployment.yaml": "a: [\n"})
+    made.site("dub", "nowhere", "edge")
+    made.site("esp", "dev", "nosuch")
+    made.repository("lost").path.rename(made.root / "away")
+    made.repos.pop("lost")
+    made.policy("away", ("repository: blueprints", "repository: lost"))
+    return made
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_json_and_yaml_are_the_same_objects(fleet: Fleet, noun: str):
+    as_json, as_yaml = (fleet.run("get", noun, "-o", form) for form in ("json", "yaml"))
+    assert (as_json.code, as_yaml.code) == (0, 0)
+    assert as_json.items
+    assert yaml.safe_load(as_yaml.out) == as_json.json
+    for item in as_json.items:
+        assert item["apiVersion"] == "fanout.dev/v1alpha1"
+        assert item["metadata"]["name"]
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_tables_and_names_have_a_line_for_each(fleet: Fleet, noun: str):
+    number = len(fleet.run("get", noun, "-o", "json").items)
+    table, wide, names = (fleet.run("get", noun, "-o", form) for form in ("table", "wide", "name"))
+    assert len(names.out.splitlines()) == number
+    for told in (table, wide):
+        assert len(told.out.splitlines()) == number + 1
+        assert not {line for line in told.out.splitlines() if line != line.rstrip()}
+    assert len(wide.out.splitlines()[0]) >= len(table.out.splitlines()[0])
+
+
+def test_a_policy_counts_its_failures(fleet: Fleet):
+    [away, policy] = fleet.run("get", "policies", "-o", "json").items
+    assert away["metadata"]["name"] == "away"
+    assert (policy["status"]["failedTargets"], policy["status"]["failedVariants"]) == (1, 1)
+    row = next(it for it in fleet.run("get", "policies").out.splitlines() if "monitoring" in it)
+    assert row.split()[4] == "2"
+
+
+def test_a_policy_whose_variants_failed_says_so(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    fleet.release("v2", {"deployment.yaml": "a: [\n"})
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    condition = policy["status"]["conditions"][0]
+    assert condition["reason"] == "InvalidManifest"
+    assert "2 variants failed, monitoring-ams-047978a1d8 first: " in condition["message"]
+
+
+def test_a_publication_without_its_gates_shows_in_the_table(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.sweep("--drafts-only")
+    edge = fleet.repos["edge"]
+    draft = edge.refs()["refs/heads/drafts/default/sites/ams/monitoring"]
+    edge.git("update-ref", "refs/heads/main", draft)
+    assert "a person merged its draft without its gates" in fleet.plan().err
+    fleet.sweep()
+    assert "OutOfBand" in fleet.run("get", "variants").out
+    told = fleet.run("explain", "monitoring/dev/sites/ams")
+    assert "a person merged v1 without its gates" in told.out
+    assert "OutOfBand: True: " in fleet.run("explain", "monitoring/dev").out
+
+
+SELECTED = [
+    ("targets by the labels of their objects", "targets", "tier in (dev, prod)", 4),
+    ("targets without a label", "targets", "!tier", 1),
+    ("targets that failed have labels too", "targets", "tier=dev", 2),
+    ("policies", "policies", "team=edge", 1),
+    ("stages by their policy's labels", "stages", "team", 3),
+    ("hand-written variants by their own", "variants", "team!=edge,team", 1),
+    ("drafts by their variant's", "drafts", "team=ops", 1),
+    ("repositories", "repositories", "role", 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "noun", "selector", "number"), SELECTED, ids=map(itemgetter(0), SELECTED)
+)
+def test_selected(fleet: Fleet, _: str, noun: str, selector: str, number: int):
+    found = fleet.run("get", noun, "-l", selector, "-n", "default", "-o", "json").items
+    named = [it for it in found if it.get("policy") != "away"]
+    assert len(named) == number
+
+
+def test_a_selector_that_cannot_be_read_is_told(fleet: Fleet):
+    told = fleet.run("get", "targets", "-l", "tier dev")
+    assert (told.code, told.out) == (2, "")
+    assert "--selector: 'tier dev' is no selector: " in told.err
+
+
+UNKNOWN = [
+    ("plan of no policy", ["plan", "nope"], "there are: away, lone, monitoring"),
+    ("sweep of no policy", ["sweep", "nope"], "there are: away, lone, monitoring"),
+    ("one that is and one that is not", ["sweep", "monitoring", "nope"], "no policy nope; "),
+    ("get of no policy", ["get", "policies", "nope"], "there are: away, monitoring"),
+    ("get of no stage", ["get", "stages", "monitoring/nope"], "there are: away/dev, away/prod, "),
+    ("get of no variant", ["get", "variants", "nope"], "there are: away-ams-"),
+    ("get of nothing", ["get", "nope"], "there are: approvals, decisions, drafts and 7 more"),
+    ("explain of no policy", ["explain", "nope"], "there are: away, lone, monitoring"),
+    ("explain of no stage", ["explain", "monitoring/nope"], "there are: dev, prod"),
+    ("explain of no variant", ["explain", "monitoring/dev/nope"], "monitoring-ams-047978a1d8"),
+    ("a variant of no stage", ["explain", "monitoring/nope/sites/ams"], "there are: dev, prod"),
+    (
+        "a variant of another stage",
+        ["explain", "monitoring/prod/sites/ams"],
+        "not in prod",
+    ),
+    ("plan of no namespace", ["plan", "-n", "nope"], "there are: default"),
+    ("sweep of no namespace", ["sweep", "-n", "nope"], "there are: default"),
+    ("get of no namespace", ["get", "policies", "-n", "nope"], "there are: default"),
+    ("explain in no namespace", ["explain", "monitoring", "-n", "nope"], "there are: default"),
+]
+
+
+@pytest.mark.parametrize(("_", "line", "said"), UNKNOWN, ids=map(itemgetter(0), UNKNOWN))
+def test_what_nothing_has_the_name_of_is_an_error_that_names_what_there_is(
+    fleet: Fleet, _: str, line: list[str], said: str
+):
+    before = fleet.refs()
+    told = fleet.run(*line)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err
+    assert fleet.refs() == before
+
+
+@pytest.mark.parametrize("verb", ["plan", "sweep", "run", "get policies"])
+def test_a_directory_without_any_object_is_an_error(tmp_path: Path, verb: str):
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "README.md").write_text("nothing here\n")
+    state = ["--state-dir", str(tmp_path / "state")]
+    line = [*verb.split(), "-f", str(tmp_path / "policies"), *state]
+    told = Fleet(tmp_path).run(*line, files=False)
+    assert told.code == 2
+    assert f"no object is in {tmp_path / 'policies'}" in told.err
+
+
+def test_a_policy_with_a_fault_is_not_said_to_be_missing(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.policy("faulty", ("semver:", "semvers:"))
+    told = fleet.run("plan", "faulty")
+    assert told.code == 2
+    assert "UpstreamPolicy faulty is declared and cannot be used; see `fanout validate`" in told.err
+
+
+def test_json_is_documented(fleet: Fleet):
+    for kind in ("StageView", "TargetView", "DraftView"):
+        schema = json.loads(fleet.run("schema", kind, files=False).out)
+        assert "labels" in schema["$defs"]["ViewMeta"]["properties"]

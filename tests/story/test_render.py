@@ -1,0 +1,51 @@
+"""What `render` prints can be piped to a cluster; what it writes is the whole package."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from fleet import Fleet
+
+MORE = {
+    "README.md": "# monitoring\n",
+    "two.yaml": "---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+    "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: tool\n"
+    '  annotations: {config.kubernetes.io/local-config: "true"}\n',
+    "last.json": '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}}',
+    "unended.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unended} # no line end",
+}
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    made.release("v2", MORE)
+    return made
+
+
+def test_what_is_printed_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
+    told = fleet.run("render", "sites/ams")
+    assert told.code == 0
+    objects = list(yaml.safe_load_all(told.out))
+    assert [(it["kind"], it["metadata"]["name"]) for it in objects] == [
+        ("Deployment", "prometheus"),
+        ("ConfigMap", "last"),
+        ("ConfigMap", "settings"),
+        ("Service", "web"),
+        ("ConfigMap", "unended"),
+    ]
+    assert told.out.startswith("---\n# deployment.yaml\napiVersion: apps/v1\n")
+    assert "---\n# two.yaml\napiVersion: v1\nkind: Service\n" in told.out
+    assert "name: prometheus # ours\n" in told.out
+    assert told.err == (
+        "left out, not for a cluster: Kptfile, README.md, package-context.yaml;"
+        " --to DIR writes all\n"
+    )
+
+
+def test_what_is_written_is_the_whole_package(fleet: Fleet, tmp_path: Path):
+    told = fleet.run("render", "sites/ams", "--to", str(tmp_path / "out"))
+    assert (told.code, told.out, told.err) == (0, "", "")
+    written = {str(it.relative_to(tmp_path / "out")) for it in (tmp_path / "out").rglob("*")}
+    assert written >= {"Kptfile", "README.md", "package-context.yaml", "two.yaml"}
+    assert (tmp_path / "out" / "two.yaml").read_text() == MORE["two.yaml"]
