@@ -72,7 +72,10 @@ class PackageVariantSpec(Model):
     depends_on: tuple[Dependency, ...] = Field(
         default=(), description="Variants that must be ready at their revision first."
     )
-    suspend: StrictBool = Field(default=False, description="The variant is not published.")
+    suspend: StrictBool = Field(
+        default=False,
+        description="The variant stays as it is: no draft is written, nothing is published.",
+    )
     policy_ref: PolicyRef | None = Field(
         default=None, description="The policy that made it; none for one written by hand."
     )

@@ -95,7 +95,10 @@ class Stage(Model):
     control_flow: StrictBool = Field(
         default=False, description="A stage without targets that only joins others."
     )
-    suspend: StrictBool = Field(default=False, description="Nothing is published in the stage.")
+    suspend: StrictBool = Field(
+        default=False,
+        description="The stage stays as it is: no draft is written, nothing is published.",
+    )
     pin: RevisionName | None = Field(
         default=None, description="The revision that the stage goes back to and stays at."
     )

@@ -45,7 +45,10 @@ class UpstreamPolicySpec(Model):
         description="The stages that the variants go through.",
         json_schema_extra=BY_NAME,
     )
-    suspend: StrictBool = Field(default=False, description="Nothing of this policy is published.")
+    suspend: StrictBool = Field(
+        default=False,
+        description="All of the policy stays as it is: no draft is written, nothing published.",
+    )
     draft_per: DraftPer = Field(
         default=DraftPer.AUTO,
         description="Whether each variant has its own draft, or a stage in a repository one.",

@@ -11,6 +11,7 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.gates.model import (
+    HAND_WRITTEN,
     CheckView,
     Hold,
     PolicyDecision,
@@ -49,13 +50,19 @@ def explain_policy(facts: PolicyFacts, decision: PolicyDecision) -> Explanation:
         sentence += f"; {decision.holds[0].sentence}"
     state = State.READY.value if ready == len(decision.variants) else _waiting(decision.holds)
     return Explanation(
-        f"policy {facts.name}",
+        _title(facts),
         state,
         sentence,
         until=decision.next,
         who=_first_who([*decision.holds, *(h for s in decision.stages.values() for h in s.holds)]),
         children=(*map(_held, decision.holds), *stages),
     )
+
+
+def _title(facts: PolicyFacts) -> str:
+    """A variant written by hand is judged as the only one of a stage without a name."""
+    by_hand = [rule.name for rule in facts.stages] == [HAND_WRITTEN]
+    return f"{'variant' if by_hand else 'policy'} {facts.name}"
 
 
 def explain_stage(facts: PolicyFacts, decision: PolicyDecision, stage: str) -> Explanation:

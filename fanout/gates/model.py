@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
+
 
 class Verdict(StrEnum):
     """Three values; only *failed* withdraws what has passed."""

@@ -42,7 +42,8 @@ class Action:
         at = f"{self.repository}:{self.path}"
         match self.kind:
             case Kind.RELEASE:
-                return f"release {self.variant} to take {self.revision} in stage {self.stage}"
+                where = f" in stage {self.stage}" if self.stage else ""
+                return f"release {self.variant} to take {self.revision}{where}"
             case Kind.WRITE_DRAFT:
                 verb = "rewrite" if self.expected else "write"
                 return f"{verb} the draft of {at} at {self.revision}"

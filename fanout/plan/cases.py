@@ -265,7 +265,7 @@ def _obstacle(case: Case, collisions: Mapping[str, str]) -> Hold | None:
     if view.failure is not None:
         return Hold("RepositoryUnavailable", str(view.failure), who=owner)
     if spec.name in collisions:
-        return Hold("PathCollision", collisions[spec.name], who="the policy's author")
+        return Hold("PathCollision", collisions[spec.name], who=_author(spec))
     if not view.head:
         branch = view.branch.removeprefix("refs/heads/")
         return Hold(
@@ -290,15 +290,19 @@ def _obstacle(case: Case, collisions: Mapping[str, str]) -> Hold | None:
     return _moved(case) or _taken(case, owner)
 
 
+def _author(spec: VariantSpec) -> str:
+    return "the policy's author" if spec.policy else f"the author of PackageVariant {spec.name}"
+
+
 def _moved(case: Case) -> Hold | None:
     line, spec = case.line, case.spec
     if (line.repository, line.path) == (case.view.key, spec.path):
         return None
     return Hold(
         "PathChanged",
-        f"{spec.name} is at {line.path} in {line.repository} and its policy now says {spec.path}"
+        f"{spec.name} is at {line.path} in {line.repository} and is now to be at {spec.path}"
         f" in {case.view.key}; moves are not supported yet: set the path back",
-        who="the policy's author",
+        who=_author(spec),
     )
 
 

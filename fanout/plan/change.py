@@ -221,7 +221,7 @@ def _merge(key: Publication, cases: Sequence[Case], plan: PolicyPlan, writing: W
 def default_message(key: Publication, cases: Sequence[Case]) -> str:
     """The message of a publication where no commitTemplate is given."""
     return publication_message(
-        f"{key.namespace}/{key.policy}",
+        f"{key.namespace}/{cases[0].spec.policy}",
         key.stage,
         ", ".join(sorted({case.revision for case in cases})),
         [case.spec.path for case in cases],

@@ -61,7 +61,10 @@ def plan_policy(
         Action(Kind.RECORD, namespace, name, detail=f"that nothing of it is left in {place}")
         for place in sorted(emptied)
     ]
-    actions += _verdicts(namespace, name, before, planned_status)
+    about = Action(Kind.RECORD, namespace, name)
+    if any(not planned.case.spec.policy for planned in steps):
+        about = Action(Kind.RECORD, namespace, "", variant=name)
+    actions += _verdicts(about, before, planned_status)
     order = list(Kind)
     actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
     return PolicyPlan(
@@ -183,21 +186,24 @@ def _places(steps: Sequence[Planned]) -> set[str]:
     return {case.view.key for case in writes if case.spec.policy}
 
 
-def _verdicts(namespace: str, name: str, before: Status, after: Status) -> list[Action]:
-    """One action for each stage verdict that is to be remembered differently."""
+def _verdicts(about: Action, before: Status, after: Status) -> list[Action]:
+    """One action for each verdict that is to be remembered differently.
+
+    `about` names the policy, or the variant written by hand, which is a stage of its own.
+    """
     actions = []
     for key in sorted(before.history.keys() | after.history.keys()):
         past, present = before.history.get(key), after.history.get(key)
         if past == present:
             continue
         stage, revision = key
+        whose = f"variant {about.variant}" if about.variant else f"stage {stage}"
         if present is not None and present.passed is not None and present.left is not None:
-            what = f"that stage {stage} has moved on from {revision}"
+            what = f"that {whose} has moved on from {revision}"
         elif present is not None and present.passed is not None:
-            what = f"that stage {stage} has passed {revision}"
+            what = f"that {whose} has passed {revision}"
         else:
-            what = f"that stage {stage} does not pass {revision} any more"
-        actions.append(
-            Action(Kind.RECORD, namespace, name, stage=stage, revision=revision, detail=what)
-        )
+            what = f"that {whose} does not pass {revision} any more"
+        named = "" if about.variant else stage
+        actions.append(replace(about, stage=named, revision=revision, detail=what))
     return actions

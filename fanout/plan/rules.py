@@ -9,9 +9,7 @@ from fanout.api.people import person
 from fanout.api.promotion_policy import PromotionPolicy, matches
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.gates.model import After, ApprovalRule, Require, StageRule
-
-HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
+from fanout.gates.model import HAND_WRITTEN, After, ApprovalRule, Require, StageRule
 
 
 def administrators(

@@ -8,7 +8,14 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.evaluate import candidates, evaluate, suspended
-from fanout.gates.model import PolicyDecision, PolicyFacts, StageHistory, StageRule, State
+from fanout.gates.model import (
+    HAND_WRITTEN,
+    PolicyDecision,
+    PolicyFacts,
+    StageHistory,
+    StageRule,
+    State,
+)
 from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case, open_case
 from fanout.plan.disputes import choices_for, resolutions
@@ -16,7 +23,7 @@ from fanout.plan.facts import Question, facts, foreseen, records
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
-from fanout.plan.rules import HAND_WRITTEN, hand_written_rule, stage_rules
+from fanout.plan.rules import hand_written_rule, stage_rules
 from fanout.plan.status import Status, read_status
 from fanout.plan.steps import plan_step
 from fanout.ports import GitStore

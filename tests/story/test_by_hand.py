@@ -1,0 +1,63 @@
+"""A PackageVariant written by hand belongs to no policy and no stage, and nothing says it does."""
+
+import pytest
+from fleet import PROMOTION, Fleet
+
+MINE = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: mine}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {latest: true}}
+  downstream: {repository: edge, package: own/mine}
+"""
+
+
+@pytest.fixture
+def alone(fleet: Fleet) -> Fleet:
+    """One variant written by hand, which a PromotionPolicy publishes by name; no policy."""
+    fleet.remove("policy.yaml")
+    fleet.write("mine.yaml", MINE)
+    fleet.write("promotion.yaml", PROMOTION + "  variants: [mine]\n")
+    return fleet
+
+
+def test_no_step_of_it_is_told_as_one_of_a_policy_or_a_stage(alone: Fleet):
+    told = []
+    for _ in range(4):
+        plan = alone.plan("-o", "json").json["actions"]
+        assert all(it.get("variant") == "mine" for it in plan)
+        assert not any(it.get("policy") or it.get("stage") for it in plan)
+        told.append(alone.plan().out)
+        told.append(alone.sweep("-v").out)
+    text = "".join(told)
+    assert alone.published() == {"own/mine": "v1"}
+    assert "release mine to take v1\n" in text
+    assert "record that variant mine has passed v1\n" in text
+    assert "stage mine" not in text
+
+
+def test_it_is_explained_as_what_it_is(alone: Fleet):
+    alone.settle()
+    told = alone.run("explain", "mine").out
+    assert "variant mine" in told
+    assert "policy mine" not in told
+
+
+def test_its_publication_says_whose_it_is_like_its_draft(alone: Fleet):
+    edge = alone.repos["edge"]
+    alone.sweep("--drafts-only")
+    own = "Fanout-Policy: default/"
+    assert own in edge.git("log", "-1", "--format=%B", "drafts/default/own/mine/mine").split("\n")
+    alone.settle()
+    assert own in edge.git("log", "-1", "--format=%B", "main").split("\n")
+
+
+def test_a_changed_path_is_told_without_a_policy(alone: Fleet):
+    alone.settle()
+    alone.write("mine.yaml", MINE.replace("own/mine", "own/other"))
+    [item] = alone.run("get", "variants", "-o", "json").items
+    [target] = alone.run("get", "targets", "-o", "json").items
+    assert item["status"]["conditions"][0]["reason"] == "PathChanged"
+    assert "policy" not in item["status"]["conditions"][0]["message"]
+    assert target["holds"][0]["who"] == "the author of PackageVariant mine"
