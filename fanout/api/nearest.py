@@ -11,9 +11,12 @@ def nearest(name: str, known: Sequence[str], likeness: float = NEAR) -> str:
     """The known name that is most like this one; "" where none is.
 
     Upper and lower case, dashes and underscores do not count: who writes DEV for dev has made one
-    mistake, not three.
+    mistake, not three. A beginning that only one has is that one: repo is repository.
     """
     by_sound = {_sound(one): one for one in reversed(known)}
+    begun = [one for one in by_sound if len(name) > 2 and one.startswith(_sound(name))]
+    if likeness <= NEAR and len(begun) == 1:
+        return by_sound[begun[0]]
     near = get_close_matches(_sound(name), by_sound, n=1, cutoff=likeness)
     return by_sound[near[0]] if near else ""
 

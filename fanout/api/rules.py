@@ -45,6 +45,8 @@ def _selector_values(data: Mapping[str, Any]) -> Iterator[Fault]:
         for path, entry in places(data, f"spec.targets[*].{selector}.matchExpressions[*]"):
             operator = fields(entry).get("operator")
             values = items(fields(entry).get("values"))
+            if "values" in fields(entry) and not isinstance(entry["values"], list):
+                continue
             if operator in ("In", "NotIn") and not values:
                 yield Fault((*path, "values"), f"{operator} needs values", "add at least one")
             if operator in ("Exists", "DoesNotExist") and values:

@@ -1,12 +1,16 @@
 """Stages form a graph without cycles (design §6, "Order and change")."""
 
+import re
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from fanout.api.faults import Fault, Path
-from fanout.api.nearest import suggestion
+from fanout.api.nearest import VERY_NEAR, nearest, suggestion
 from fanout.api.places import fields, items, places
+from fanout.api.texts import NAME
+
+_NAME = re.compile(NAME)
 
 
 def stage_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
@@ -15,6 +19,7 @@ def stage_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
     stages = items(fields(data.get("spec")).get("stages"))
     names = [fields(stage).get("name") for stage in stages]
     known = [name for name in names if isinstance(name, str)]
+    declared = bool(names) and len(known) == len(names)  # else one without a name may be meant
     edges: dict[str, dict[str, Path]] = {}  # stage → stage before → where it is written
     for index, (stage, name) in enumerate(zip(stages, names, strict=True)):
         before = [
@@ -22,11 +27,13 @@ def stage_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
             for path, value in places(stage, "after.stages[*]")
             if isinstance(value, str)
         ]
-        yield from _unknown(before, known)
+        if declared:
+            yield from _unknown(before, known)
         if isinstance(name, str):
             edges.setdefault(name, {value: path for path, value in before if value in known})
     templates = places(data, "spec.targets[*].template.stage")
-    yield from _unknown([item for item in templates if isinstance(item[1], str)], known)
+    if declared:
+        yield from _unknown([item for item in templates if isinstance(item[1], str)], known)
     yield from _cycles(edges)
 
 
@@ -42,10 +49,13 @@ def repeated(data: Mapping[str, Any], pattern: str, thing: str) -> Iterator[Faul
 
 
 def _unknown(named: list[tuple[Path, str]], names: list[str]) -> Iterator[Fault]:
+    """Names that no stage has; of a stage whose own name is a fault, that is told and no more."""
+    usable = [name for name in names if _NAME.match(name)]
+    refused = [name for name in names if name not in usable]
     for path, name in named:
-        if name not in names:
-            listed = f"use one of {', '.join(names)}" if names else "declare it in spec.stages"
-            yield Fault(path, f"there is no stage {name}", suggestion(name, names, listed))
+        if name not in names and _NAME.match(name) and not nearest(name, refused, VERY_NEAR):
+            listed = f"use one of {', '.join(usable)}" if usable else "declare it in spec.stages"
+            yield Fault(path, f"there is no stage {name}", suggestion(name, usable, listed))
 
 
 def _cycles(edges: dict[str, dict[str, Path]]) -> Iterator[Fault]:

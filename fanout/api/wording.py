@@ -29,6 +29,8 @@ def fault_of(model: type[BaseModel], error: ErrorDetails) -> Fault:
         return _unknown_value(model, path, value, str(details["expected"]))
     word = _WORDS.get(error["type"])
     problem, remedy = word(value, details) if word else (error["msg"], "correct it")
+    if error["type"].startswith("model_") and (there := _served_fields(model, path)):
+        remedy = f"write {listed(there, 'or')} below it"
     return Fault(path, problem, remedy)
 
 
@@ -36,7 +38,7 @@ def _unknown(model: type[BaseModel], path: Path) -> Fault:
     """It is misspelt, or stands in the wrong place; what is refused anyhow is not suggested."""
     above, name = path[:-1], str(path[-1])
     kind = model.__name__
-    known = [one for one in known_fields(model, above) if not is_refused(kind, (*above, one))]
+    known = _served_fields(model, above)
     meant = nearest(name, known, VERY_NEAR)
     homes = [home for home in homes_of(model, name) if _is_served(kind, (*home, name))]
     if not meant and 0 < len(homes) <= _FEW:
@@ -46,6 +48,12 @@ def _unknown(model: type[BaseModel], path: Path) -> Fault:
     otherwise = f"remove it; there are {', '.join(known)}" if known else "remove it"
     remedy = f"did you mean {meant}?" if meant else otherwise
     return Fault(path, "is no known field", remedy, meant=meant)
+
+
+def _served_fields(model: type[BaseModel], path: Path) -> list[str]:
+    return [
+        one for one in known_fields(model, path) if not is_refused(model.__name__, (*path, one))
+    ]
 
 
 def _is_served(kind: str, path: Path) -> bool:

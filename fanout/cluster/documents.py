@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fanout.api.faults import Fault, Path
-from fanout.api.meta import GROUP, KRMObject
+from fanout.api.kinds import KINDS
+from fanout.api.meta import API_VERSION, GROUP, KRMObject
+from fanout.api.nearest import nearest
 from fanout.api.texts import shown
 from fanout.api.validation import is_ours, validate
 from fanout.cluster.findings import Finding
@@ -110,7 +112,7 @@ def _without_places(items: Iterable[Any], namespace: str) -> FileContent | None:
     """None when positions are needed: something is wrong, or an object is fanout's after all."""
     others = []
     for _, item in _unrolled((), items):
-        if any(_object_faults(item)) or not _has_text(item["metadata"]) or is_ours(item):
+        if any(_object_faults(item)) or not _has_text(item["metadata"]) or _is_meant(item):
             return None
         others.append(_in_namespace(item, namespace))
     return FileContent(others=tuple(others))
@@ -122,9 +124,10 @@ def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
     findings: list[Finding] = []
     left_out: list[tuple[ObjectKey, Place]] = []
     for place, item in _positioned(manifest, file):
-        if isinstance(item, Mapping) and is_ours(item):
+        if isinstance(item, Mapping) and _is_meant(item):
             data = _in_namespace(item, namespace)
             answer, faults = validate(data)
+            faults = (*faults, *_truths(item, place))
             if answer is not None and answer.kind in RECORDED:
                 faults = (_no_record(answer.kind),)
             findings += (finding(_name(item), place, fault) for fault in faults)
@@ -135,7 +138,8 @@ def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
         elif faults := tuple(_object_faults(item)):
             findings += (finding(_name(item), place, fault) for fault in faults)
         else:
-            findings += (finding(_name(item), place, fault) for fault in _text_faults(item, place))
+            faults = (*_text_faults(item), *_truths(item["metadata"], place, ("metadata",)))
+            findings += (finding(_name(item), place, fault) for fault in faults)
             others.append(_in_namespace(item, namespace))
     return FileContent(tuple(ours), tuple(others), tuple(findings), tuple(left_out))
 
@@ -172,7 +176,9 @@ def _object_faults(item: Any) -> Iterator[Fault]:
         return
     for key in ("apiVersion", "kind"):
         if not isinstance(item.get(key), str) or not item[key]:
-            yield Fault((key,), "is missing or no text", f"write the object's {key}")
+            known = key == "apiVersion" and str(item.get("kind")) in KINDS
+            remedy = f"write {API_VERSION}" if known else f"write the object's {key}"
+            yield Fault((key,), "is missing or no text", remedy)
     meta = item.get("metadata")
     if not isinstance(meta, Mapping):
         yield Fault(("metadata",), "is missing or no mapping", "write the object's metadata.name")
@@ -193,7 +199,7 @@ def _has_text(meta: Mapping[str, Any]) -> bool:
     )
 
 
-def _text_faults(item: Mapping[str, Any], place: Place) -> Iterator[Fault]:
+def _text_faults(item: Mapping[str, Any]) -> Iterator[Fault]:
     """Labels and annotations that are no text, which no API server takes.
 
     The object is there all the same: whoever selects by such a label is told so, target by target.
@@ -205,14 +211,35 @@ def _text_faults(item: Mapping[str, Any], place: Place) -> Iterator[Fault]:
             continue
         for key, value in texts.items():
             path = ("metadata", field, key)
-            spelling = place.written_key(path) if key in TRUTHS else ""
-            if spelling and spelling[0] not in "\"'":
-                yield Fault(path, f"the key {spelling} is {key} to YAML", "put it in quotes")
             if value is None:
                 yield Fault(path, "has no value", "give it one, or remove the key")
             elif not isinstance(value, str):
                 problem = f"must be text, and {shown(value)} is none to YAML"
                 yield Fault(path, problem, "put it in quotes")
+
+
+def _truths(data: Any, place: Place, path: Path = ()) -> Iterator[Fault]:
+    """Keys that were written as on, yes or off, and that YAML takes for a truth value."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            spelling = place.written_key((*path, key)) if key in TRUTHS else ""
+            if spelling and spelling[0] not in "\"'":
+                problem = f"the key {spelling} is {key} to YAML"
+                yield Fault((*path, key), problem, "put it in quotes")
+            yield from _truths(value, place, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _truths(value, place, (*path, index))
+
+
+def _is_meant(item: Mapping[str, Any]) -> bool:
+    """Is it for fanout, be it under a misspelt group? Other groups have some of these kinds."""
+    version = item.get("apiVersion")
+    if not isinstance(version, str):
+        return False
+    if is_ours(item) or str(item.get("kind")) not in KINDS:
+        return is_ours(item)
+    return "/" not in version or nearest(group_of(version), (GROUP,)) == GROUP
 
 
 def _in_namespace(item: Mapping[str, Any], namespace: str) -> Object:

@@ -126,10 +126,10 @@ def events(text: str, file: str) -> Iterator[Any]:
         while (event := parser.get_event()) is not None:
             yield event
     except yaml.YAMLError as error:
-        raise Refused(_syntax_fault(error, file)) from None
+        raise Refused(_syntax_fault(error, file, text)) from None
 
 
-def _syntax_fault(error: yaml.YAMLError, file: str) -> InvalidInput:
+def _syntax_fault(error: yaml.YAMLError, file: str, text: str) -> InvalidInput:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line = mark.line + 1 if mark else 0
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
@@ -137,6 +137,9 @@ def _syntax_fault(error: yaml.YAMLError, file: str) -> InvalidInput:
         return fault(
             file, line, "a tab, or a character that begins nothing in YAML", "indent with spaces"
         )
+    if mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
+        sentence = "YAML syntax: something stands behind the quotes that end a value"
+        return fault(file, line, sentence, "put the whole value in quotes of the other kind")
     context = getattr(error, "context", None)
     sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
     return fault(file, line, sentence, "correct the syntax")
@@ -333,6 +336,9 @@ class _Composer:
         name = None if isinstance(key.data, dict | list) else key_text(key.data)
         if name is None:
             problem = self.fault(key, "a mapping has a key that is no text", "quote the key")
+            if key.kind == "mapping":  # {{ name }}, most often
+                sentence = "braces begin a mapping, and in {{ one would be the key of another"
+                problem = self.fault(key, sentence, "put the whole value in quotes")
             self.reading.problems.append(problem)
         elif name in parent.children:
             first = parent.children[name][0]

@@ -21,6 +21,7 @@ from fanout.ports import Sandbox
 from fanout.reconcile.messages import VARIABLES as TEMPLATE_VARIABLES
 from fanout.selection.questions import FIRST_VARIABLES, VARIABLES
 
+_LABEL = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
 _PLAIN = re.compile(r"[A-Za-z][-/A-Za-z0-9]*")
 
 
@@ -79,6 +80,8 @@ def _unknown(code: Code, names: Sequence[str]) -> tuple[str, str]:
     problem = f"{code.text}: {listed(names, 'and')} {what} here"
     if names == ["repository"]:
         return f"{problem}: this expression is what chooses it", there
+    if _LABEL.search(code.text):
+        return problem, f"keys that are no names stand in brackets: labels['a/b']; {there}"
     if not code.is_template and _PLAIN.fullmatch(code.text):
         return problem, f"if it is text, write \"'{code.text}'\", with both quotes; {there}"
     return problem, f"{suggestion(names[0], code.variables, '')} {there}".strip()

@@ -10,6 +10,7 @@ from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError
 from lark import Tree
 
+from fanout.sandbox.syntax import STRING
 from fanout.sandbox.values import KINDS_BY_NAME
 
 OPERATORS = {
@@ -36,6 +37,18 @@ OVERLOAD = re.compile(
     r"found no matching overload for (?:Token\('RULE', )?'?([^')\s]+)'?\)? applied"
 )
 CLASS = re.compile(r"<class '[\w.]*?(\w+)'>")
+MEANT = (
+    (
+        re.compile(r"{{|\${|{%"),
+        "CEL is no template: join texts with +, as in 'sites/' + target.metadata.name",
+    ),
+    (re.compile(r"\?\."), "ask with has(target.spec.x), there is no ?. in CEL here"),
+    (re.compile(r"[^|]\|[^|]"), "CEL has no filters: write a call, as in name.startsWith('eu')"),
+    (
+        re.compile(r"\b(and|or|not|if|then|else|is)\b"),
+        "CEL writes &&, || and !, and condition ? one : other",
+    ),
+)
 LONGEST = 60  # characters of a name or of the source that are repeated
 
 
@@ -50,14 +63,15 @@ def syntax_error(error: CELParseError, text: str) -> str:
         return "syntax error: the expression ends too early"
     found = lines[line - 1][column - 1 : column] if line <= len(lines) else ""
     place = f"column {column}" if len(lines) == 1 else f"line {line}, column {column}"
+    if found in ("'", '"'):
+        return f"syntax error at {place}: the text that begins there has no end"
     return f"syntax error at {place}: unexpected {found!r}"
 
 
 def syntax_remedy(text: str) -> str:
     """What helps where another language was meant; "" where nothing is known to."""
-    if "{{" in text or "${" in text:
-        return "CEL is no template: join texts with +, as in 'sites/' + target.metadata.name"
-    return ""
+    plain = STRING.sub("''", text)
+    return next((remedy for sign, remedy in MEANT if sign.search(plain)), "")
 
 
 def evaluation_error(error: CELEvalError, text: str) -> str:

@@ -55,7 +55,6 @@ def test_all_faults_of_an_object_are_told_at_once():
     assert [fault.partition(": ")[0] for fault in faults_of(data)] == [
         "spec.stages[0]",
         "spec.stages[1].after.stages[0]",
-        "spec.stages[2].after.stages[0]",
         "spec.stages[3].after.soak",
         "spec.stages[3].after.sok",
         "spec.upstream.package",

@@ -58,6 +58,8 @@ EXPRESSIONS = [
      "there is no function 'split' (column 22); there are all(), contains(), endsWith(), "),
     ("a misspelt method", "stageExpr", "target.metadata.name.startswith('a') ? 'dev' : 'prod'",
      "there is no function 'startswith' (column 22); did you mean startsWith?"),
+    ("a label whose key is no name", "stageExpr", "target.metadata.labels.example.com/tier",
+     "tier is no variable here; keys that are no names stand in brackets: labels['a/b']; there"),
     ("a template's braces", "downstream.packageExpr", "sites/{{ target.metadata.name }}",
      "syntax error at column 31: unexpected '}'; CEL is no template: join texts with +"),
 ]  # fmt: skip

@@ -356,23 +356,3 @@ def test_a_directory_that_is_not_there_is_told(tmp_path):
         "nowhere: there is no such file or directory; check what is given to -f"
     ]
     assert declared.unread == (str(tmp_path / "nowhere"),)
-
-
-def test_labels_that_are_no_text_are_told_and_the_object_is_there(tmp_path):
-    """An API server takes none of them; the object is not taken away for it."""
-    text = (
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n  labels:\n    tier: 1\n"
-        "    on: 'yes'\n    \"false\": x\n    ready: true\n    none:\n  annotations: [a]\n"
-    )
-    write(tmp_path, {"a.yaml": text})
-    declared = read_directory([tmp_path])
-    told = [line.removeprefix("a.yaml:") for line in lines(declared, tmp_path)]
-    assert [line.replace("ConfigMap/one: metadata.", "") for line in told] == [
-        "6: labels.tier: must be text, and 1 is none to YAML; put it in quotes",
-        "7: labels.true: the key on is true to YAML; put it in quotes",
-        "9: labels.ready: must be text, and true is none to YAML; put it in quotes",
-        "10: labels.none: has no value; give it one, or remove the key",
-        "11: annotations: must be an object; write names and their values",
-    ]
-    assert len(declared.objects) == 1
-    assert declared.unread == ()

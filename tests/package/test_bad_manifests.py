@@ -28,6 +28,13 @@ FAULTS = [
     ("a number that JSON has not", b"a: .inf\nb: .nan\n", ["1: Kubernetes has", "2: Kubernetes"]),
     ("a key that is null", b"~: 1\n", ["1: a mapping has a key that is no text"]),
     ("a key that is a list", b"? [a]\n: 1\n", ["1: a mapping has a key that is no text"]),
+    ("a template's braces without quotes", b"a: 1\nb: {{ x }}\n", ["2: braces begin a mapping"]),
+    (
+        "text behind quotes",
+        b"a:\n  b: 'x' + y\n  c: 1\n",
+        ["2: YAML syntax: something stands behind"],
+    ),
+    ("text behind quotes in flow style", b'{a: "x" + y, c: 1}\n', ["1: YAML syntax: something"]),
     ("an alias without its anchor", b"a: *b\n", ["1: the alias *b has no anchor"]),
     ("an alias inside its own anchor", b"a: &b [*b]\n", ["1: the alias *b stands inside"]),
     ("a merge of no mapping", b"<<: 1\n", ["1: << merges something that is no mapping"]),

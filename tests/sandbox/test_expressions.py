@@ -105,7 +105,7 @@ FAULTS = [
     ("an end too early", "target.metadata.name ==", "syntax error: the expression ends too early"),
     ("a bracket too many", "1 + 2)", "syntax error at column 6: unexpected ')'"),
     ("a fault in the second line", "1 +\n2)", "syntax error at line 2, column 2: unexpected ')'"),
-    ("an open string", "'abc", "syntax error at column 1"),
+    ("an open string", "'abc", "syntax error at column 1: the text that begins there has no end"),
     ("nothing", "  ", "syntax error: the expression is empty"),
     ("has of a value", "has(1)", "has() takes one field (column 1)"),
     ("has of nothing", "has()", "has() takes one field"),
@@ -131,6 +131,11 @@ REMEDIES = [
     ("a method of other programs", "target.metadata.name.split('-')[1]",
      "there are all(), contains(), endsWith(), exists(), exists_one(), filter(), map(), matches()"),
     ("has of a value", "has(1)", "write has(target.spec.x), or 'x' in target.spec for keys"),
+    ("a template", "sites/{{ target.metadata.name }}", "CEL is no template: join texts with +"),
+    ("a filter", "target.metadata.name | lower", "CEL has no filters"),
+    ("words for signs", "target.a and target.b", "CEL writes &&, || and !"),
+    ("such words in a text alone", "'this and that' +", ""),
+    ("optional chaining", "target?.name", "ask with has(target.spec.x)"),
 ]  # fmt: skip
 
 
@@ -139,6 +144,7 @@ def test_a_refusal_says_what_to_write_instead(sentence, text, remedy):
     with pytest.raises(RefusedError) as refusal:
         ENGINE.reads(text)
     assert refusal.value.remedy.startswith(remedy)
+    assert bool(refusal.value.remedy) == bool(remedy)
 
 
 LIMITS = [

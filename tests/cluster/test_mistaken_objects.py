@@ -1,0 +1,72 @@
+"""Objects that are nearly right: what is told, and that they are not lost in silence."""
+
+from pathlib import Path
+
+import pytest
+
+from fanout.cluster.declared import Declared
+from fanout.cluster.files import read_directory
+
+
+def read(root: Path, text: str) -> tuple[Declared, list[str]]:
+    """What one file declares, and what is told of it."""
+    (root / "a.yaml").write_text(text, encoding="utf-8")
+    declared = read_directory([root])
+    return declared, [str(fault).removeprefix(f"{root}/a.yaml:") for fault in declared.faults]
+
+
+def test_labels_that_are_no_text_are_told_and_the_object_is_there(tmp_path: Path):
+    """An API server takes none of them; the object is not taken away for it."""
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n  labels:\n    tier: 1\n"
+        "    on: 'yes'\n    \"false\": x\n    ready: true\n    none:\n  annotations: [a]\n"
+    )
+    declared, told = read(tmp_path, text)
+    assert [line.replace("ConfigMap/one: metadata.", "") for line in told] == [
+        "6: labels.tier: must be text, and 1 is none to YAML; put it in quotes",
+        "7: labels.true: the key on is true to YAML; put it in quotes",
+        "9: labels.ready: must be text, and true is none to YAML; put it in quotes",
+        "10: labels.none: has no value; give it one, or remove the key",
+        "11: annotations: must be an object; write names and their values",
+    ]
+    assert len(declared.objects) == 1
+    assert declared.unread == ()
+
+
+def test_a_key_of_an_object_of_ours_that_yaml_takes_for_another_is_told(tmp_path: Path):
+    text = (
+        "apiVersion: fanout.dev/v1alpha1\nkind: Repository\n"
+        "metadata: {name: edge, labels: {on: x, 'true-ish': z}}\nspec: {url: /x}\n"
+    )
+    declared, told = read(tmp_path, text)
+    at = "3: Repository/edge: metadata.labels.true: "
+    assert told == [f"{at}the key on is true to YAML; put it in quotes"]
+    assert [key.name for key in declared.left_out] == ["edge"]
+
+
+GROUPS = [
+    ("a misspelt group", "fanout.io/v1alpha1", True),
+    ("a version alone", "v1alpha1", True),
+    ("another version", "fanout.dev/v2", True),
+    ("the group alone", "fanout.dev", True),
+    ("a group of others", "config.porch.kpt.dev/v1alpha1", False),
+]
+
+
+@pytest.mark.parametrize(("_", "version", "ours"), GROUPS, ids=[row[0] for row in GROUPS])
+def test_an_object_of_ours_under_another_version_is_not_taken_for_a_cluster_s(
+    tmp_path: Path, _, version: str, ours: bool
+):
+    """A PromotionPolicy that nobody reads would have restricted somebody."""
+    text = f"apiVersion: {version}\nkind: PromotionPolicy\nmetadata: {{name: p}}\nspec: {{}}\n"
+    declared, told = read(tmp_path, text)
+    fault = f"1: PromotionPolicy/p: apiVersion: {version} is not known here; write fanout.dev/"
+    assert [line.startswith(fault) for line in told] == [True] * ours
+    assert [key.kind for key in declared.left_out] == ["PromotionPolicy"] * ours
+    assert len(declared.objects) == (not ours)
+
+
+def test_a_missing_version_is_told_with_ours_where_the_kind_is_ours(tmp_path: Path):
+    _, told = read(tmp_path, "kind: Repository\nmetadata: {name: edge}\nspec: {url: /x}\n")
+    version = "apiVersion: is missing or no text; write fanout.dev/v1alpha1"
+    assert told == [f"1: Repository/edge: {version}"]
