@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
 from fanout.api.repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -46,7 +47,7 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
     problem = None
     if upstream is None:
         where = declared.where(policy, "spec.upstream.repository")
-        problem = _unknown(policy.spec.upstream.repository, meta.namespace, where)
+        problem = _unknown(policy.spec.upstream.repository, meta.namespace, usable, where)
     targets, failures = select(policy, Inventory(usable, declared.objects))
     places, lost = _repositories(policy, targets, usable, sandbox)
     located = [target for target in targets if target.key in places]
@@ -94,20 +95,22 @@ def _repositories(
         if isinstance(name, TargetFailure):
             failures.append(name)
         elif name not in usable:
-            failures.append(_nowhere(policy, target, name))
+            failures.append(_nowhere(policy, target, name, usable))
         else:
             places[target.key] = usable[name]
     return places, failures
 
 
-def _nowhere(policy: UpstreamPolicy, target: Target, name: str) -> TargetFailure:
+def _nowhere(
+    policy: UpstreamPolicy, target: Target, name: str, usable: Mapping[str, Repository]
+) -> TargetFailure:
     downstream = policy.spec.targets[target.entry].template.downstream
     field_name = "repositoryExpr" if downstream.repository_expr else "repository"
     return TargetFailure(
         policy.metadata.name,
         target.key,
         "UnknownRepository",
-        str(_unknown(name, policy.metadata.namespace, Where())),
+        str(_unknown(name, policy.metadata.namespace, usable, Where())),
         f"spec.targets[{target.entry}].template.downstream.{field_name}",
     )
 
@@ -128,11 +131,14 @@ def _ask(questions: Sequence[Question], sandbox: Sandbox) -> Answers:
     return answers
 
 
-def _unknown(name: str, namespace: str, where: Where) -> InvalidInput:
+def _unknown(
+    name: str, namespace: str, usable: Mapping[str, Repository], where: Where
+) -> InvalidInput:
+    otherwise = "create it, or add the namespace to its spec.allowedNamespaces"
     return InvalidInput(
         f"there is no Repository {name} that namespace {namespace} may use",
         reason="UnknownRepository",
-        remedy="create it, or add the namespace to its spec.allowedNamespaces",
+        remedy=suggestion(name, sorted(usable), otherwise),
         where=where,
     )
 
@@ -147,7 +153,7 @@ def _written(variant: PackageVariant, declared: Declared) -> Named:
         if repository is None:
             name = getattr(variant.spec, side).repository
             where = declared.where(variant, f"spec.{side}.repository")
-            named = replace(named, problem=_unknown(name, meta.namespace, where))
+            named = replace(named, problem=_unknown(name, meta.namespace, usable, where))
     if downstream is None:
         return named
     spec = hand_written(variant, downstream)

@@ -102,6 +102,31 @@ def test_none_of_those_that_want_one_path_gets_it(story: Story, _, name, text, w
         assert "give one of them another downstream.package" in sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("edgee", "did you mean edge?"), ("nowhere", "create it, or add the namespace to its spec.")],
+    ids=["misspelt", "not there"],
+)
+def test_a_repository_that_an_expression_yields_is_told_by_name(
+    tmp_path: Path, name: str, remedy: str
+):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    fleet.site("ber", "dev", name)
+    swept = fleet.sweep()
+    assert swept.code == 3
+    assert f"there is no Repository {name} that namespace default may use; {remedy}" in swept.err
+    assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring"]
+
+
+def test_a_stage_that_an_expression_yields_is_told_beside_those_there_are(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("canary", "edge")})
+    swept = fleet.sweep()
+    assert "default/ber is in stage canary, which the policy has not; its stages are dev, prod" in (
+        swept.err
+    )
+    assert fleet.targets()["ber"]["holds"][0]["reason"] == "NotInStage"
+
+
 def test_validate_names_what_does_not_compile(story: Story):
     result = story.fleet.run("validate")
     assert result.code == 2
