@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from fanout.api.faults import Fault
+from fanout.api.faults import Fault, Path
 from fanout.api.nearest import suggestion
+from fanout.api.pipeline import Pipeline
 from fanout.api.places import places
+from fanout.api.targets import PipelineTemplate
 
 CATALOG = "ghcr.io/kptdev/krm-functions-catalog/"
 _CATALOGS = (CATALOG, "gcr.io/kpt-fn/")
@@ -79,6 +81,19 @@ def full_image(image: str, tag: str = "") -> str:
     path = whole.partition("@")[0]
     last = path.rpartition("/")[2]
     return f"{path.removesuffix(last)}{last.partition(':')[0]}:{tag}"
+
+
+def program_doubts(pipeline: Pipeline | PipelineTemplate, path: Path) -> Iterator[Fault]:
+    """Warnings for functions that run only where an administrator allows them as programs."""
+    for section in ("mutators", "validators"):
+        for index, function in enumerate(getattr(pipeline, section)):
+            if function.exec or catalog_name(function.image) not in FUNCTIONS:
+                field, name = (
+                    ("exec", function.exec) if function.exec else ("image", function.image)
+                )
+                problem = f"{name} does not run in process: it fails unless it is allowed"
+                remedy = "have an administrator list it in functions of the FanoutConfiguration"
+                yield Fault((*path, section, index, field), problem, remedy, "warning")
 
 
 def function_faults(data: Mapping[str, Any]) -> Iterator[Fault]:

@@ -7,6 +7,7 @@ from typing import TypeVar
 from fanout.api.approvers import approver_faults, governs
 from fanout.api.configuration import FanoutConfiguration
 from fanout.api.faults import Fault, Path
+from fanout.api.functions import program_doubts
 from fanout.api.kinds import KINDS
 from fanout.api.meta import KRMObject
 from fanout.api.nearest import suggestion
@@ -50,6 +51,9 @@ def cross_check(objects: Sequence[KRMObject], unusable: Unusable = NOTHING) -> l
     variants = _of(PackageVariant, objects)
     for policy in policies:
         findings += ((policy, fault) for fault in _doubts(policy))
+    for variant in variants:
+        said = program_doubts(variant.spec.pipeline, ("spec", "pipeline"))
+        findings += ((variant, fault) for fault in said)
     if unusable.anything:
         return findings
     for policy in policies:
@@ -144,6 +148,8 @@ def _doubts(policy: UpstreamPolicy) -> Iterator[Fault]:
             at = ("spec", "targets", index, "template", "stage")
             problem = "the targets of this entry are in no stage: their drafts are never published"
             yield Fault(at, problem, "add stage or stageExpr", "warning")
+        within: Path = ("spec", "targets", index, "template", "pipeline")
+        yield from program_doubts(entry.template.pipeline, within)
 
 
 def _unknown_policies(

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from fanout.api.functions import FUNCTIONS, catalog_name, full_image
-from fanout.api.validation import validate
+from fanout.api.validation import cross_check, validate
 
 VARIANT = yaml.safe_load((Path(__file__).parent / "examples/package-variant.yaml").read_text())
 
@@ -98,3 +98,22 @@ def test_all_of_a_kptfile_s_pipeline_may_stand_in_a_variant():
             "validators": [{"image": "kubeconform", "configMap": {"strict": "true"}}],
         }
     ) == []  # fmt: skip
+
+
+def test_what_only_an_administrator_can_allow_is_a_warning():
+    data = copy.deepcopy(VARIANT)
+    data["spec"]["pipeline"] = {
+        "mutators": [{"image": "set-labels", "configMap": {"a": "b"}}, {"image": "starlark:v1"}],
+        "validators": [{"exec": "fn"}],
+    }
+    told = [fault for _, fault in cross_check([validate(data)[0]]) if fault.severity == "warning"]
+    assert [f"{fault.field}: {fault.problem}" for fault in told] == [
+        (
+            "spec.pipeline.mutators[1].image: starlark:v1 does not run in process: it fails unless it"
+            " is allowed"
+        ),
+        (
+            "spec.pipeline.validators[0].exec: fn does not run in process: it fails unless it is"
+            " allowed"
+        ),
+    ]
