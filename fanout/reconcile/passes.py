@@ -7,6 +7,7 @@ them stand the questions to the world: evaluate, list, read. (Design §3.)
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.repository import Repository
@@ -35,21 +36,35 @@ from fanout.reconcile.world import World
 from fanout.selection.collisions import collisions
 
 
+class Subject(NamedTuple):
+    """Whom a pass is about: a policy, or a variant written by hand."""
+
+    namespace: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What kind of pass it is."""
+    """What kind of pass it is. People name policies, the loop knows exactly whom it means."""
 
     publish: bool = True  # False: drafts are brought up to date and nothing is published
     sweep: bool = True  # False: where there is a schedule, automation publishes nothing
     only: frozenset[str] | None = None  # names of policies and hand-written variants; None: all
     namespace: str = ""  # "": all
+    whom: frozenset[Subject] | None = None  # exactly these; None: all that are covered
+    unswept: frozenset[Subject] = frozenset()  # for these it is no sweep
 
     def covers(self, named: Named) -> bool:
         """Is the policy, or the hand-written variant, part of the pass?"""
-        return (self.only is None or named.name in self.only) and self.namespace in (
-            "",
-            named.namespace,
+        return (
+            (self.only is None or named.name in self.only)
+            and self.namespace in ("", named.namespace)
+            and (self.whom is None or (named.namespace, named.name) in self.whom)
         )
+
+    def sweeps(self, named: Named) -> bool:
+        """May automation publish it in this pass, where it has a schedule?"""
+        return self.sweep and (named.namespace, named.name) not in self.unswept
 
 
 class Reconciler:
@@ -112,7 +127,7 @@ class Reconciler:
                 listings=listings,
                 refused=refused,
                 promotions=promotions[item.namespace, item.name],
-                sweep=mode.sweep,
+                sweep=mode.sweeps(item),
                 all_read=all_promotions_read(declared, item.namespace),
             )
             policy_pass, plan = judge.judge(told)

@@ -1,7 +1,7 @@
 """The loop of `fanout run`: waits for a key, looks at what is there, lets passes do what is due.
 
 Everything is judged by the world as it is: keys only wake. One round serves all keys that wait, so
-there are never two passes at once. No error of a pass ends the loop.
+there are never two passes at once, and one pass for all. No error of a pass ends the loop.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,24 +14,20 @@ import structlog
 from fanout.cluster.declared import Declared
 from fanout.cluster.sweep_log import SweepLog
 from fanout.errors import FanoutError
-from fanout.reconcile.passes import Mode
+from fanout.reconcile.passes import Mode, Subject
 from fanout.reconcile.report import Report
 from fanout.schedule.alarm import Alarm
 from fanout.schedule.journal import Journal
 from fanout.schedule.keys import Key, Trigger
 from fanout.schedule.ledger import Ledger
 from fanout.schedule.queue import KeyQueue
-from fanout.schedule.sweeps import Subject, Timetable, modes, timetable
+from fanout.schedule.sweeps import Timetable, mode_of, timetable
 
 LOOK = 2.0  # seconds between looks at the files
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
 FOLLOW_UPS = 32  # rounds in a row that only follow what the one before did
 
 _log = structlog.get_logger()
-
-
-class _Stopped(Exception):
-    """Between two passes, instead of the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +99,6 @@ class Loop:
         keys = list(self._waiting)
         try:
             self._serve(keys, alarm)
-        except _Stopped:
-            return
         except FanoutError as error:
             self._journal.failed(error, self._pause())
         except Exception:  # noqa: BLE001 - what nobody foresaw; others rely on this process
@@ -134,29 +128,26 @@ class Loop:
         only_follows = triggers == {Trigger.FOLLOW_UP}
         self._follow_ups = self._follow_ups + 1 if only_follows else 0
         instants = {Key(Trigger.SWEEP, it.namespace, it.name): it.next(now) for it in table.timed}
-        instants |= self._passes(free, table, triggers, sweep=True)
+        judged = free | wanted
+        if judged:
+            mode = mode_of(judged, free, table, self._namespace)
+            instants |= self._pass(mode, triggers)
         self._ledger.done(due, now)
-        instants |= self._passes(wanted - free, table, triggers, sweep=False)
-        self._set(alarm, instants, free | wanted, table)
+        self._set(alarm, instants, judged, table)
         if wanted >= table.everyone:
             self._poll_at = monotonic() + self._interval
 
-    def _passes(
-        self, subjects: frozenset[Subject], table: Timetable, triggers: set[Trigger], *, sweep: bool
-    ) -> dict[Key, datetime]:
-        """Run them; answers when a gate of theirs can open by itself."""
+    def _pass(self, mode: Mode, triggers: set[Trigger]) -> dict[Key, datetime]:
+        """Run it; answers when a gate of those it judged can open by itself."""
+        report = self._plant.run(self._declared, self._plant.clock(), mode)
+        self._journal.report(report, mode, triggers)
+        self._follow(report)
         instants: dict[Key, datetime] = {}
-        for mode in modes(subjects, table.everyone, sweep=sweep, namespace=self._namespace):
-            if self._queue.closed:
-                raise _Stopped
-            report = self._plant.run(self._declared, self._plant.clock(), mode)
-            self._journal.report(report, mode, triggers)
-            self._follow(report)
-            for item in report.observed.policies:
-                at = item.decision.next if item.decision else None
-                key = Key(Trigger.INSTANT, item.named.namespace, item.named.name)
-                if at is not None:
-                    instants[key] = min(at, instants.get(key, at))
+        for item in report.observed.policies:
+            at = item.decision.next if item.decision else None
+            key = Key(Trigger.INSTANT, item.named.namespace, item.named.name)
+            if at is not None:
+                instants[key] = min(at, instants.get(key, at))
         return instants
 
     def _follow(self, report: Report) -> None:

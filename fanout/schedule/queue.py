@@ -43,11 +43,6 @@ class KeyQueue(Generic[Key]):
                 self._bell.get()
         return keys
 
-    @property
-    def closed(self) -> bool:
-        """Is nothing to be taken any more?"""
-        return self._closed
-
     def close(self) -> None:
         """Wake the taker for the last time. May be called in a signal handler."""
         self._closed = True

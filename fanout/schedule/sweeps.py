@@ -7,7 +7,6 @@ whenever a gate opens. A sweep that was missed is made up once. (Design §7.)
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from fanout.api.promotion_policy import PromotionPolicy
@@ -18,16 +17,9 @@ from fanout.cluster.declared import Declared
 from fanout.cluster.sweep_log import Swept
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.rules import administrators
-from fanout.reconcile.passes import Mode
+from fanout.reconcile.passes import Mode, Subject
 
 UTC_NAME = "UTC"
-
-
-class Subject(NamedTuple):
-    """Who is swept: a policy, or a variant written by hand."""
-
-    namespace: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +112,16 @@ def timetable(declared: Declared, namespace: str = "") -> Timetable:
     )
 
 
-def modes(
-    chosen: frozenset[Subject], everyone: frozenset[Subject], *, sweep: bool, namespace: str = ""
-) -> list[Mode]:
-    """The passes that cover those who are chosen and nobody else.
-
-    One, unless a name that is chosen in one namespace is another's in a second: then one each.
-    """
-    if not chosen:
-        return []
-    names = frozenset(who.name for who in chosen)
-    others = everyone - chosen
-    if names.isdisjoint(who.name for who in others):
-        return [Mode(sweep=sweep, only=names if others else None, namespace=namespace)]
-    return [
-        Mode(sweep=sweep, only=frozenset(_in(chosen, space)), namespace=space)
-        for space in sorted({who.namespace for who in chosen})
-    ]
+def mode_of(
+    judged: frozenset[Subject], swept: frozenset[Subject], table: Timetable, namespace: str = ""
+) -> Mode:
+    """The one pass over all who are to be judged; it is a sweep for those who are swept."""
+    return Mode(
+        sweep=bool(swept),
+        namespace=namespace,
+        whom=None if judged == table.everyone else judged,
+        unswept=judged - swept if swept else frozenset(),
+    )
 
 
 def forgotten(recorded: Mapping[str, Swept], seen: Iterable[str], table: Timetable) -> set[str]:
@@ -171,7 +156,3 @@ def _named(promotion: PromotionPolicy, declared: Declared) -> frozenset[Subject]
 
 def _subject(promotion: PromotionPolicy) -> Subject:
     return Subject(promotion.metadata.namespace, promotion.metadata.name)
-
-
-def _in(subjects: Iterable[Subject], namespace: str) -> Iterable[str]:
-    return (who.name for who in subjects if who.namespace == namespace)

@@ -16,12 +16,13 @@ from fanout.plan.book import Book
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.status import Status
 from fanout.reconcile.names import Named
-from fanout.reconcile.passes import Mode
+from fanout.reconcile.passes import Mode, Subject
 from fanout.reconcile.report import Observed, PolicyPass, Report
 from fanout.schedule import loop as module
 from fanout.schedule.loop import FIRST_PAUSE, FOLLOW_UPS, LONGEST_PAUSE, Loop, Plant, pause_after
 
 HOUR = timedelta(hours=1)
+A, B = Subject("platform", "a"), Subject("platform", "b")
 PATIENCE = 20  # seconds, for a slow machine
 STEP = Action(Kind.WRITE_DRAFT, "platform", "a")
 
@@ -102,11 +103,8 @@ def test_where_there_is_no_schedule_every_pass_publishes(files):
 def test_a_policy_with_a_schedule_is_published_by_it_alone_the_others_always(files):
     files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
     with Play(files) as play:
-        play.until(lambda: len(play.modes) == 2)
-    assert play.modes == [
-        Mode(sweep=True, only=frozenset("b")),
-        Mode(sweep=False, only=frozenset("a")),
-    ]
+        play.until(lambda: play.modes)
+    assert play.modes == [Mode(unswept=frozenset([A]))], "one pass, a sweep for b alone"
 
 
 def test_a_new_schedule_has_missed_nothing_and_is_on_record_from_now_on(files):
@@ -175,9 +173,9 @@ def test_the_alarm_wakes_it_at_the_scheduled_instant(files, monkeypatch):
     )
     files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "* * * * *"')
     with Play(files) as play:
-        play.until(lambda: len(play.modes) == 3)
+        play.until(lambda: len(play.modes) == 2)
     assert datetime.now(UTC) >= instant
-    assert play.modes[2] == Mode(sweep=True, only=frozenset("a"))
+    assert play.modes[1] == Mode(sweep=True, whom=frozenset([A]))
     assert play.log.lines["platform/timed"].at == instant
 
 
@@ -191,14 +189,14 @@ def test_it_looks_again_when_a_gate_can_open_by_itself(files):
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 2)
     assert datetime.now(UTC) >= wake
-    assert play.modes == [Mode(), Mode(only=frozenset("a"))]
+    assert play.modes == [Mode(), Mode(whom=frozenset([A]))]
 
 
 def test_a_step_is_followed_at_once_by_a_look_at_that_policy(files):
     files.policy("a").policy("b")
     with Play(files, answer=lambda number, now: report(now, step=number <= 2)) as play:
         play.until(lambda: len(play.modes) == 3)
-    assert play.modes[1:] == [Mode(only=frozenset("a"))] * 2
+    assert play.modes[1:] == [Mode(whom=frozenset([A]))] * 2
 
 
 def test_a_world_that_never_comes_to_rest_is_left_alone_for_a_while(files):
@@ -223,25 +221,6 @@ def test_no_error_of_a_pass_ends_it(files, error):
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 4)
     assert play.modes == [Mode()] * 4
-
-
-def test_an_error_of_one_policy_s_pass_comes_after_the_other_s_sweep_is_on_record(files):
-    files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
-    files.promotion("later", 'policies: [b], schedule: "0 0 29 2 *"')
-    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
-
-    def answer(number, now):
-        if number == 2:
-            raise Unavailable("no route")
-        return report(now)
-
-    with Play(files, log, answer) as play:
-        play.until(lambda: len(play.modes) == 3)
-    assert play.modes == [
-        Mode(sweep=True, only=frozenset("a")),
-        Mode(sweep=False, only=frozenset("b")),
-        Mode(sweep=False),
-    ]
 
 
 def test_pauses_grow_and_are_bounded():
@@ -301,7 +280,7 @@ def test_a_stop_lets_the_pass_finish_and_records_its_sweep_and_begins_no_other(f
         plays.append(play)
         stack.enter_context(play)
         play.thread.join(PATIENCE)
-    assert play.modes == [Mode(sweep=True, only=frozenset("a"))]
+    assert play.modes == [Mode(unswept=frozenset([B]))]
     assert log.lines["platform/timed"].at.year > 2020
 
 

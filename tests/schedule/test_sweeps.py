@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from fanout.calendar.schedule import parse_schedule
 from fanout.calendar.zone import parse_zone
 from fanout.cluster.sweep_log import Swept
-from fanout.reconcile.passes import Mode
-from fanout.schedule.sweeps import Subject, Timed, forgotten, modes, timetable
+from fanout.reconcile.names import Named
+from fanout.reconcile.passes import Mode, Subject
+from fanout.schedule.sweeps import Timed, Timetable, forgotten, mode_of, timetable
 
 HOUR = timedelta(hours=1)
 A, B = Subject("platform", "a"), Subject("platform", "b")
@@ -228,46 +229,35 @@ def test_a_schedule_that_is_not_understood_binds_and_never_sweeps(files, spec):
 # ---- passes ------------------------------------------------------------------------------------
 
 MODES = [
-    ("nobody needs no pass", [], [A, B], []),
-    ("everybody is one pass over all", [A, B], [A, B], [Mode()]),
-    ("some are named", [A], [A, B], [Mode(only=frozenset("a"))]),
-    (
-        "a name that somebody else has elsewhere is told apart by namespace",
-        [A, B],
-        [A, B, ELSEWHERE],
-        [Mode(only=frozenset("ab"), namespace="platform")],
-    ),
-    (
-        "one name in two namespaces, both chosen, is still one pass",
-        [A, ELSEWHERE],
-        [A, B, ELSEWHERE],
-        [Mode(only=frozenset("a"))],
-    ),
-]
+    ("everybody is swept in one pass over all", [A, B], [A, B], Mode()),
+    ("some are named", [A], [A], Mode(whom=frozenset([A]))),
+    ("nobody is swept", [A, B], [], Mode(sweep=False)),
+    ("one pass for those who are swept and those who are not", [A, B], [A],
+     Mode(unswept=frozenset([B]))),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("sentence", "chosen", "everyone", "expected"), MODES, ids=[row[0] for row in MODES]
+    ("sentence", "judged", "swept", "expected"), MODES, ids=[row[0] for row in MODES]
 )
-def test_modes(sentence, chosen, everyone, expected):
-    assert modes(frozenset(chosen), frozenset(everyone), sweep=True) == expected
-
-
-def covers(mode, who):
-    return who.namespace in (mode.namespace or who.namespace) and (
-        mode.only is None or who.name in mode.only
-    )
+def test_modes(sentence, judged, swept, expected):
+    table = Timetable(everyone=frozenset([A, B]))
+    assert mode_of(frozenset(judged), frozenset(swept), table) == expected
 
 
 SUBJECTS = st.frozensets(st.builds(Subject, st.sampled_from("xyz"), st.sampled_from("abc")))
 
 
-@given(everyone=SUBJECTS, chosen=SUBJECTS)
-def test_passes_cover_those_who_are_chosen_once_and_nobody_else(everyone, chosen):
-    chosen &= everyone
-    passes = modes(chosen, everyone, sweep=False)
-    covered = [who for mode in passes for who in everyone if covers(mode, who)]
-    assert sorted(covered) == sorted(chosen)
+@given(everyone=SUBJECTS, judged=SUBJECTS, swept=SUBJECTS)
+def test_one_pass_covers_those_who_are_judged_and_is_a_sweep_for_those_who_are_swept(
+    everyone, judged, swept
+):
+    judged &= everyone
+    swept &= judged
+    mode = mode_of(judged, swept, Timetable(everyone=everyone))
+    named = {who: Named(*who, None, None, None) for who in everyone}
+    assert {who for who in everyone if mode.covers(named[who])} == judged
+    assert {who for who in judged if mode.sweeps(named[who])} == swept
 
 
 # ---- forgetting --------------------------------------------------------------------------------
