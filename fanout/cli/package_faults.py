@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fanout.api.reasons import Reason
 from fanout.cli.package_render import rendered
@@ -15,9 +14,9 @@ from fanout.package.kptfile import kptfile_of
 from fanout.package.kptfile_rules import functions_of, kptfile_faults
 from fanout.package.manifests import Document, Manifest
 from fanout.package.merge.documents import is_manifest
-from fanout.package.merge.identity import Identity, identity_of, is_list, shown
 from fanout.package.merge.packages import Files
-from fanout.variants.functions.function import Result, is_local
+from fanout.variants.duplicates import duplicates
+from fanout.variants.functions.function import Result
 from fanout.variants.pipeline import read_pipelines
 from fanout.variants.points import Point, find_points
 from fanout.variants.questions import Programs
@@ -53,7 +52,7 @@ def faults_of(files: Files, tools: Workshop) -> Faults:
     if KPTFILE not in files:
         faults.append(_refused("there is no Kptfile", "add one, as `kpt pkg init` does"))
     faults += _kptfiles(manifests, tools)
-    for find in (_names, _duplicates, _points):
+    for find in (_names, duplicates, _points):
         faults += find(manifests)
     if not faults:
         try:
@@ -148,39 +147,6 @@ def _names(manifests: _Manifests) -> _Faults:
                 "put it in quotes",
                 Where(str(kind), "metadata.name", path, document.line_of(_NAME)),
             )
-
-
-def _duplicates(manifests: _Manifests) -> _Faults:
-    """Objects of one identity in one package; subpackages are packages of their own.
-
-    What is for tools alone may be called like an object: it may be what replaces it.
-    """
-    packages = {path[: -len(KPTFILE)] for path in manifests if _is_kptfile(path)}
-    known: dict[tuple[str, bool, Identity], str] = {}
-    for path, manifest in manifests.items():
-        if _is_kptfile(path):
-            continue
-        parents = [path[: at + 1] for at, char in enumerate(path) if char == "/"]
-        package = next((parent for parent in reversed(parents) if parent in packages), "")
-        for identity, local, line in _identities(manifest):
-            place = known.setdefault((package, local, identity), f"{path}:{line}")
-            if place != f"{path}:{line}":
-                yield _refused(
-                    f"the object is at {place} too",
-                    "remove or rename one of the two",
-                    Where(shown(identity), "", path, line),
-                )
-
-
-def _identities(manifest: Manifest) -> Iterator[tuple[Identity, bool, int]]:
-    for document in manifest.documents:
-        value = document.value
-        items: list[tuple[Any, Path]] = [(value, ())]
-        if is_list(value):
-            items = [(item, ("items", at)) for at, item in enumerate(value["items"])]
-        for item, path in items:
-            if identity := identity_of(item):
-                yield identity, is_local(item), document.line_of(path)
 
 
 def _refused(problem: str, remedy: str, where: Where | None = None) -> InvalidInput:
