@@ -3,6 +3,7 @@
 import click
 
 from fanout.api.people import person
+from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -17,8 +18,13 @@ from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("policy")
-@click.option("--stage", required=True, help="The stage whose drafts are approved.")
+@click.argument("policy", shell_complete=complete_policies)
+@click.option(
+    "--stage",
+    shell_complete=complete_stages,
+    required=True,
+    help="The stage whose drafts are approved.",
+)
 @click.option("--revision", required=True, help="The revision that they were rendered for.")
 @click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
 @click.option("--check", default="", help="The approval check; needed where there are several.")

@@ -2,6 +2,7 @@
 
 import click
 
+from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
@@ -20,8 +21,10 @@ from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("policy")
-@click.option("--stage", default="", help="The stage to publish in.")
+@click.argument("policy", shell_complete=complete_policies)
+@click.option(
+    "--stage", shell_complete=complete_stages, default="", help="The stage to publish in."
+)
 @click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
 @click.option("--revision", default="", help="Only this revision; by default the candidate.")
 @click.option(

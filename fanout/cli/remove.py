@@ -2,6 +2,7 @@
 
 import click
 
+from fanout.cli.completing import complete_policies
 from fanout.cli.naming import found
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -15,7 +16,7 @@ from fanout.reconcile.remove import carry_out, find_removal
 
 
 @click.command()
-@click.argument("policy")
+@click.argument("policy", shell_complete=complete_policies)
 @click.argument("variant")
 @click.option("--edited", is_flag=True, help="Remove also what people have changed in it.")
 @click.option("--reason", required=True, help="Why; it is recorded.")

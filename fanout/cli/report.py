@@ -7,6 +7,7 @@ import click
 
 from fanout.api.texts import LINK
 from fanout.cli.commits import checked_commit
+from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -19,8 +20,10 @@ from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("policy")
-@click.option("--stage", default="", help="The stage that was checked.")
+@click.argument("policy", shell_complete=complete_policies)
+@click.option(
+    "--stage", shell_complete=complete_stages, default="", help="The stage that was checked."
+)
 @click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
 @click.option("--check", required=True, help="The check's name.")
 @click.option(

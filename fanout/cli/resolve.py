@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -20,8 +21,10 @@ _Groups = dict[tuple[str, frozenset[tuple[str, Side]]], list[str]]
 
 
 @click.command()
-@click.argument("policy")
-@click.option("--stage", default="", help="Only drafts of this stage.")
+@click.argument("policy", shell_complete=complete_policies)
+@click.option(
+    "--stage", shell_complete=complete_stages, default="", help="Only drafts of this stage."
+)
 @click.option("--variant", "variants", multiple=True, help="Only these variants.")
 @click.option(
     "--take",

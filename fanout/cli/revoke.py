@@ -4,6 +4,7 @@ import click
 
 from fanout.api.people import person
 from fanout.cli.approve import may_approve, stranger
+from fanout.cli.completing import complete_policies
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -18,7 +19,7 @@ from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("policy")
+@click.argument("policy", shell_complete=complete_policies)
 @click.argument("approval")
 @by_option
 @with_settings()

@@ -2,6 +2,7 @@
 
 import click
 
+from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -14,8 +15,8 @@ def verb(action: str, words: str) -> click.Command:
     """The verb that records a Decision of this action; `words` are its help."""
 
     @click.command(help=words)
-    @click.argument("policy")
-    @click.option("--stage", default="", help="Only this stage.")
+    @click.argument("policy", shell_complete=complete_policies)
+    @click.option("--stage", shell_complete=complete_stages, default="", help="Only this stage.")
     @click.option("--variant", "variants", multiple=True, help="Only these variants.")
     @click.option("--reason", required=True, help="Why; it is recorded.")
     @by_option

@@ -2,6 +2,7 @@
 
 import click
 
+from fanout.cli.completing import complete_policies
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -16,7 +17,7 @@ _ARMED = ("Publish", "Resolve")  # what stays in force until something comes of 
 
 
 @click.command()
-@click.argument("policy")
+@click.argument("policy", shell_complete=complete_policies)
 @click.argument("decision")
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @by_option

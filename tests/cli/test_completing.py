@@ -43,6 +43,8 @@ OFFERED = [
     ("what can be planned", ["plan", ""], "logging monitoring lone"),
     ("what can be swept", ["sweep", "monitoring", "l"], "logging lone"),
     ("what can be explained", ["explain", "mon"], "monitoring"),
+    ("whose drafts are approved", ["approve", "l"], "logging lone"),
+    ("the stage of that policy", ["promote", "logging", "--stage", ""], "dev prod"),
     ("its stages behind a slash", ["explain", "monitoring/"], "monitoring/dev monitoring/prod"),
 ]
 

@@ -153,7 +153,7 @@ def test_what_nothing_has_the_name_of_is_an_error_that_names_what_there_is(
     assert fleet.refs() == before
 
 
-@pytest.mark.parametrize("verb", ["plan", "sweep", "run", "get policies"])
+@pytest.mark.parametrize("verb", ["plan", "sweep", "explain monitoring", "get policies"])
 def test_a_directory_without_any_object_is_an_error(tmp_path: Path, verb: str):
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "README.md").write_text("nothing here\n")
