@@ -13,7 +13,7 @@ from fanout.errors import InvalidInput
 from fanout.git.identity import configured_identity
 from fanout.plan.book import Recorded
 from fanout.plan.repository import Identity
-from fanout.reconcile.passes import book_key
+from fanout.reconcile.names import book_key
 from fanout.reconcile.report import PolicyPass
 
 by_option = click.option(

@@ -84,13 +84,13 @@ class Sides:
 
     def published(self) -> Files:
         """The package on the branch."""
-        return self._tree(self.case.view.remote, self.case.state.tree)
+        return self._tree(self.case.home.view.remote, self.case.own.tree)
 
     def pristine(self) -> Files:
         """What fanout published, or what a package that is taken over was cloned from."""
         if self.case.foreign:
             return as_cloned(self.upstream_before(), self.published())
-        return self._tree(self.case.view.remote, self.case.pristine)
+        return self._tree(self.case.home.view.remote, self.case.pristine)
 
     def draft(self) -> Files:
         """The package on the draft's branch."""

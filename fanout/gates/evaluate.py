@@ -63,6 +63,17 @@ def suspended(facts: PolicyFacts) -> frozenset[str]:
     )
 
 
+def ready(facts: PolicyFacts) -> frozenset[str]:
+    """The variants that nobody suspended and whose published package is ready."""
+    censuses = survey(facts).censuses.values()
+    return frozenset(
+        member.facts.name
+        for census in censuses
+        for member in census.members
+        if member.state is State.READY and member.suspended is None
+    )
+
+
 def evaluate(facts: PolicyFacts) -> PolicyDecision:
     """What may happen now to every stage and variant, why no more, and when that can change.
 

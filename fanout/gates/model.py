@@ -170,6 +170,7 @@ class Draft:
     current: bool = True  # it is what the candidate's rendering asks for
     disputed: int = 0  # values that both sides changed and nobody has decided
     adopts: bool = False  # its package is one that fanout did not write
+    moves: bool = False  # it is for another place than the published package's
 
 
 @dataclass(frozen=True, slots=True)

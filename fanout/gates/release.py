@@ -70,7 +70,7 @@ class StageGate:
             draft.revision,
             draft.digest,
         )
-        return None if in_force else draft
+        return None if in_force and not draft.moves else draft
 
     def _published(self, member: Member, stopped: tuple[State, Hold] | None) -> VariantDecision:
         assert member.state is not None

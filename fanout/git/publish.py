@@ -79,8 +79,11 @@ def _merge(
     tags: dict[str, str],
 ) -> str:
     """One commit for each 16 drafts, each on top of the one before; answers the last."""
-    for start in range(0, len(merge.drafts), DRAFTS_PER_MERGE):
+    for start in range(0, len(merge.drafts) or 1, DRAFTS_PER_MERGE):
         drafts = merge.drafts[start : start + DRAFTS_PER_MERGE]
+        if start + DRAFTS_PER_MERGE >= len(merge.drafts):
+            for path in merge.drop:
+                editor.drop(path)
         for draft in drafts:
             _require(reader, draft.commit)
             _require(reader, draft.tree)

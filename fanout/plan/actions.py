@@ -15,6 +15,7 @@ class Kind(StrEnum):
     RELEASE = "Release"  # recorded before anything is published
     WRITE_DRAFT = "WriteDraft"
     PUBLISH = "Publish"
+    REMOVE_PACKAGE = "RemovePackage"  # from where its variant was
     REMOVE_DRAFT = "RemoveDraft"
     RECORD = "Record"  # what the status is to remember
 
@@ -49,6 +50,8 @@ class Action:
                 return f"{verb} the draft of {at} at {self.revision}"
             case Kind.PUBLISH:
                 return f"publish {at} at {self.revision}"
+            case Kind.REMOVE_PACKAGE:
+                return f"remove the package {at}: {self.detail}"
             case Kind.REMOVE_DRAFT:
                 return f"remove the draft of {at}: {self.detail}"
             case Kind.RECORD:

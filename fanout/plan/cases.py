@@ -1,22 +1,20 @@
 """One variant at a time: what it is to be, what stands on its branch, and what is in the way."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.gates.model import Hold
 from fanout.package.merge.conflicts import Choices
 from fanout.plan.adoption import Origin
-from fanout.plan.disputes import read
+from fanout.plan.disputes import Dispute, disputes_of, read
 from fanout.plan.merging import Merged
-from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
+from fanout.plan.moving import Former, Leaving, Stray
+from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
-from fanout.selection.naming import draft_ref
 from fanout.variants.model import Inputs, Rendered
 from fanout.variants.prepared import PreparedPackage
 
@@ -37,6 +35,11 @@ class Case:
     origin: Origin | None = None  # of the package that it takes over
     tag: str = ""  # the tag that an unrecorded publication has already
     choices: Choices = field(default_factory=dict)  # winners that people chose
+    former: Former | None = None  # the other place, where its published package is or was
+    strays: tuple[Stray, ...] = ()  # its drafts at other places
+    leavings: tuple[Leaving, ...] = ()  # where it was, and its package still is
+    partners: frozenset[str] = frozenset()  # variants with which it changes places
+    waits: Hold | None = None  # for another variant, which is no fault of anybody's
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate
@@ -52,9 +55,26 @@ class Case:
         return self.package.upstream.revision.commit if self.package else ""
 
     @property
+    def moves(self) -> bool:
+        """Is its published package still at another place?"""
+        return self.former is not None and not self.unrecorded
+
+    @property
+    def home(self) -> Former:
+        """Where its own package is, as far as it has one."""
+        if self.former is not None and self.moves:
+            return self.former
+        return Former(self.view, self.spec.repository, self.spec.path)
+
+    @property
+    def own(self) -> PathState:
+        """What is on the branch of its own package."""
+        return self.home.state
+
+    @property
     def onto(self) -> str:
-        """What a draft written now is for."""
-        return self.state.tree or NONE
+        """What a draft written now is for: the tree of its own package, wherever that is."""
+        return self.own.tree or NONE
 
     @property
     def pristine(self) -> str | None:
@@ -75,7 +95,7 @@ class Case:
         path = self.spec.path
         if self.unrecorded and path in self.view.drafted:
             return self.view.drafted[path]
-        return self.view.published.get(path)
+        return self.home.pristine
 
     @property
     def edited(self) -> bool:
@@ -87,12 +107,12 @@ class Case:
         if self.published is None and self.vendored is None:
             return False
         known = self.published.pristine if self.published else ""
-        return self.state.tree != (known or self.vendored)
+        return self.own.tree != (known or self.vendored)
 
     @property
     def baseless(self) -> bool:
         """Can nobody tell people's edits in what is published from what fanout put there?"""
-        published = self.published is not None and self.state.tree is not None
+        published = self.published is not None and self.own.tree is not None
         return published and self.edited and self.pristine is None
 
     @property
@@ -100,15 +120,15 @@ class Case:
         """Did somebody take the published package off the branch?"""
         return (
             self.published is not None
-            and self.state.tree is None
-            and self.view.failure is None
-            and (self.line.repository, self.line.path) == (self.view.key, self.spec.path)
+            and self.own.tree is None
+            and self.home.view.failure is None
+            and self.line.place == (self.home.view.key, self.home.path)
         )
 
     @property
     def foreign(self) -> bool:
         """Does a package that fanout did not write, or does not know any more, stand there?"""
-        if self.state.tree is None:
+        if self.state.tree is None or self.moves:
             return False
         unknown = self.published is None and self.spec.path not in self.view.published
         return unknown or (self.adopts and self.baseless)
@@ -121,13 +141,16 @@ class Case:
     @property
     def merges(self) -> bool:
         """Have people changed something that the new rendering must not lose?"""
-        return self.edited or self.foreign or (self.draft is not None and self.draft.carries)
+        drafts = [self.draft] if self.draft is not None else []
+        drafts += [stray.draft for stray in self.strays]
+        return self.edited or self.foreign or any(draft.carries for draft in drafts)
 
     @property
     def in_force(self) -> bool:
         """Is the candidate, with these inputs, what is published?"""
         return (
             self.published is not None
+            and not self.moves
             and self.inputs is not None
             and (self.published.revision, self.published.digest)
             == (self.revision, self.inputs.digest)
@@ -144,7 +167,23 @@ class Case:
             and self.draft.trailers.onto == self.onto
             and self._as_chosen(self.draft)
             and self.draft.trailers.rendered == self.view.drafted.get(self.spec.path)
+            and all(it.taken_by(self.draft) for it in self.strays)
         )
+
+    @property
+    def disputes(self) -> tuple[Dispute, ...]:
+        """Those of a draft that is written now; a person's commit has settled those before it."""
+        if self.merged is None:
+            return ()
+        taken = [self.draft] if self.draft is not None else []
+        taken += [stray.draft for stray in self.strays if stray.draft.carries]
+        settled = (
+            item.key
+            for draft in taken
+            for item in read(draft.trailers.conflicts)
+            if item.decided or draft.edited
+        )
+        return disputes_of(self.merged.conflicts, settled)
 
     def _as_chosen(self, draft: OpenDraft) -> bool:
         """Has each disputed value the chosen winner? Who commits to it has the last word."""
@@ -156,7 +195,13 @@ class Case:
     @property
     def hold(self) -> Hold | None:
         """What is in the way of a draft for the candidate, whatever the gates say."""
-        return self.obstacle or _taken_away(self) or _broken(self) or _in_the_way_of(self)
+        return (
+            self.obstacle
+            or _taken_away(self)
+            or self.waits
+            or _broken(self)
+            or _in_the_way_of(self)
+        )
 
     @property
     def wants_draft(self) -> bool:
@@ -169,160 +214,6 @@ class Case:
             and not self.standing
             and self.hold is None
         )
-
-
-def open_case(
-    install: str,
-    spec: VariantSpec,
-    view: RepositoryView,
-    line: VariantLine | None,
-    collisions: Mapping[str, str],
-    now: datetime,
-    *,
-    adopts: bool = False,
-) -> Case:
-    """What is known about a variant before the gates choose its revision."""
-    ref = draft_ref(install, spec.path, spec.policy or spec.name)
-    state = view.paths.get(spec.path, NOTHING)
-    draft = view.drafts.get(ref)
-    case = Case(
-        spec=spec,
-        view=view,
-        ref=ref,
-        state=state,
-        line=line or VariantLine(view.key, spec.path),
-        draft=draft if draft and draft.trailers.variant == spec.name else None,
-        adopts=adopts,
-    )
-    found = _publication(case, now)
-    case = replace(
-        case,
-        published=found or case.line.published,
-        unrecorded=found is not None,
-    )
-    return replace(case, obstacle=_obstacle(case, collisions))
-
-
-def _publication(case: Case, now: datetime) -> PublishedLine | None:
-    """A publication that Git shows and the status does not know yet.
-
-    Found when a pass was ended between its push and its record, and when a person merged a draft.
-    The clocks start now: nothing can be back-dated. (Design §6, "Checks".)
-    """
-    tree, known, grant, draft = (
-        case.state.tree,
-        case.line.published,
-        case.line.grant,
-        case.draft,
-    )
-    if tree is None or (known is not None and known.tree == tree) or _unmoved(case):
-        return None
-    if draft is not None and draft.tree == tree:
-        trailers = draft.trailers
-        granted = grant is not None and (grant.revision, grant.digest) == (
-            trailers.revision,
-            trailers.digest,
-        )
-        return PublishedLine(
-            revision=trailers.revision,
-            commit=trailers.commit,
-            digest=trailers.digest,
-            tree=tree,
-            at=now,
-            merge=case.view.head,
-            out_of_band=not granted,
-            pristine=trailers.rendered,
-        )
-    if grant is not None and grant.tree == tree:
-        return PublishedLine(
-            grant.revision,
-            grant.commit,
-            grant.digest,
-            tree,
-            now,
-            merge=case.view.head,
-            pristine=case.view.published.get(case.spec.path, ""),
-        )
-    return None
-
-
-def _unmoved(case: Case) -> bool:
-    """Is the tree on the branch no sign of a publication, since it was there before?
-
-    A draft that takes a package over may change nothing in it. Its publication shows in the branch
-    of renderings, which the same push moves.
-    """
-    if case.spec.path in case.view.published:
-        return False
-    draft = case.draft
-    return case.adopts if draft is None else draft.trailers.onto == case.state.tree
-
-
-def _obstacle(case: Case, collisions: Mapping[str, str]) -> Hold | None:
-    """The first thing that is in the way of any draft for this variant."""
-    spec, view = case.spec, case.view
-    owner = "the maintainers of " + spec.repository
-    if view.failure is not None:
-        return Hold("RepositoryUnavailable", str(view.failure), who=owner)
-    if spec.name in collisions:
-        return Hold("PathCollision", collisions[spec.name], who=_author(spec))
-    if not view.head:
-        branch = view.branch.removeprefix("refs/heads/")
-        return Hold(
-            "BranchMissing",
-            f"repository {spec.repository} has no branch {branch}; push a first commit to it",
-            who=owner,
-        )
-    if case.state.problem:
-        return Hold(
-            "InvalidPath",
-            f"{spec.repository}:{spec.path}: {case.state.problem}; take it off the branch, or"
-            " choose another downstream.package",
-            who=owner,
-        )
-    if spec.path in view.others:
-        return Hold(
-            "OtherInstallation",
-            f"{spec.repository}:{spec.path} has a draft of installation {view.others[spec.path]};"
-            " only one installation may own a path",
-            who="an administrator",
-        )
-    return _moved(case) or _taken(case, owner)
-
-
-def _author(spec: VariantSpec) -> str:
-    return "the policy's author" if spec.policy else f"the author of PackageVariant {spec.name}"
-
-
-def _moved(case: Case) -> Hold | None:
-    line, spec = case.line, case.spec
-    if (line.repository, line.path) == (case.view.key, spec.path):
-        return None
-    return Hold(
-        "PathChanged",
-        f"{spec.name} is at {line.path} in {line.repository} and is now to be at {spec.path}"
-        f" in {case.view.key}; moves are not supported yet: set the path back",
-        who=_author(spec),
-    )
-
-
-def _taken(case: Case, owner: str) -> Hold | None:
-    """Somebody else's package or draft is where ours would go, or a person's work is on it."""
-    spec, view = case.spec, case.view
-    at = f"{spec.repository}:{spec.path}"
-    if case.ref in view.strangers or (case.draft is None and case.ref in view.drafts):
-        ref = case.ref.removeprefix("refs/heads/")
-        return Hold(
-            "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", who=owner
-        )
-    if case.foreign and not case.adopts:
-        return Hold(
-            "PathTaken",
-            f"{at} holds a package that fanout did not write; adopt it with adoptionPolicy:"
-            " AdoptExisting, choose another path or remove it",
-            who=owner,
-        )
-    return None
 
 
 def chosen(case: Case, revision: str, package: PreparedPackage, inputs: Inputs) -> Case:
@@ -346,18 +237,21 @@ def _taken_away(case: Case) -> Hold | None:
     give_up = "remove the PackageVariant"
     if spec.policy:
         give_up = f"take its target out and `fanout remove {spec.policy} {spec.name} --reason WHY`"
+    at = f"{case.home.repository}:{case.home.path}"
     return Hold(
         "EditedDownstream",
-        f"{spec.repository}:{spec.path} was removed from the branch by hand; put it back, as with"
-        f" `git revert`, or {give_up}",
+        f"{at} was removed from the branch by hand; put it back, as with `git revert`, or"
+        f" {give_up}",
         who="the maintainers of " + spec.repository,
     )
 
 
 def _broken(case: Case) -> Hold | None:
     """What people committed to the draft cannot be used: it is neither published nor rewritten."""
-    draft, spec = case.draft, case.spec
-    if draft is None or not draft.faults or case.unrecorded:
+    drafts = [case.draft] if case.draft is not None else []
+    drafts += [stray.draft for stray in case.strays]
+    draft = next((it for it in drafts if it.faults), None)
+    if draft is None or case.unrecorded:
         return None
     first, *more = draft.faults
     others = f" (and {len(more)} more)" if more else ""
@@ -366,7 +260,7 @@ def _broken(case: Case) -> Hold | None:
         Reason.DRAFT_BROKEN,
         f"{first}{others}; correct it on branch {branch}, or remove the branch to have the draft"
         " written anew",
-        who="the maintainers of " + spec.repository,
+        who="the maintainers of " + case.spec.repository,
     )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
 from fanout.plan.cases import Case
-from fanout.plan.disputes import Dispute, disputes_of, read, written
-from fanout.plan.observation import RepositoryView
+from fanout.plan.clearing import Clearing, removal, vendor_drops
+from fanout.plan.disputes import written
+from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import (
     DraftCommit,
@@ -44,8 +45,10 @@ class Publication:
 class _Work:
     """What is to be done in one repository."""
 
-    steps: list[Planned]
-    merges: list[Merge]
+    view: RepositoryView
+    steps: list[Planned] = field(default_factory=list)
+    merges: list[Merge] = field(default_factory=list)
+    clearings: list[Clearing] = field(default_factory=list)
 
 
 def changes(plans: Sequence[PolicyPlan], writing: Writing) -> tuple[RepositoryChange, ...]:
@@ -54,8 +57,11 @@ def changes(plans: Sequence[PolicyPlan], writing: Writing) -> tuple[RepositoryCh
     for plan in plans:
         for planned in plan.steps:
             if planned.step is not Step.KEEP:
-                place = planned.case.view.key
-                places.setdefault(place, _Work([], [])).steps.append(planned)
+                view = planned.case.view
+                places.setdefault(view.key, _Work(view)).steps.append(planned)
+        for clearing in plan.clearings:
+            view = clearing.view
+            places.setdefault(view.key, _Work(view)).clearings.append(clearing)
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
     for key, cases in sorted(publications(plans).items(), key=lambda item: astuple(item[0])):
         plan = by_name[key.namespace, key.policy]
@@ -66,13 +72,15 @@ def changes(plans: Sequence[PolicyPlan], writing: Writing) -> tuple[RepositoryCh
 
 def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
     steps = sorted(work.steps, key=lambda item: item.case.spec.path)
-    view = steps[0].case.view
+    view = work.view
     writes = [item.case for item in steps if item.step is Step.WRITE]
     made = [item.case for item in steps if item.step in (Step.WRITE, Step.ADOPT)]
-    removed = [item.case.ref for item in steps if _clears(item)]
-    vendor = _vendor(view, steps, writing.install)
+    removed = _removed(work)
+    vendor = _vendor(work, steps, writing.install)
     tags = _missing_tags(steps)
-    if not (writes or removed or vendor or work.merges or tags):
+    going = removal(work.clearings)
+    merges = (*work.merges, going) if going is not None else tuple(work.merges)
+    if not (writes or removed or vendor or merges or tags):
         return None
     change = RepositoryChange(
         remote=view.remote,
@@ -81,14 +89,22 @@ def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
         blobs=_blobs(made),
         trees=_pristine_trees(made),
         drafts=tuple(_draft(case, writing) for case in writes),
-        branch=view.branch if work.merges else "",
-        merges=tuple(work.merges),
+        branch=view.branch if merges else "",
+        merges=merges,
         tags=tags,
         vendor=vendor,
         remove=tuple(removed),
         drafts_under=drafts_under(writing.install),
     )
     return _leased(change, view)
+
+
+def _removed(work: _Work) -> list[str]:
+    """Branches of drafts that go away, unless another variant's draft takes the same name."""
+    written = {item.case.ref for item in work.steps if item.step is Step.WRITE}
+    gone = [item.case.ref for item in work.steps if _clears(item)]
+    gone += [item.draft.ref for item in work.clearings if item.draft is not None]
+    return sorted(set(gone) - written)
 
 
 def _missing_tags(steps: Sequence[Planned]) -> dict[str, str]:
@@ -139,12 +155,15 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         digest=case.inputs.digest,
         onto=case.onto,
         tree=case.content.tree,
-        conflicts=written(disputes_in(case)),
-        takes=_taken(case),
+        conflicts=written(case.disputes),
+        takes=" ".join(sorted(draft.commit for _, draft in _taken(case))),
         rendered=case.rendered.tree,
     )
     verb = "Adopt" if case.foreign else "Update" if case.state.tree else "Add"
-    subject = f"{verb} {spec.path} at {spec.upstream_package} {case.revision}"
+    what = spec.path
+    if case.moves:
+        verb, what = "Move", f"{case.home.path} to {spec.path}"
+    subject = f"{verb} {what} at {spec.upstream_package} {case.revision}"
     return DraftCommit(
         ref=case.ref,
         base=case.view.head,
@@ -153,22 +172,15 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         tree=case.content.tree,
         message=draft_message(subject, trailers),
         when=max(case.package.upstream.revision.when, case.view.head_time),
-        also=(case.draft.commit,) if case.draft is not None and case.draft.carries else (),
+        also=tuple(draft.commit for view, draft in _taken(case) if view.key == case.view.key),
     )
 
 
-def disputes_in(case: Case) -> tuple[Dispute, ...]:
-    """The disputes of a draft that is written; a person's commit has settled those before it."""
-    if case.merged is None:
-        return ()
-    before = read(case.draft.trailers.conflicts) if case.draft is not None else ()
-    settled = (item.key for item in before if item.decided or (case.draft and case.draft.edited))
-    return disputes_of(case.merged.conflicts, settled)
-
-
-def _taken(case: Case) -> str:
-    """The drafts with people's work whose place the new one takes."""
-    return case.draft.commit if case.draft is not None and case.draft.carries else ""
+def _taken(case: Case) -> list[tuple[RepositoryView, OpenDraft]]:
+    """The drafts with people's work whose place the new one takes, and where they are."""
+    drafts = [(case.view, case.draft)] if case.draft is not None else []
+    drafts += [(stray.view, stray.draft) for stray in case.strays]
+    return [(view, draft) for view, draft in drafts if draft.carries]
 
 
 def _blobs(made: Iterable[Case]) -> dict[str, bytes]:
@@ -244,10 +256,11 @@ def publication_tag(case: Case) -> str:
     return tag_ref(case.spec.path, case.view.tags.get(case.spec.path, 0) + 1)
 
 
-def _vendor(view: RepositoryView, steps: Sequence[Planned], install: str) -> VendorCommit | None:
+def _vendor(work: _Work, steps: Sequence[Planned], install: str) -> VendorCommit | None:
     """The next commit of the branch with the pristine renderings, if it changes."""
+    view = work.view
     put: dict[str, str] = {}
-    drop: list[str] = []
+    drop = vendor_drops(work.clearings, install)
     times = [view.vendor_time, view.head_time]
     for planned in steps:
         case, step = planned.case, planned.step
@@ -274,7 +287,7 @@ def _vendor(view: RepositoryView, steps: Sequence[Planned], install: str) -> Ven
         ref=vendor_ref(install),
         parent=view.vendor,
         put=dict(sorted(put.items())),
-        drop=tuple(sorted(drop)),
+        drop=tuple(sorted(set(drop) - put.keys())),
         message="Keep the pristine renderings\n",
         when=max(times),
     )

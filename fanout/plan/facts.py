@@ -102,6 +102,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
     granted = (
         grant is not None
         and draft is not None
+        and case.line.granted_place == (case.view.key, spec.path)
         and (grant.revision, grant.digest) == (draft.trailers.revision, draft.trailers.digest)
     )
     return VariantFacts(
@@ -126,6 +127,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             current=case.standing,
             disputed=disputed,
             adopts=case.foreign,
+            moves=case.moves,
         )
         if draft and not case.unrecorded
         else None,

@@ -10,7 +10,16 @@ from datetime import datetime
 from fanout.gates.model import StageHistory
 from fanout.plan.actions import Action, Kind, Plan
 from fanout.plan.cases import Case
-from fanout.plan.status import GrantLine, PublishedLine, Status, VariantLine
+from fanout.plan.clearing import Clearing, Leftovers
+from fanout.plan.clearing import actions as clearing_actions
+from fanout.plan.status import (
+    GrantLine,
+    LeftPlace,
+    Place,
+    PublishedLine,
+    Status,
+    VariantLine,
+)
 from fanout.plan.steps import Planned, Step
 
 _KINDS = {Step.WRITE: Kind.WRITE_DRAFT, Step.PUBLISH: Kind.PUBLISH, Step.REMOVE: Kind.REMOVE_DRAFT}
@@ -27,6 +36,7 @@ class PolicyPlan:
     before: Status
     planned: Status  # with the releases: recorded before anything is pushed
     published: Mapping[str, VariantLine] = field(default_factory=dict)  # once its push has worked
+    clearings: tuple[Clearing, ...] = ()
 
 
 def plan_policy(
@@ -36,39 +46,54 @@ def plan_policy(
     before: Status,
     history: Mapping[tuple[str, str], StageHistory],
     now: datetime,
-    emptied: frozenset[str] = frozenset(),
+    leftovers: Leftovers,
 ) -> PolicyPlan:
-    """What to do for one policy, and what to remember of it.
-
-    `emptied` are repositories in which nothing of the policy is left.
-    """
+    """What to do for one policy, and what to remember of it."""
     lines = dict(before.variants)
+    arrivals = frozenset(
+        (item.case.view.key, item.case.spec.path)
+        for item in steps
+        if item.step is Step.PUBLISH or item.case.unrecorded
+    )
     published: dict[str, VariantLine] = {}
     actions: list[Action] = []
     for planned in steps:
         case = planned.case
+        name_of = case.spec.name
         line = _remembered(planned, now)
-        if line is not None:
-            lines[case.spec.name] = line
+        recorded = before.variants.get(name_of, VariantLine(case.view.key, case.spec.path))
+        if line != recorded:
+            lines[name_of] = line
+        if line.place != recorded.place:
+            actions.append(_rehomed(case, recorded))
         if planned.step is Step.PUBLISH:
-            published[case.spec.name] = _in_force(line or case.line, case, now)
+            published[name_of] = _arrived(line, case, arrivals, _in_force(case, now))
         elif case.unrecorded:
-            published[case.spec.name] = replace(case.line, grant=None, published=case.published)
+            published[name_of] = _arrived(line, case, arrivals, case.published)
         actions += _actions(planned)
-    places = (before.places | _places(steps)) - emptied
-    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places)
-    actions += [
-        Action(Kind.RECORD, namespace, name, detail=f"that nothing of it is left in {place}")
-        for place in sorted(emptied)
-    ]
+    for clearing in leftovers.clearings:
+        actions += clearing_actions(clearing)
     about = Action(Kind.RECORD, namespace, name)
     if any(not planned.case.spec.policy for planned in steps):
         about = Action(Kind.RECORD, namespace, "", variant=name)
+    actions += [
+        replace(about, detail=f"that nothing of it is left in {place}")
+        for place in sorted(leftovers.emptied)
+    ]
+    places = (before.places | _places(steps)) - leftovers.emptied
+    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places)
     actions += _verdicts(about, before, planned_status)
     order = list(Kind)
     actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
     return PolicyPlan(
-        namespace, name, tuple(steps), tuple(actions), before, planned_status, published
+        namespace,
+        name,
+        tuple(steps),
+        tuple(actions),
+        before,
+        planned_status,
+        published,
+        leftovers.clearings,
     )
 
 
@@ -77,23 +102,26 @@ def joined(plans: Iterable[PolicyPlan]) -> Plan:
     return Plan(tuple(action for plan in plans for action in plan.actions))
 
 
-def _remembered(planned: Planned, now: datetime) -> VariantLine | None:
-    """The variant's line as it is to be before anything is pushed; None where it stays as it is."""
+def _remembered(planned: Planned, now: datetime) -> VariantLine:
+    """The variant's line as it is to be before anything is pushed."""
     case = planned.case
     line = case.line
     if planned.step is Step.ADOPT:
         line = replace(line, grant=None, published=_adopted(case, now))
     if planned.release:
         line = replace(line, grant=_grant(case, now))
-    return line if line != case.line else None
+    return line
 
 
 def _grant(case: Case, now: datetime) -> GrantLine:
     assert case.draft is not None, "only a standing draft is released"
     trailers = case.draft.trailers
-    return GrantLine(
+    grant = GrantLine(
         trailers.revision, trailers.commit, trailers.digest, case.draft.tree or "", now
     )
+    if case.line.place == (case.view.key, case.spec.path):
+        return grant
+    return replace(grant, repository=case.view.key, path=case.spec.path)
 
 
 def _adopted(case: Case, now: datetime) -> PublishedLine:
@@ -114,22 +142,39 @@ def _adopted(case: Case, now: datetime) -> PublishedLine:
     )
 
 
-def _in_force(line: VariantLine, case: Case, now: datetime) -> VariantLine:
-    """The line once the publication has been pushed; the merge's id is filled in then."""
+def _in_force(case: Case, now: datetime) -> PublishedLine:
+    """What is in force once the publication is pushed; the merge's id is filled in then."""
     assert case.draft is not None, "only a standing draft is published"
     trailers = case.draft.trailers
-    return replace(
-        line,
-        grant=None,
-        published=PublishedLine(
-            revision=trailers.revision,
-            commit=trailers.commit,
-            digest=trailers.digest,
-            tree=case.draft.tree or "",
-            at=now,
-            pristine=trailers.rendered,
-        ),
+    return PublishedLine(
+        revision=trailers.revision,
+        commit=trailers.commit,
+        digest=trailers.digest,
+        tree=case.draft.tree or "",
+        at=now,
+        pristine=trailers.rendered,
     )
+
+
+def _arrived(
+    line: VariantLine, case: Case, arrivals: frozenset[Place], published: PublishedLine | None
+) -> VariantLine:
+    """The line of a variant with a publication; what it leaves is remembered until it goes.
+
+    A place that another variant takes in the same push is not left: nothing is there any more.
+    """
+    here = case.view.key, case.spec.path
+    left = [place for place in line.left if place.place not in arrivals]
+    former = case.former
+    if former is not None and line.place not in arrivals and former.state.tree is not None:
+        taken = case.draft.trailers.onto if case.draft is not None else former.state.tree
+        left.append(LeftPlace(former.view.key, former.path, taken))
+    return VariantLine(*here, None, published, tuple(left))
+
+
+def _rehomed(case: Case, recorded: VariantLine) -> Action:
+    at = f"{case.spec.repository}:{case.spec.path}"
+    return _action(Kind.RECORD, case, f"that {case.spec.name} is {at} and not {recorded.path}")
 
 
 def _actions(planned: Planned) -> list[Action]:
@@ -181,9 +226,9 @@ def _pins(steps: Sequence[Planned]) -> dict[str, str]:
 
 
 def _places(steps: Sequence[Planned]) -> set[str]:
-    """The repositories to which a policy writes drafts."""
+    """The repositories to which drafts are written."""
     writes = (item.case for item in steps if item.step is Step.WRITE)
-    return {case.view.key for case in writes if case.spec.policy}
+    return {case.view.key for case in writes}
 
 
 def _verdicts(about: Action, before: Status, after: Status) -> list[Action]:

@@ -104,12 +104,14 @@ class Merge:
     """The publication of one stage in one repository.
 
     The writer makes one commit for each 16 drafts, in this order, each on top of the one before;
-    a tag points to the commit that merges its draft.
+    a tag points to the commit that merges its draft. Without drafts it is one commit that takes
+    packages off the branch.
     """
 
     drafts: tuple[MergedDraft, ...]
     message: str
     when: int
+    drop: tuple[str, ...] = ()  # directories that leave the branch with the last of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from typing import Any
 from fanout.gates.model import StageHistory
 
 Lines = dict[str, Mapping[str, Any] | None]
+Place = tuple[str, str]
+"""(identity of the Git repository, path in it)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class GrantLine:
     digest: str
     tree: str
     at: datetime
+    repository: str = ""  # where it is for, when that is not where the variant is
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,20 @@ class PublishedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftPlace:
+    """Where the variant was before it moved: its package stays there until the new one is ready."""
+
+    repository: str  # identity of the Git repository
+    path: str
+    tree: str  # of the package that was taken along
+
+    @property
+    def place(self) -> Place:
+        """Where that is."""
+        return self.repository, self.path
+
+
+@dataclass(frozen=True, slots=True)
 class VariantLine:
     """One variant's line."""
 
@@ -48,6 +66,20 @@ class VariantLine:
     path: str
     grant: GrantLine | None = None
     published: PublishedLine | None = None
+    left: tuple[LeftPlace, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """Where it is published, or was released to be."""
+        return self.repository, self.path
+
+    @property
+    def granted_place(self) -> Place | None:
+        """Where the release on record is for."""
+        grant = self.grant
+        if grant is None:
+            return None
+        return (grant.repository, grant.path) if grant.repository else self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +163,7 @@ def _read_variant(line: Mapping[str, Any]) -> VariantLine:
         published=PublishedLine(**{**published, "at": instant(published["at"])})
         if published
         else None,
+        left=tuple(LeftPlace(**place) for place in line.get("left", ())),
     )
 
 
@@ -155,6 +188,8 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
             result[name] = int(item.total_seconds())
         elif isinstance(item, Mapping):
             result[name] = _plain(item)
+        elif isinstance(item, tuple):
+            result |= {name: [_plain(one) for one in item]} if item else {}
         elif item is not None and item not in ("", False):
             result[name] = item
     return result

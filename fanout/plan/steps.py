@@ -33,7 +33,7 @@ def plan_step(case: Case, decision: VariantDecision, *, publish: bool) -> Planne
         return Planned(case, Step.SETTLE if case.unrecorded else Step.KEEP)
     if case.content is not None:
         # what fanout did not write becomes its own by a person's word, never by being alike
-        same = case.content.tree == case.state.tree and not case.foreign
+        same = case.content.tree == case.state.tree and not (case.foreign or case.moves)
         return Planned(case, Step.ADOPT if same else Step.WRITE)
     if publish and decision.publish:
         return Planned(case, Step.PUBLISH, release=decision.release)

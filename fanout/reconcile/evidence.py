@@ -23,10 +23,10 @@ def prove(
         with git.reader(view.remote) as reader:
             for commit in named:
                 if reader.has(commit) and reader.contains(view.head, commit):
-                    states = reader.paths(commit, [case.spec.path for case in those])
+                    states = reader.paths(commit, [case.home.path for case in those])
                     for case in those:
                         published = case.published
-                        if published and states[case.spec.path].tree == published.tree:
+                        if published and states[case.home.path].tree == published.tree:
                             proven.setdefault(case.spec.name, set()).add(commit)
     return {name: frozenset(found) for name, found in proven.items()}
 
@@ -34,6 +34,7 @@ def prove(
 def _by_repository(cases: Sequence[Case]) -> list[tuple[RepositoryView, list[Case]]]:
     places: dict[str, tuple[RepositoryView, list[Case]]] = {}
     for case in cases:
-        if case.published is not None and case.view.failure is None:
-            places.setdefault(case.view.key, (case.view, []))[1].append(case)
+        view = case.home.view
+        if case.published is not None and view.failure is None:
+            places.setdefault(view.key, (view, []))[1].append(case)
     return [places[key] for key in sorted(places)]

@@ -18,12 +18,13 @@ from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import Written
 from fanout.plan.status import Lines, Status, changes
 from fanout.plan.steps import Step
-from fanout.reconcile.passes import Mode, Reconciler, book_key
+from fanout.reconcile.names import book_key
+from fanout.reconcile.passes import Mode, Reconciler
 from fanout.reconcile.report import Observed, Report
 from fanout.reconcile.world import World
 
 ATTEMPTS = 3  # observations per pass when somebody else is writing at the same time
-_PUSHED = (Kind.WRITE_DRAFT, Kind.PUBLISH, Kind.REMOVE_DRAFT)
+_PUSHED = (Kind.WRITE_DRAFT, Kind.PUBLISH, Kind.REMOVE_PACKAGE, Kind.REMOVE_DRAFT)
 
 
 def run_pass(
@@ -56,12 +57,19 @@ def execute(world: World, observed: Observed) -> Report:
         world, observed, heads, keys, [(it, it.before, it.planned) for it in observed.plans]
     )
     written = world.git.change(observed.changes) if observed.changes else {}
-    settled = [(it, it.planned, _settled(it, written)) for it in observed.plans if it.published]
+    settled = [
+        (it, it.planned, _settled(it, written))
+        for it in observed.plans
+        if it.published or it.clearings
+    ]
     _record(world, observed, heads, keys, settled)
     urls = {
-        (plan.namespace, step.case.spec.name): step.case.view.remote.url
+        (plan.namespace, repository): view.remote.url
         for plan in observed.plans
-        for step in plan.steps
+        for repository, view in (
+            *((step.case.spec.repository, step.case.view) for step in plan.steps),
+            *((clearing.repository, clearing.view) for clearing in plan.clearings),
+        )
     }
     return Report(
         observed, tuple(_outcome(action, urls, written) for action in observed.plan.actions)
@@ -84,7 +92,7 @@ def _record(
 
 
 def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> Status:
-    """The status with the publications whose push has worked."""
+    """The status with what was published or removed, as far as its push has worked."""
     lines = dict(plan.planned.variants)
     for step in plan.steps:
         case = step.case
@@ -98,6 +106,12 @@ def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> 
             merge = answer.refs[tag]
         published = replace(line.published, merge=merge, tag=tag.removeprefix("refs/tags/"))
         lines[case.spec.name] = replace(line, published=published)
+    for clearing in plan.clearings:
+        name, left = clearing.spec.name, clearing.left
+        answer = written.get(clearing.view.remote.url)
+        if left is not None and not isinstance(answer, FanoutError):
+            kept = tuple(it for it in lines[name].left if it != left)
+            lines[name] = replace(lines[name], left=kept)
     return replace(plan.planned, variants=lines)
 
 
@@ -108,7 +122,7 @@ def _outcome(
 ) -> Outcome:
     if action.kind not in _PUSHED:
         return Outcome(action, done=True)
-    answer = written[urls[action.namespace, action.variant]]
+    answer = written[urls[action.namespace, action.repository]]
     if isinstance(answer, Written):
         return Outcome(action, done=True)
     return Outcome(action, done=False, problem=str(answer), reason=answer.reason)

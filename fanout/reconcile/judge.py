@@ -7,7 +7,7 @@ from datetime import datetime
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.evaluate import candidates, evaluate, suspended
+from fanout.gates.evaluate import candidates, evaluate, ready, suspended
 from fanout.gates.model import (
     HAND_WRITTEN,
     PolicyDecision,
@@ -17,29 +17,30 @@ from fanout.gates.model import (
     State,
 )
 from fanout.plan.book import Book, Recorded, standing
-from fanout.plan.cases import Case, open_case
-from fanout.plan.disputes import choices_for, resolutions
+from fanout.plan.cases import Case
+from fanout.plan.clearing import Clearing, Leave, Leftovers, clearings
+from fanout.plan.disputes import resolutions
+from fanout.plan.exchanges import held_for_others
 from fanout.plan.facts import Question, facts, foreseen, records
-from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
 from fanout.plan.rules import hand_written_rule, stage_rules
 from fanout.plan.status import Status, read_status
-from fanout.plan.steps import plan_step
+from fanout.plan.steps import Planned, plan_step
 from fanout.ports import GitStore
-from fanout.reconcile.adopt import with_origin
 from fanout.reconcile.beginnings import refuse_lost_book
 from fanout.reconcile.evidence import prove
-from fanout.reconcile.look import adopts
-from fanout.reconcile.names import Named, repository_key
-from fanout.reconcile.places import emptied
+from fanout.reconcile.look import orphans
+from fanout.reconcile.names import Named
+from fanout.reconcile.opening import Opener
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions
+from fanout.reconcile.whereabouts import Known
 from fanout.reconcile.world import Setup
 from fanout.selection.model import TargetFailure
-from fanout.selection.naming import tag_ref, variant_digest
+from fanout.selection.naming import variant_digest
 
 History = Mapping[tuple[str, str], StageHistory]
 
@@ -50,9 +51,8 @@ class Told:
 
     named: Named
     book: Book
-    views: Mapping[str, RepositoryView]  # by identity of the Repository object
+    known: Known
     listings: Mapping[str, Listing | FanoutError]
-    refused: Mapping[str, str]  # variant → why its path is not its own
     promotions: Sequence[PromotionPolicy]
     sweep: bool
     all_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
@@ -83,7 +83,7 @@ class Judge:
     def _stopped(self, told: Told, status: Status, problem: FanoutError) -> PolicyPass:
         """A policy in which nothing can go on, with what records and repositories show of it."""
         try:
-            cases = self._cases(told, status)
+            cases = self._opener(told, status).cases()
             gone = _gone(told, status, cases)
         except FanoutError:  # the repositories cannot be read either
             cases, gone = (), ()
@@ -93,7 +93,7 @@ class Judge:
             status=status,
             cases=cases,
             decision=stopped(_rules(told), cases, status, problem),
-            views=tuple(told.views.values()),
+            views=tuple(told.known.views.values()),
             gone=gone,
             problem=problem,
         )
@@ -102,9 +102,10 @@ class Judge:
         self, told: Told, status: Status, allowed: Mapping[str, str]
     ) -> tuple[PolicyPass, PolicyPlan]:
         named = told.named
-        cases = self._cases(told, status)
+        opener = self._opener(told, status)
+        cases = opener.cases()
         if not told.book.head and not self.setup.new_records:
-            refuse_lost_book(named, told.views, cases, self.git)
+            refuse_lost_book(named, told.known.views, cases, self.git)
         said = records(_about(told))
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git)
         question = Question(
@@ -124,16 +125,19 @@ class Judge:
         cases = self.renderer.render(cases, suspended(before))
         told_facts = facts(question, cases, proven)
         decision = evaluate(told_facts)
+        waiting = held_for_others(cases, decision)
+        if waiting:
+            told_facts = facts(question, waiting, proven)
+            decision, cases = evaluate(told_facts), waiting
         drafted = self._foreseen(told, cases, told_facts, decision, allowed)
         steps = [
             plan_step(case, decision.variants[case.spec.name], publish=self.publish)
             for case in drafted
         ]
         history = _remembered(named, status, decision)
-        views = tuple(told.views.values())
-        present = (case.view.key for case in cases)
-        empty = emptied(f"{named.namespace}/{named.name}", status, views, present)
-        plan = plan_policy(named.namespace, named.name, steps, status, history, self.now, empty)
+        views = tuple(told.known.views.values())
+        leftovers = Leftovers(self._clearings(told, steps, told_facts), opener.emptied())
+        plan = plan_policy(named.namespace, named.name, steps, status, history, self.now, leftovers)
         done = PolicyPass(
             named=named,
             book=told.book,
@@ -147,46 +151,38 @@ class Judge:
         )
         return done, plan
 
-    def _cases(self, told: Told, status: Status) -> tuple[Case, ...]:
-        named = told.named
-        cases = (
-            open_case(
-                self.setup.install,
-                spec,
-                told.views[repository_key(named.repositories[spec.name])],
-                status.variants.get(spec.name),
-                told.refused,
-                self.now,
-                adopts=adopts(named),
-            )
-            for spec in named.variants
-        )
+    def _opener(self, told: Told, status: Status) -> Opener:
         decided = resolutions(_about(told))
-        return tuple(
-            replace(
-                self._looked_at(case, named),
-                choices=choices_for(decided, case.spec.stage, case.spec.name),
-            )
-            for case in cases
+        return Opener(
+            self.git, self.setup.install, self.now, told.named, status, told.known, decided
         )
 
-    def _looked_at(self, case: Case, named: Named) -> Case:
-        if case.unrecorded:
-            return self._with_tag(case)
-        takes_over = case.foreign and case.adopts and case.obstacle is None
-        return with_origin(case, named, self.git) if takes_over else case
-
-    def _with_tag(self, case: Case) -> Case:
-        """A publication that nobody recorded may have its tag: a pass was ended in between."""
-        number = case.view.tags.get(case.spec.path, 0)
-        if not number:
-            return case
-        tag = tag_ref(case.spec.path, number)
-        with self.git.reader(case.view.remote) as reader:
-            commit = case.view.refs[tag]
-            known = reader.has(commit) and reader.paths(commit, [case.spec.path])
-        same = known and known[case.spec.path].tree == case.state.tree
-        return replace(case, tag=tag) if same else case
+    def _clearings(
+        self, told: Told, steps: Sequence[Planned], told_facts: PolicyFacts
+    ) -> tuple[Clearing, ...]:
+        """What goes from where variants were before they moved."""
+        moved = [item for item in steps if item.case.strays or item.case.leavings]
+        if not moved:
+            return ()
+        automatic = {rule.name for rule in told_facts.stages if rule.automatic}
+        there = ready(told_facts)
+        stopped = suspended(told_facts)
+        leaves = {
+            item.case.spec.name: Leave(
+                publish=self.publish,
+                ready=item.case.spec.name in there,
+                automatic=told.sweep and item.case.spec.stage in automatic,
+                orphan=orphans(told.named),
+            )
+            for item in moved
+            if item.case.spec.name not in stopped
+        }
+        return tuple(
+            clearing
+            for item in moved
+            if item.case.spec.name in leaves
+            for clearing in clearings(item, leaves[item.case.spec.name])
+        )
 
     def _foreseen(
         self,
@@ -299,7 +295,7 @@ def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFail
     }
     places = {name: f"{line.repository}, {line.path}" for name, line in status.variants.items()}
     owner = f"{named.namespace}/{named.name}"
-    for view in told.views.values():
+    for view in told.known.views.values():
         for draft in view.drafts.values():
             if draft.trailers.policy == owner:
                 branch = draft.ref.removeprefix("refs/heads/")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
-from fanout.api.upstream import AdoptionPolicy
+from fanout.api.upstream import AdoptionPolicy, DeletionPolicy
 from fanout.errors import FanoutError, InvalidInput, Where
 from fanout.plan.repository import Listing, Look, Remote
 from fanout.ports import GitStore
@@ -30,6 +30,12 @@ def adopts(named: Named) -> bool:
     """May the variants take over packages that are there already?"""
     declared = named.policy or named.written
     return declared is not None and declared.spec.adoption_policy is AdoptionPolicy.ADOPT_EXISTING
+
+
+def orphans(named: Named) -> bool:
+    """Does a package stay on the branch when its variant goes?"""
+    declared = named.policy or named.written
+    return declared is not None and declared.spec.deletion_policy is DeletionPolicy.ORPHAN
 
 
 def branch_of(repository: Repository) -> str:

@@ -1,5 +1,7 @@
 """Reads what people changed and merges it into the renderings that are due."""
 
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from fanout.errors import Unavailable
@@ -7,7 +9,7 @@ from fanout.plan.adoption import as_cloned
 from fanout.plan.cases import Case
 from fanout.plan.disputes import chosen_winners, read
 from fanout.plan.merging import Change, Edits, Files, merge
-from fanout.plan.observation import OpenDraft
+from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.trailers import NONE
 from fanout.ports import GitStore, Reader
 from fanout.telemetry.counters import Counters
@@ -26,8 +28,13 @@ class Merger:
         Raises InvalidInput, with file and line, for what cannot be merged, and what Git raises.
         """
         self.counters.add("merges")
-        with self.git.reader(case.view.remote) as reader:
-            edits = _edits(case, reader, self._origin(case))
+        with ExitStack() as stack:
+            views = [case.view, case.home.view, *(stray.view for stray in case.strays)]
+            remotes = {view.remote.url: view.remote for view in views}
+            readers = {
+                url: stack.enter_context(self.git.reader(remote)) for url, remote in remotes.items()
+            }
+            edits = _Work(case, readers, self._origin(case)).edits()
         return replace(case, merged=merge(_rendering(case), edits, case.choices))
 
     def _origin(self, case: Case) -> Files | None:
@@ -47,51 +54,67 @@ def _rendering(case: Case) -> Files:
     return {path: (entry.mode, content[entry.oid]) for path, entry in entries}
 
 
-def _edits(case: Case, reader: Reader, origin: Files | None) -> Edits:
-    """What fanout wrote and what people made of it, on the branch and in the draft."""
-    published = _published(case, case.state.tree, reader, origin)
-    draft = case.draft
-    if draft is None or not draft.carries or draft.tree is None:
-        return Edits(published)
-    written = _as_written(case, draft, reader, origin)
-    return Edits(published, ((written, _files(reader, draft.tree)),))
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Finds what fanout wrote and what people made of it: on the branch and in drafts."""
 
+    case: Case
+    readers: Mapping[str, Reader]  # by URL
+    origin: Files | None
 
-def _published(case: Case, tree: str | None, reader: Reader, origin: Files | None) -> Change | None:
-    """What people made of the package that is published, where it stands as this tree."""
-    if tree is None or not reader.has(tree):
-        return None
-    if case.foreign:
-        local = _files(reader, tree)
-        return (as_cloned(origin, local), local) if origin is not None else None
-    if case.pristine in (None, tree):
-        return None
-    return _files(reader, case.pristine), _files(reader, tree)
-
-
-def _as_written(case: Case, draft: OpenDraft, reader: Reader, origin: Files | None) -> Files:
-    """The draft as fanout would have written it, had nobody committed to it.
-
-    It is on the branch of drafts only where no earlier draft's commits went into it. Otherwise it
-    is merged again from what it was merged from, with the same winners. Where a commit was amended
-    away, the pristine rendering has to do.
-    """
-    said = draft.trailers
-    pristine = said.rendered or case.view.drafted.get(case.spec.path, "")
-    if not said.takes and reader.has(said.tree):
-        return _files(reader, said.tree)
-    if not pristine or not reader.has(pristine):
-        raise Unavailable(
-            "what fanout wrote on the draft's branch is in no commit any more",
-            reason="BaseMissing",
-            remedy="remove the branch; the next pass writes the draft anew",
+    def edits(self) -> Edits:
+        case = self.case
+        drafts = [(case.view, case.spec.path, case.draft)] if case.draft is not None else []
+        drafts += [(stray.view, stray.path, stray.draft) for stray in case.strays]
+        return Edits(
+            self._published(case.own.tree),
+            tuple(
+                (self._as_written(view, path, draft), self._files(view, draft.tree))
+                for view, path, draft in drafts
+                if draft.carries and draft.tree is not None
+            ),
         )
-    rendering = _files(reader, pristine)
-    if not said.takes:
-        return rendering
-    onto = said.onto if said.onto != NONE else None
-    published = _published(case, onto, reader, origin)
-    return merge(rendering, Edits(published), chosen_winners(read(said.conflicts))).files
+
+    def _published(self, tree: str | None) -> Change | None:
+        """What people made of the package that is published, where it stands as this tree."""
+        case, home = self.case, self.case.home.view
+        if tree is None or not self._reader(home).has(tree):
+            return None
+        if case.foreign:
+            local = self._files(home, tree)
+            return (as_cloned(self.origin, local), local) if self.origin is not None else None
+        if case.pristine is None or case.pristine == tree:
+            return None
+        return self._files(home, case.pristine), self._files(home, tree)
+
+    def _as_written(self, view: RepositoryView, path: str, draft: OpenDraft) -> Files:
+        """The draft as fanout would have written it, had nobody committed to it.
+
+        It is on the branch of drafts only where no earlier draft's commits went into it. Otherwise
+        it is merged again from what it was merged from, with the same winners. Where a commit was
+        amended away, the pristine rendering has to do.
+        """
+        said = draft.trailers
+        pristine = said.rendered or view.drafted.get(path, "")
+        if not said.takes and self._reader(view).has(said.tree):
+            return self._files(view, said.tree)
+        if not pristine or not self._reader(view).has(pristine):
+            raise Unavailable(
+                "what fanout wrote on the draft's branch is in no commit any more",
+                reason="BaseMissing",
+                remedy="remove the branch; the next pass writes the draft anew",
+            )
+        rendering = self._files(view, pristine)
+        if not said.takes:
+            return rendering
+        published = self._published(said.onto if said.onto != NONE else None)
+        return merge(rendering, Edits(published), chosen_winners(read(said.conflicts))).files
+
+    def _reader(self, view: RepositoryView) -> Reader:
+        return self.readers[view.remote.url]
+
+    def _files(self, view: RepositoryView, tree: str) -> Files:
+        return _files(self._reader(view), tree)
 
 
 def _files(reader: Reader, tree: str) -> Files:

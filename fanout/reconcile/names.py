@@ -9,6 +9,7 @@ from fanout.api.repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError, InvalidInput, Where
+from fanout.plan.book import BookKey
 from fanout.ports import Sandbox
 from fanout.selection.assemble import assemble, repository_of
 from fanout.selection.hand_written import hand_written
@@ -163,6 +164,11 @@ def _written(variant: PackageVariant, declared: Declared) -> Named:
         repositories={spec.name: downstream},
         labels={spec.target: {**variant.metadata.labels, **variant.spec.labels}},
     )
+
+
+def book_key(named: Named) -> BookKey:
+    """Whose records are a policy's; hand-written variants of a namespace share theirs."""
+    return BookKey(named.namespace, named.name if named.policy is not None else "")
 
 
 def repository_key(repository: Repository) -> str:

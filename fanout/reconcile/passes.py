@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.repository import Repository
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
 from fanout.plan.book import Book, BookKey
@@ -25,15 +24,14 @@ from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import commit_messages
-from fanout.reconcile.names import Named, name_variants, repository_key
-from fanout.reconcile.places import former, place_of
+from fanout.reconcile.names import Named, book_key, name_variants, repository_key
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.spoken import spoken
 from fanout.reconcile.upstream import Packages
 from fanout.reconcile.views import Views
+from fanout.reconcile.whereabouts import Whereabouts
 from fanout.reconcile.world import World
-from fanout.selection.collisions import collisions
 
 
 class Subject(NamedTuple):
@@ -95,15 +93,10 @@ class Reconciler:
         """
         everyone = self._names(declared)
         books = self._world.records.read([book_key(named) for named in everyone])
-        refused = _refused(everyone, books)
         named = [item for item in everyone if mode.covers(item)]
-        places = [
-            repository
-            for item in named
-            for repository in former(item, books[book_key(item)], declared.repositories)
-        ]
-        listings = self._listings(everyone, named, places, books)
-        views = self._look(everyone, named, places, listings)
+        whereabouts = Whereabouts.of(everyone, named, books, declared.repositories)
+        listings = self._listings(named, whereabouts, books)
+        views = self._look(named, whereabouts, listings)
         world = self._world
         renderer = Renderer(
             self._packages,
@@ -123,9 +116,8 @@ class Reconciler:
             told = Told(
                 named=item,
                 book=books[book_key(item)],
-                views=views,
+                known=whereabouts.known(item, views),
                 listings=listings,
-                refused=refused,
                 promotions=promotions[item.namespace, item.name],
                 sweep=mode.sweeps(item),
                 all_read=all_promotions_read(declared, item.namespace),
@@ -153,29 +145,28 @@ class Reconciler:
 
     def _listings(
         self,
-        everyone: Sequence[Named],
         named: Sequence[Named],
-        places: Sequence[Repository],
+        whereabouts: Whereabouts,
         books: Mapping[BookKey, Book],
     ) -> Mapping[str, Listing | FanoutError]:
         """One listing per repository; of everybody's where nothing at all is on record."""
         git, setup = self._world.git, self._world.setup
         recorded = setup.new_records or any(book.head for book in books.values())
         blank = "" if recorded else self._world.records.blank()
-        listings = look_at(everyone if blank else named, places, git, setup.install)
+        asked = whereabouts.everyone if blank else named
+        listings = look_at(asked, whereabouts.others, git, setup.install)
         if blank:
             refuse_lost_records(blank, listings, setup.install)
         return listings
 
     def _look(
         self,
-        everyone: Sequence[Named],
         named: Sequence[Named],
-        places: Sequence[Repository],
+        whereabouts: Whereabouts,
         listings: Mapping[str, Listing | FanoutError],
     ) -> dict[str, RepositoryView]:
         """The view of every downstream repository, by the identity of its Repository object."""
-        unusable = branch_conflicts(everyone)
+        unusable = branch_conflicts(whereabouts.everyone)
         paths: dict[str, list[str]] = {}
         repositories = {}
         for item in named:
@@ -183,6 +174,10 @@ class Reconciler:
                 repository = item.repositories[variant.name]
                 repositories[repository_key(repository)] = repository
                 paths.setdefault(repository.spec.url, []).append(variant.path)
+        for others in whereabouts.elsewhere.values():
+            for repository, formerly in others.values():
+                repositories.setdefault(repository_key(repository), repository)
+                paths.setdefault(repository.spec.url, []).extend(formerly)
         views: dict[str, RepositoryView] = {}
         by_url: dict[str, RepositoryView] = {}
         for key, repository in repositories.items():
@@ -194,11 +189,6 @@ class Reconciler:
             if url not in by_url:
                 by_url[url] = self._views.read(remote, branch_of(repository), answer, paths[url])
             views[key] = by_url[url]
-        for repository in places:
-            url, remote = repository.spec.url, remote_of(repository)
-            if url not in by_url:
-                by_url[url] = self._views.read(remote, branch_of(repository), listings[url], ())
-            views.setdefault(repository_key(repository), by_url[url])
         return views
 
 
@@ -210,11 +200,6 @@ def _place(item: PolicyPass, declared: Declared) -> None:
         return
     if problem.where.object == written.identity:
         problem.where = declared.where(written, problem.where.field)
-
-
-def book_key(named: Named) -> BookKey:
-    """Whose records are a policy's; hand-written variants of a namespace share theirs."""
-    return BookKey(named.namespace, named.name if named.policy is not None else "")
 
 
 def promotions_of(
@@ -250,20 +235,3 @@ def _switched_off(named: Sequence[Named], declared: Declared) -> tuple[str, ...]
         " restrict what others allow; correct it"
         for what in (*declared.unread, *dict.fromkeys(lost))
     )
-
-
-def _refused(everyone: Sequence[Named], books: Mapping[BookKey, Book]) -> dict[str, str]:
-    """Variants whose path belongs to another; whoever is on record at a path keeps it."""
-    holders: dict[tuple[str, str], str] = {}
-    for named in everyone:
-        for key, line in books[book_key(named)].status.items():
-            kind, _, name = key.partition("/")
-            if kind == "variant" and line.get("repository"):
-                holders[str(line["repository"]), str(line.get("path"))] = name
-    wanted = [
-        (place_of(repository), variant)
-        for named in everyone
-        for variant in named.variants
-        for repository in (named.repositories[variant.name],)
-    ]
-    return collisions(wanted, holders)

@@ -1,17 +1,67 @@
-"""Repositories in which a policy was at work and has no variant any more.
+"""The places on record: who is where, and where something of a policy may be that it does not name.
 
-What a target leaves behind there when it vanishes, a draft above all, would else be seen by nobody.
+A repository that no variant names any more is listed only while it is remembered: a package that
+is to be taken along, one that waits to be removed, or a draft.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
-from fanout.plan.book import Book
+from fanout.plan.book import Book, BookKey
 from fanout.plan.observation import RepositoryView
-from fanout.plan.status import Status
+from fanout.plan.status import Place, Status
 from fanout.reconcile.look import branch_of
-from fanout.reconcile.names import Named
+from fanout.reconcile.names import Named, book_key
 from fanout.selection.targets import usable_by
+
+Owner = tuple[str, str]
+"""(namespace, variant)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the status lines of all books say of places."""
+
+    held: dict[Place, Owner] = field(default_factory=dict)  # published there, or released
+    left: dict[Place, Owner] = field(default_factory=dict)  # it was there before it moved
+    homes: dict[Owner, Place] = field(default_factory=dict)
+    places: dict[Owner, list[Place]] = field(default_factory=dict)  # all of one variant
+    drafts: dict[BookKey, list[str]] = field(default_factory=dict)  # repositories with drafts
+    titles: dict[Owner, str] = field(default_factory=dict)
+
+
+def remembered(books: Mapping[BookKey, Book]) -> Memory:
+    """All places on record. Lines that are not understood are the judge's to refuse."""
+    memory = Memory()
+    for book, content in books.items():
+        for key, line in content.status.items():
+            kind, _, name = key.partition("/")
+            if kind == "repository":
+                memory.drafts.setdefault(book, []).append(name)
+            elif kind == "variant" and line.get("repository"):
+                owner = (book.namespace, name)
+                memory.titles[owner] = f"{book.namespace}/{book.policy or name}"
+                _remember(memory, owner, line)
+    return memory
+
+
+def _remember(memory: Memory, owner: Owner, line: Mapping[str, object]) -> None:
+    home = _place(line)
+    memory.held[home] = owner
+    memory.homes[owner] = home
+    places = [home]
+    grant, left = line.get("grant"), line.get("left")
+    if isinstance(grant, Mapping) and grant.get("repository"):
+        places.append(_place(grant))
+    for place in left if isinstance(left, list) else ():
+        memory.left[_place(place)] = owner
+        places.append(_place(place))
+    memory.places[owner] = places
+
+
+def _place(line: Mapping[str, object]) -> Place:
+    return str(line["repository"]), str(line.get("path"))
 
 
 def place_of(repository: Repository) -> str:
@@ -19,16 +69,67 @@ def place_of(repository: Repository) -> str:
     return f"{repository.spec.url}#{branch_of(repository)}"
 
 
-def former(named: Named, book: Book, declared: Sequence[Repository]) -> tuple[Repository, ...]:
-    """Declared repositories that the policy's status names and no variant of it goes to."""
-    if named.policy is None:
-        return ()
-    present = {place_of(repository) for repository in named.repositories.values()}
-    places = _places(book) - present
-    if not places:
-        return ()
-    usable = usable_by(named.namespace, declared).values()
-    return tuple(repository for repository in usable if place_of(repository) in places)
+def wanted_places(everyone: Sequence[Named]) -> dict[Owner, Place]:
+    """Where each variant is to be."""
+    return {
+        (named.namespace, variant.name): (
+            place_of(named.repositories[variant.name]),
+            variant.path,
+        )
+        for named in everyone
+        for variant in named.variants
+    }
+
+
+# ---- where else to look --------------------------------------------------------------------------
+
+
+Others = Mapping[str, tuple[Repository, list[str]]]
+"""By place: the Repository there, and the paths of it that are to be read."""
+Elsewhere = Mapping[tuple[str, str], Others]
+"""By namespace and name of the policy, or of the variant written by hand."""
+
+
+def elsewhere(
+    named: Sequence[Named],
+    everyone: Sequence[Named],
+    memory: Memory,
+    repositories: Sequence[Repository],
+) -> Elsewhere:
+    """Where each policy is remembered and does not name the place any more.
+
+    A repository that is published to on another branch by now cannot be looked at.
+    """
+    found = {(item.namespace, item.name): _others(item, memory, repositories) for item in named}
+    found = {key: others for key, others in found.items() if others}
+    if not found:
+        return {}
+    served = {it.spec.url: place_of(it) for one in everyone for it in one.repositories.values()}
+    for others in found.values():
+        for place, (repository, _) in list(others.items()):
+            if served.setdefault(repository.spec.url, place) != place:
+                del others[place]
+    return found
+
+
+def _others(
+    named: Named, memory: Memory, repositories: Sequence[Repository]
+) -> dict[str, tuple[Repository, list[str]]]:
+    served = {place_of(item) for item in named.repositories.values()}
+    wanted: dict[str, list[str]] = {}
+    for variant in named.variants:
+        here = place_of(named.repositories[variant.name]), variant.path
+        for place in memory.places.get((named.namespace, variant.name), ()):
+            if place != here:
+                wanted.setdefault(place[0], []).append(place[1])
+    for name in memory.drafts.get(book_key(named), ()):
+        if name not in served:
+            wanted.setdefault(name, [])
+    if not wanted:
+        return {}
+    usable = usable_by(named.namespace, repositories)
+    by_place = {place_of(usable[name]): usable[name] for name in sorted(usable, reverse=True)}
+    return {place: (by_place[place], paths) for place, paths in wanted.items() if place in by_place}
 
 
 def emptied(
@@ -43,15 +144,3 @@ def emptied(
         and view.failure is None
         and all(draft.trailers.policy != owner for draft in view.drafts.values())
     )
-
-
-def _places(book: Book) -> set[str]:
-    """As they stand in the lines; what cannot be read is told when the status is."""
-    found = set()
-    for key, line in book.status.items():
-        kind, _, name = key.partition("/")
-        if kind == "repository":
-            found.add(name)
-        elif kind == "variant":
-            found.add(str(line.get("repository")))
-    return found

@@ -19,7 +19,7 @@ from fanout.plan.removal import Removal, removal_change
 from fanout.plan.repository import Look
 from fanout.plan.status import Lines
 from fanout.reconcile.look import branch_of, downstream_refs, remote_of
-from fanout.reconcile.passes import book_key
+from fanout.reconcile.names import book_key
 from fanout.reconcile.places import emptied, place_of
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.views import Views

@@ -11,7 +11,6 @@ from fanout.gates.model import PolicyDecision, PolicyFacts, State
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
-from fanout.plan.change import disputes_in
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import RepositoryChange
@@ -166,4 +165,4 @@ def _disputed(item: PolicyPass, case: Case, standing: int) -> int:
     declared = item.named.policy or item.named.written
     if declared is not None and declared.spec.on_conflict is OnConflict.UPSTREAM_WINS:
         return 0
-    return sum(not dispute.decided for dispute in disputes_in(case))
+    return sum(not item.decided for item in case.disputes)

@@ -73,7 +73,8 @@ class Views:
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
             on_branch = _paths(known, reader, head, paths)
-            both = [f"{kind}/{path}" for path in paths for kind in ("published", "drafts")]
+            drafted = sorted({*paths, *(_path(prefix, ref) for ref in tips)} - {""})
+            both = [f"published/{path}" for path in paths] + [f"drafts/{path}" for path in drafted]
             pristine = _paths(known, reader, vendor, both)
             times = [_time(known, reader, oid) for oid in (head, vendor)]
             found = {ref: _tip(known, reader, prefix, ref, oid) for ref, oid in tips.items()}
@@ -88,7 +89,7 @@ class Views:
             vendor_time=times[1],
             paths=on_branch,
             published=_trees(pristine, "published/", paths),
-            drafted=_trees(pristine, "drafts/", paths),
+            drafted=_trees(pristine, "drafts/", drafted),
             drafts={
                 ref: _draft(ref, tips[ref], tip, tip.trailers)
                 for ref, tip in found.items()
@@ -118,8 +119,13 @@ def _time(known: _Known, reader: Reader, commit: str) -> int:
 
 def _tip(known: _Known, reader: Reader, prefix: str, ref: str, oid: str) -> _Tip:
     if (ref, oid) not in known.tips:
-        known.tips[ref, oid] = _read_tip(reader, ref.removeprefix(prefix).rpartition("/")[0], oid)
+        known.tips[ref, oid] = _read_tip(reader, _path(prefix, ref), oid)
     return known.tips[ref, oid]
+
+
+def _path(prefix: str, ref: str) -> str:
+    """The path of the package that a draft's branch is for."""
+    return ref.removeprefix(prefix).rpartition("/")[0]
 
 
 def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:

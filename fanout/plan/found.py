@@ -1,0 +1,179 @@
+"""What is found of a variant before the gates choose: published, drafted, in the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from fanout.gates.model import Hold
+from fanout.package.merge.conflicts import Choices
+from fanout.plan.cases import Case
+from fanout.plan.moving import Former, Leaving, Stray, author_of
+from fanout.plan.observation import NOTHING, RepositoryView
+from fanout.plan.status import PublishedLine, VariantLine
+from fanout.selection.model import VariantSpec
+from fanout.selection.naming import draft_ref
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known of a variant beside its repository and its own line."""
+
+    install: str
+    now: datetime
+    collisions: Mapping[str, str] = field(default_factory=dict)  # variant → why not there
+    adopts: bool = False  # its policy lets it take over a package that is there already
+    choices: Choices = field(default_factory=dict)
+    former: Former | None = None
+    strays: tuple[Stray, ...] = ()
+    leavings: tuple[Leaving, ...] = ()
+    partners: frozenset[str] = frozenset()
+    replaceable: frozenset[str] = frozenset()  # draft refs that others leave, and nobody worked on
+    there: str | None = None  # tree at the path that is known not to be a publication of it
+    hold: Hold | None = None  # what is in the way of a move
+    waits: Hold | None = None  # for whom it has to wait
+
+
+def open_case(
+    spec: VariantSpec, view: RepositoryView, line: VariantLine | None, around: Around
+) -> Case:
+    """What is known about a variant before the gates choose its revision."""
+    ref = draft_ref(around.install, spec.path, spec.policy or spec.name)
+    draft = view.drafts.get(ref)
+    case = Case(
+        spec=spec,
+        view=view,
+        ref=ref,
+        state=view.paths.get(spec.path, NOTHING),
+        line=line or VariantLine(view.key, spec.path),
+        draft=draft if draft and draft.trailers.variant == spec.name else None,
+        adopts=around.adopts,
+        choices=around.choices,
+        former=around.former,
+        strays=around.strays,
+        leavings=around.leavings,
+        partners=around.partners,
+        waits=around.waits,
+    )
+    found = _publication(case, around)
+    case = replace(
+        case,
+        published=found or case.line.published,
+        unrecorded=found is not None,
+    )
+    return replace(case, obstacle=_obstacle(case, around))
+
+
+def _publication(case: Case, around: Around) -> PublishedLine | None:
+    """A publication that Git shows and the status does not know yet.
+
+    Found when a pass was ended between its push and its record, and when a person merged a draft.
+    The clocks start now: nothing can be back-dated. (Design §6, "Checks".)
+    """
+    tree, grant, draft, now = case.state.tree, case.line.grant, case.draft, around.now
+    known = case.line.published if case.former is None else None
+    if tree is None or (known is not None and known.tree == tree) or _unmoved(case, around):
+        return None
+    if case.line.granted_place != (case.view.key, case.spec.path):
+        grant = None
+    if draft is not None and draft.tree == tree:
+        trailers = draft.trailers
+        granted = grant is not None and (grant.revision, grant.digest) == (
+            trailers.revision,
+            trailers.digest,
+        )
+        return PublishedLine(
+            revision=trailers.revision,
+            commit=trailers.commit,
+            digest=trailers.digest,
+            tree=tree,
+            at=now,
+            merge=case.view.head,
+            out_of_band=not granted,
+            pristine=trailers.rendered,
+        )
+    if grant is not None and grant.tree == tree:
+        return PublishedLine(
+            grant.revision,
+            grant.commit,
+            grant.digest,
+            tree,
+            now,
+            merge=case.view.head,
+            pristine=case.view.published.get(case.spec.path, ""),
+        )
+    return None
+
+
+def _unmoved(case: Case, around: Around) -> bool:
+    """Is the tree on the branch no sign of a publication, since it was there before?
+
+    A draft that takes a package over may change nothing in it. Its publication shows in the branch
+    of renderings, which the same push moves.
+    """
+    if case.former is not None:
+        return case.state.tree == around.there and case.spec.path in case.view.drafted
+    if case.spec.path in case.view.published:
+        return False
+    draft = case.draft
+    return case.adopts if draft is None else draft.trailers.onto == case.state.tree
+
+
+def _obstacle(case: Case, around: Around) -> Hold | None:
+    """The first thing that is in the way of any draft for this variant."""
+    spec, view = case.spec, case.view
+    owner = "the maintainers of " + spec.repository
+    if view.failure is not None:
+        return Hold("RepositoryUnavailable", str(view.failure), who=owner)
+    if spec.name in around.collisions:
+        return Hold("PathCollision", around.collisions[spec.name], who=author_of(spec))
+    if not view.head:
+        branch = view.branch.removeprefix("refs/heads/")
+        return Hold(
+            "BranchMissing",
+            f"repository {spec.repository} has no branch {branch}; push a first commit to it",
+            who=owner,
+        )
+    if case.state.problem:
+        return Hold(
+            "InvalidPath",
+            f"{spec.repository}:{spec.path}: {case.state.problem}; take it off the branch, or"
+            " choose another downstream.package",
+            who=owner,
+        )
+    if spec.path in view.others:
+        return Hold(
+            "OtherInstallation",
+            f"{spec.repository}:{spec.path} has a draft of installation {view.others[spec.path]};"
+            " only one installation may own a path",
+            who="an administrator",
+        )
+    if around.hold is not None or around.waits is not None:
+        return around.hold
+    return _taken(case, around, owner)
+
+
+def _taken(case: Case, around: Around, owner: str) -> Hold | None:
+    """Somebody else's package or draft is where ours would go, or a person's work is on it."""
+    spec, view = case.spec, case.view
+    at = f"{spec.repository}:{spec.path}"
+    foreign = case.draft is None and case.ref in view.drafts
+    if case.ref in view.strangers or (foreign and case.ref not in around.replaceable):
+        ref = case.ref.removeprefix("refs/heads/")
+        return Hold(
+            "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", who=owner
+        )
+    if case.moves and case.state.tree not in (None, around.there):
+        return Hold(
+            "PathTaken",
+            f"{at} holds a package that is not this variant's, which moves there; choose another"
+            " path or remove it",
+            who=owner,
+        )
+    if case.foreign and not case.adopts:
+        return Hold(
+            "PathTaken",
+            f"{at} holds a package that fanout did not write; adopt it with adoptionPolicy:"
+            " AdoptExisting, choose another path or remove it",
+            who=owner,
+        )
+    return None

@@ -1,0 +1,240 @@
+"""Opens the cases of one policy: each variant at its place, and what is known of others it had.
+
+A variant whose place changed is opened where it is to be. First, though, what was under way where
+it was, or was to be before, is put on record: a pass may have been ended between a push and its
+record, and a person may have merged a draft.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from fanout.gates.model import Hold
+from fanout.plan.cases import Case
+from fanout.plan.disputes import Resolution, choices_for
+from fanout.plan.found import Around, open_case
+from fanout.plan.moving import Former, Leaving, Stray, author_of, exchange, occupied
+from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
+from fanout.plan.status import Place, Status, VariantLine
+from fanout.ports import GitStore
+from fanout.reconcile.adopt import with_origin
+from fanout.reconcile.look import adopts, orphans
+from fanout.reconcile.names import Named, repository_key
+from fanout.reconcile.places import Owner, emptied, place_of
+from fanout.reconcile.whereabouts import Known
+from fanout.selection.model import VariantSpec
+from fanout.selection.naming import drafts_under, tag_ref
+
+
+@dataclass(slots=True)
+class Opener:
+    """Opens the cases of one policy, or of one variant written by hand."""
+
+    git: GitStore
+    install: str
+    now: datetime
+    named: Named
+    status: Status
+    known: Known
+    resolutions: Sequence[Resolution]
+    _strays: dict[str, list[Stray]] = field(default_factory=dict)
+    _replaceable: dict[str, frozenset[str]] = field(default_factory=dict)
+    _wanted: dict[str, Place] = field(default_factory=dict)
+
+    def cases(self) -> tuple[Case, ...]:
+        """All variants of the policy, in its order."""
+        for variant in self.named.variants:
+            repository = self.named.repositories[variant.name]
+            self._wanted[variant.name] = place_of(repository), variant.path
+        self._find_strays()
+        return tuple(self._looked_at(self._case(spec)) for spec in self.named.variants)
+
+    def emptied(self) -> frozenset[str]:
+        """Remembered repositories in which nothing of the policy is any more."""
+        views = (there.view for there in self.known.places.values())
+        return emptied(self._owner, self.status, views, self.known.present)
+
+    @property
+    def _owner(self) -> str:
+        """What trailers call the policy; variants written by hand share one name."""
+        return f"{self.named.namespace}/{self.named.name if self.named.policy is not None else ''}"
+
+    def _drafts(self, view: RepositoryView) -> list[OpenDraft]:
+        """This policy's, whether their variants are wanted or not."""
+        return [it for it in view.drafts.values() if it.trailers.policy == self._owner]
+
+    def _find_strays(self) -> None:
+        """Drafts of this policy's variants where they are not to be."""
+        prefix = drafts_under(self.install)
+        for place, there in self.known.places.items():
+            free = set()
+            for draft in self._drafts(there.view):
+                variant = draft.trailers.variant
+                path = draft.ref.removeprefix(prefix).rpartition("/")[0]
+                if self._wanted.get(variant, (place, path)) != (place, path):
+                    stray = Stray(there.view, there.repository, path, draft)
+                    self._strays.setdefault(variant, []).append(stray)
+                    if not draft.carries:
+                        free.add(draft.ref)
+            self._replaceable[place] = frozenset(free)
+
+    def _case(self, spec: VariantSpec) -> Case:
+        view = self.known.views[repository_key(self.named.repositories[spec.name])]
+        line = self.status.variants.get(spec.name)
+        wanted = self._wanted[spec.name]
+        if line is None or view.failure is not None:
+            return self._opened(spec, view, line)
+        if line.repository not in self.known.places and _same_history(line, view, spec.path):
+            line = _at_new_address(line, view.key)
+        for place in (line.granted_place, line.place):
+            under_way = self._under_way(spec, line, place)
+            if under_way is not None:
+                return under_way
+        if line.published is None and line.place != wanted:
+            grant = line.grant if line.granted_place == wanted else None
+            line = VariantLine(*wanted, grant, left=line.left)
+        return self._opened(spec, view, line)
+
+    def _under_way(self, spec: VariantSpec, line: VariantLine, place: Place | None) -> Case | None:
+        """The case at a place where it is not to be, if it was published there unrecorded."""
+        if place is None or place == self._wanted[spec.name]:
+            return None
+        there = self.known.places.get(place[0])
+        if there is None or there.view.failure is not None:
+            return None
+        old = replace(spec, path=place[1], repository=there.repository)
+        case = self._opened(old, there.view, line)
+        if not case.unrecorded:
+            return None
+        sentence = (
+            f"{spec.name} is to be at {spec.path} in {spec.repository}; that it was published at"
+            f" {place[1]} in {there.repository} is put on record first"
+        )
+        waits = Hold("PathChanged", sentence, who="the next pass")
+        return replace(case, obstacle=None, waits=waits, strays=(), leavings=())
+
+    def _opened(self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None) -> Case:
+        here = view.key, spec.path
+        around = Around(
+            install=self.install,
+            now=self.now,
+            collisions=self.known.refused,
+            adopts=adopts(self.named),
+            choices=choices_for(self.resolutions, spec.stage, spec.name),
+            strays=tuple(
+                it for it in self._strays.get(spec.name, ()) if (it.view.key, it.path) != here
+            ),
+            replaceable=self._replaceable.get(view.key, frozenset()),
+        )
+        if line is not None:
+            leavings = tuple(self._leavings(spec.name, line))
+            around = replace(around, leavings=leavings)
+            if line.published is not None and line.place != here:
+                around = self._moving(spec, view, line, around)
+        tenant = self.known.tenants.get(spec.name)
+        if tenant is not None and not around.partners and here == self._wanted[spec.name]:
+            hold = occupied(spec, tenant)
+            if tenant.variant == spec.name:
+                around = replace(around, hold=around.hold or hold)
+            else:
+                around = replace(around, waits=hold)
+        return open_case(spec, view, line, around)
+
+    def _leavings(self, name: str, line: VariantLine) -> Iterator[Leaving]:
+        owner = self.named.namespace, name
+        for left in line.left:
+            there = self.known.places.get(left.repository)
+            if there is not None and there.view.failure is None:
+                others = self.known.held.get((left.repository, left.path), owner) != owner
+                yield Leaving(left, Former(there.view, there.repository, left.path), others)
+
+    def _moving(
+        self, spec: VariantSpec, view: RepositoryView, line: VariantLine, around: Around
+    ) -> Around:
+        """What a move has to know of the place that is left, and of the new one."""
+        there = self.known.places.get(line.repository)
+        if there is None or there.view.failure is not None:
+            problem = there.view.failure if there is not None else None
+            return replace(around, former=None, hold=_unreachable(spec, line, problem))
+        former = Former(there.view, there.repository, line.path)
+        around = replace(around, former=former)
+        me = self.named.namespace, spec.name
+        holder = self.known.held.get(line.place, me)
+        if holder != me:
+            return replace(around, hold=_displaced(spec, line, holder))
+        here = view.key, spec.path
+        for leaving in around.leavings:
+            if leaving.left.place == here:
+                edited = _edited_since(spec) if leaving.edited else None
+                return replace(around, there=leaving.left.tree, hold=edited)
+        if not orphans(self.named):
+            partners = exchange(spec.name, self._wanted, self.known.tenants)
+            if partners:
+                theirs = view.paths.get(spec.path, NOTHING).tree
+                return replace(around, partners=partners, there=theirs)
+        return around
+
+    def _looked_at(self, case: Case) -> Case:
+        if case.unrecorded:
+            return self._with_tag(case)
+        takes_over = case.foreign and case.adopts and case.obstacle is None
+        return with_origin(case, self.named, self.git) if takes_over else case
+
+    def _with_tag(self, case: Case) -> Case:
+        """A publication that nobody recorded may have its tag: a pass was ended in between."""
+        number = case.view.tags.get(case.spec.path, 0)
+        if not number:
+            return case
+        tag = tag_ref(case.spec.path, number)
+        with self.git.reader(case.view.remote) as reader:
+            commit = case.view.refs[tag]
+            known = reader.has(commit) and reader.paths(commit, [case.spec.path])
+        same = known and known[case.spec.path].tree == case.state.tree
+        return replace(case, tag=tag) if same else case
+
+
+def _same_history(line: VariantLine, view: RepositoryView, path: str) -> bool:
+    """Is it the repository that the line means, at another address or on another branch?"""
+    published = line.published
+    return (
+        published is not None
+        and line.path == path
+        and bool(published.tag)
+        and view.refs.get(f"refs/tags/{published.tag}") == published.merge
+    )
+
+
+def _at_new_address(line: VariantLine, key: str) -> VariantLine:
+    before, grant = line.repository, line.grant
+    if grant is not None and grant.repository == before:
+        grant = replace(grant, repository=key)
+    left = tuple(replace(it, repository=key) if it.repository == before else it for it in line.left)
+    return replace(line, repository=key, grant=grant, left=left)
+
+
+def _unreachable(spec: VariantSpec, line: VariantLine, problem: object) -> Hold:
+    told = f": {problem}" if problem else ", and no Repository that may be used is there"
+    return Hold(
+        "PathChanged",
+        f"{spec.name} is at {line.path} in {line.repository}{told}; it is needed to take the"
+        " package along: declare it with this url and branch",
+        who=author_of(spec),
+    )
+
+
+def _displaced(spec: VariantSpec, line: VariantLine, other: Owner) -> Hold:
+    return Hold(
+        "PathTaken",
+        f"{line.path}, where {spec.name} was, is that of variant {other[1]} now, and"
+        f" {spec.name} is not at its new path yet; merge its draft by hand",
+        who="the maintainers of " + spec.repository,
+    )
+
+
+def _edited_since(spec: VariantSpec) -> Hold:
+    return Hold(
+        "EditedDownstream",
+        f"{spec.repository}:{spec.path}, which {spec.name} has left, was changed since; take the"
+        " changes to where it is now and remove it, or choose another path",
+        who="the maintainers of " + spec.repository,
+    )
