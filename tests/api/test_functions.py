@@ -109,8 +109,8 @@ def test_what_only_an_administrator_can_allow_is_a_warning():
     told = [fault for _, fault in cross_check([validate(data)[0]]) if fault.severity == "warning"]
     assert [f"{fault.field}: {fault.problem}" for fault in told] == [
         (
-            "spec.pipeline.mutators[1].image: starlark:v1 does not run in process: it fails unless it"
-            " is allowed"
+            "spec.pipeline.mutators[1].image: starlark:v1 does not run in process:"
+            " it fails unless it is allowed"
         ),
         (
             "spec.pipeline.validators[0].exec: fn does not run in process: it fails unless it is"
