@@ -206,7 +206,7 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
             "revision": published.revision,
             "digest": published.digest,
             "tree": published.tree,
-            "at": written(published.at),
+            **({} if case.unrecorded else {"at": written(published.at)}),
             "commit": published.merge,
             "tag": published.tag,
             "outOfBand": published.out_of_band,

@@ -37,3 +37,15 @@ def test_the_clock_starts_with_the_sweep_and_not_with_the_report(reported: Fleet
     assert reported.published()["sites/ber"] == ""
     reported.later(minutes=1).settle()
     assert reported.published()["sites/ber"] == "v1"
+
+
+def test_a_publication_that_no_sweep_has_seen_has_no_instant_yet(fleet: Fleet):
+    fleet.sweep("--drafts-only")
+    core, draft = fleet.repos["core"], "refs/heads/drafts/default/sites/cph/monitoring"
+    merge = core.git("commit-tree", f"{draft}^{{tree}}", "-p", "main", "-p", draft, "-m", "merged")
+    core.git("update-ref", "refs/heads/main", merge)
+    early = fleet.run("get", "variants", "-o", "json").out
+    assert early == fleet.later(hours=1).run("get", "variants", "-o", "json").out
+    assert "at" not in fleet.variants()["sites/cph"]["published"]
+    fleet.sweep()
+    assert fleet.variants()["sites/cph"]["published"]["at"] == "2026-03-02T10:00:00Z"
