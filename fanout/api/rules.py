@@ -134,9 +134,6 @@ def _removal(spec: Mapping[str, Any]) -> Iterator[Fault]:
     """Nothing is removed that nobody has named."""
     if not spec.get("variants"):
         yield Fault(("spec", "variants"), "no variant is named", "name those that are to go")
-    if not spec.get("policy"):
-        problem = "only a policy's variants are removed so"
-        yield Fault(("spec", "policy"), problem, "remove what was written by hand by hand")
 
 
 def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:

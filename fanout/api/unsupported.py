@@ -93,12 +93,6 @@ TABLE: tuple[Row, ...] = (
     *_for_strategies(_POLICY),
     # PackageVariant
     *_for_strategies(_VARIANT),
-    Row(
-        _VARIANT,
-        "spec.deletionPolicy",
-        "variants written by hand are removed by hand",
-        values=("Orphan",),
-    ),
     Row(_VARIANT, "spec.dependsOn", "variants do not wait for each other", harmless=([],)),
     Row(_VARIANT, "spec.policyRef", "a variant in a file is written by hand"),
     Row(_VARIANT, "spec.stage", "a variant in a file is written by hand"),

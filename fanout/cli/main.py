@@ -44,7 +44,7 @@ VERBS = {
     "render": Verb("render", "Print the files of a variant.", _SEE),
     "sweep": Verb("sweep", "Bring drafts up to date, judge all gates, publish what may go.", _DO),
     "promote": Verb("promote", "Publish in a stage by hand, through the same gates.", _DO),
-    "remove": Verb("remove", "Remove a variant whose target is gone.", _DO),
+    "remove": Verb("remove", "Remove a variant whose target is gone, or what one left.", _DO),
     "run": Verb("run", "Stay, and sweep by schedule.", _DO),
     "report": Verb("report", "Record evidence: the answer to a check.", _SAY),
     "approve": Verb("approve", "Record an approval of drafts.", _SAY),

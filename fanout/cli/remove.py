@@ -1,56 +1,73 @@
-"""`fanout remove`: a person lets a variant go whose target is gone."""
+"""`fanout remove`: a person lets a variant go, or what one left behind."""
 
 import click
 
+from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.cli.completing import complete_policies
 from fanout.cli.naming import found
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import by_option, identity, record
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
+from fanout.cli.start import Program, open_program
 from fanout.errors import InvalidInput
 from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
-from fanout.reconcile.remove import carry_out, find_removal
+from fanout.reconcile.remove import carry_out, find_removals, lost_variant
+from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
 @click.argument("policy", shell_complete=complete_policies)
-@click.argument("variant")
+@click.argument("variant", required=False)
 @click.option("--edited", is_flag=True, help="Remove also what people have changed in it.")
 @click.option("--reason", required=True, help="Why; it is recorded.")
 @by_option
 @with_settings()
 def command(
-    settings: Settings, policy: str, variant: str, edited: bool, reason: str, by: str | None
+    settings: Settings, policy: str, variant: str | None, edited: bool, reason: str, by: str | None
 ) -> None:
-    """Remove a variant whose target is gone.
+    """Remove a variant whose target is gone, or what one left.
 
-    VARIANT is its name, as `fanout get targets` shows those with TargetGone. Its package leaves
-    the branch in one commit, unless the policy's deletionPolicy is Orphan; its draft goes, its
-    tags stay. Interrupted, it is run again.
+    One that moved leaves its package where it was until it is ready.
+
+    VARIANT is its name, as `fanout get targets` shows those with TargetGone; one that was written
+    by hand is named alone. Its package leaves the branch in one commit, unless the deletionPolicy
+    is Orphan; its draft goes, its tags stay. Interrupted, it is run again.
     """
     who = identity(by)
     with open_program(settings) as program:
-        item = found(program, policy)
-        removal = find_removal(program.world, item, program.declared(), variant)
-        if removal.edited and not edited:
+        item = _meant(program, policy, alone=variant is None)
+        name = variant or policy
+        removals = find_removals(program.world, item, program.declared(), name)
+        changed = [it for removal in removals for it in removal.edited]
+        if changed and not edited:
             raise InvalidInput(
-                f"people have changed {' and '.join(removal.edited)}",
+                f"people have changed {' and '.join(dict.fromkeys(changed))}",
                 reason="EditedDownstream",
                 remedy="look at it, and say --edited to remove it all the same",
             )
-        spec = {
-            "policy": item.named.name,
-            "variants": [variant],
-            "action": CONFIRM_REMOVAL,
-            "reason": reason,
-        }
-        name = record(program, item, "Decision", spec, who)
-        write(f"decision.fanout.dev/{name} recorded\n")
-        carry_out(program.world, item, removal, reason, settings.now())
-        write(_told(removal))
+        spec = {"variants": [name], "action": CONFIRM_REMOVAL, "reason": reason}
+        if item.named.policy is not None:
+            spec["policy"] = item.named.name
+        recorded = record(program, item, "Decision", spec, who)
+        write(f"decision.fanout.dev/{recorded} recorded\n")
+        carry_out(program.world, item, removals, reason, settings.now())
+        for removal in removals:
+            write(_told(removal))
+
+
+def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
+    """The policy, or the variant written by hand that is named alone; its object may be gone."""
+    try:
+        return found(program, policy)
+    except InvalidInput:
+        namespace = program.settings.namespace or DEFAULT_NAMESPACE
+        declared = program.declared()
+        lost = lost_variant(program.world, declared, namespace, policy) if alone else None
+        if lost is None:
+            raise
+        return lost
 
 
 def _told(removal: Removal) -> str:

@@ -15,6 +15,7 @@ _DONE = {
     Kind.RELEASE: "released",
     Kind.WRITE_DRAFT: "drafts written",
     Kind.PUBLISH: "published",
+    Kind.REMOVE_PACKAGE: "packages removed",
     Kind.REMOVE_DRAFT: "drafts removed",
     Kind.RECORD: "recorded",
 }

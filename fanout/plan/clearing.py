@@ -8,7 +8,9 @@ ready"; "the automation switch binds it".)
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fanout.api.reasons import Reason
 from fanout.api.trailers import Trailer
+from fanout.gates.model import Hold
 from fanout.plan.actions import Action, Kind
 from fanout.plan.cases import Case
 from fanout.plan.moving import Leaving, Stray
@@ -49,6 +51,7 @@ class Leave:
     publish: bool = True  # the pass publishes: it does more than keep drafts up to date
     ready: bool = False
     automatic: bool = False
+    sweep: bool = True  # the pass is one in which automation acts
     orphan: bool = False  # the package stays, as nobody's
 
 
@@ -92,7 +95,31 @@ def _lost_nothing(planned: Planned, stray: Stray) -> bool:
 def _may_go(case: Case, leaving: Leaving, leave: Leave) -> bool:
     if leaving.left.place == (case.view.key, case.spec.path):
         return False  # it moves back there
-    return leaving.vacant or (leave.ready and leave.automatic and not leaving.edited)
+    return leaving.vacant or (
+        leave.ready and leave.automatic and leave.sweep and not leaving.edited
+    )
+
+
+def staying(case: Case, leave: Leave) -> Iterator[Hold]:
+    """What is left behind and does not go by itself, and what a person can do about it."""
+    spec = case.spec
+    remove = " ".join(word for word in ("fanout remove", spec.policy, spec.name) if word)
+    for leaving in case.leavings:
+        at = f"{leaving.at.repository}:{leaving.at.path}"
+        if leaving.vacant or leaving.left.place == (case.view.key, spec.path):
+            continue
+        if leaving.edited:
+            sentence = (
+                f"{at}, which it has left, was changed since: take the changes to"
+                f" {case.home.repository}:{case.home.path}, then `{remove} --edited --reason WHY`"
+            )
+            yield Hold(Reason.EDITED_DOWNSTREAM, sentence)
+        elif leave.ready and not leave.automatic:
+            sentence = (
+                f"{at} is where it was, and nobody has switched automation on: `{remove} --reason"
+                " WHY`"
+            )
+            yield Hold(Reason.PLACE_LEFT, sentence)
 
 
 def actions(clearing: Clearing) -> Iterator[Action]:

@@ -27,10 +27,11 @@ class Around:
     strays: tuple[Stray, ...] = ()
     leavings: tuple[Leaving, ...] = ()
     partners: frozenset[str] = frozenset()
-    replaceable: frozenset[str] = frozenset()  # draft refs that others leave, and nobody worked on
+    replaces: bool = False  # the draft on its branch is one that another variant leaves
     there: str | None = None  # tree at the path that is known not to be a publication of it
     hold: Hold | None = None  # what is in the way of a move
     waits: Hold | None = None  # for whom it has to wait
+    orphan: bool = False  # it is written by hand, and its package stays when it goes
 
 
 def open_case(
@@ -44,7 +45,7 @@ def open_case(
         view=view,
         ref=ref,
         state=view.paths.get(spec.path, NOTHING),
-        line=line or VariantLine(view.key, spec.path),
+        line=replace(line or VariantLine(view.key, spec.path), orphan=around.orphan),
         draft=draft if draft and draft.trailers.variant == spec.name else None,
         adopts=around.adopts,
         choices=around.choices,
@@ -157,7 +158,7 @@ def _taken(case: Case, around: Around, owner: str) -> Hold | None:
     spec, view = case.spec, case.view
     at = f"{spec.repository}:{spec.path}"
     foreign = case.draft is None and case.ref in view.drafts
-    if case.ref in view.strangers or (foreign and case.ref not in around.replaceable):
+    if case.ref in view.strangers or (foreign and not around.replaces):
         ref = case.ref.removeprefix("refs/heads/")
         return Hold(
             "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", who=owner

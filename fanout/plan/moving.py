@@ -105,6 +105,17 @@ def author_of(spec: VariantSpec) -> str:
     return "the policy's author" if spec.policy else f"the author of PackageVariant {spec.name}"
 
 
+def awaited(draft: OpenDraft) -> Hold:
+    """The hold of a variant whose branch has another's draft, with people's commits on it."""
+    branch, other = draft.ref.removeprefix("refs/heads/"), draft.trailers.variant
+    return Hold(
+        "PathTaken",
+        f"branch {branch} has people's commits for variant {other}, until its draft at its new path"
+        " has taken them",
+        who="the next pass",
+    )
+
+
 def occupied(spec: VariantSpec, tenant: Tenant) -> Hold:
     """The hold of a variant whose new place is not free."""
     at = f"{spec.repository}:{spec.path}"

@@ -61,11 +61,14 @@ def plan_policy(
         case = planned.case
         name_of = case.spec.name
         line = _remembered(planned, now)
-        recorded = before.variants.get(name_of, VariantLine(case.view.key, case.spec.path))
+        unknown = VariantLine(case.view.key, case.spec.path, orphan=line.orphan)
+        recorded = before.variants.get(name_of, unknown)
         if line != recorded:
             lines[name_of] = line
         if line.place != recorded.place:
             actions.append(_rehomed(case, recorded))
+        if line.orphan != recorded.orphan:
+            actions.append(_action(Kind.RECORD, case, f"the deletionPolicy of {case.spec.name}"))
         if planned.step is Step.PUBLISH:
             published[name_of] = _arrived(line, case, arrivals, _in_force(case, now))
         elif case.unrecorded:
@@ -169,7 +172,7 @@ def _arrived(
     if former is not None and line.place not in arrivals and former.state.tree is not None:
         taken = case.draft.trailers.onto if case.draft is not None else former.state.tree
         left.append(LeftPlace(former.view.key, former.path, taken))
-    return VariantLine(*here, None, published, tuple(left))
+    return VariantLine(*here, None, published, tuple(left), line.orphan)
 
 
 def _rehomed(case: Case, recorded: VariantLine) -> Action:

@@ -1,9 +1,10 @@
-"""A variant that nothing asks for any more: what of it is taken out of its repository.
+"""A variant that nothing asks for any more, or that has moved: what of it goes from one place.
 
 With `deletionPolicy: Delete` the package leaves the branch; with `Orphan` it stays, as somebody
 else's. What only fanout needs goes in both: its pristine renderings and its draft. Tags stay.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fanout.api.trailers import Trailer
@@ -16,14 +17,16 @@ from fanout.selection.naming import drafts_under, vendor_ref
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """One variant that is to go, and where it is."""
+    """What is to go from one place."""
 
     variant: str
-    owner: str  # "<namespace>/<policy>"
-    line: VariantLine | None  # None: nothing was ever released
+    owner: str  # as trailers call the policy: "<namespace>/<policy>"
+    line: VariantLine | None  # if it is there; None: nothing was ever released there
     path: str
     view: RepositoryView | None  # None: its repository is not declared any more
     orphan: bool  # the package stays
+    taken: str = ""  # the tree that the variant took along when it left this place
+    drafts_stay: bool = False  # only a package that was left behind goes
 
     @property
     def state(self) -> PathState:
@@ -32,10 +35,11 @@ class Removal:
 
     @property
     def drafts(self) -> tuple[OpenDraft, ...]:
-        """Its open draft; several where its path was changed."""
+        """Its open drafts in the repository; several where its path was changed."""
+        known = self.view.drafts.values() if self.view and not self.drafts_stay else ()
         return tuple(
             draft
-            for draft in (self.view.drafts.values() if self.view else ())
+            for draft in known
             if (draft.trailers.policy, draft.trailers.variant) == (self.owner, self.variant)
         )
 
@@ -46,6 +50,8 @@ class Removal:
         The pristine rendering, so that edits which later revisions took along are edits still;
         the status knows it also where the branch of renderings is lost or was changed.
         """
+        if self.taken:
+            return self.taken
         published = self.line.published if self.line else None
         grant = self.line.grant if self.line else None
         pristine = self.view.published.get(self.path) if self.view else None
@@ -74,24 +80,23 @@ class Removal:
 
 
 def removal_change(
-    removal: Removal, writing: Writing, reason: str, when: int
+    removals: Sequence[Removal], writing: Writing, reason: str, when: int
 ) -> RepositoryChange | None:
-    """What is to be done in the repository; None: nothing is left of the variant there.
+    """What is to be done in one repository; None: nothing is left of the variant there.
 
-    One atomic push takes the package off the branch and forgets its renderings, a second one
-    removes the draft.
+    One atomic push takes the packages off the branch and forgets their renderings, a second one
+    removes the drafts.
     """
-    view = removal.view
+    view = removals[0].view
     if view is None:
         return None
     files: tuple[FileCommit, ...] = ()
-    if removal.deletes:
-        text = _message(removal, reason)
-        when_on_branch = max(when, view.head_time)
-        drop = (removal.path,)
-        files = (FileCommit(view.branch, view.head, {}, drop, text, when_on_branch),)
-    vendor = _vendor(removal, view, writing.install, when)
-    remove = tuple(sorted(draft.ref for draft in removal.drafts))
+    going = tuple(removal.path for removal in removals if removal.deletes)
+    if going:
+        text = _message(removals[0], going, reason)
+        files = (FileCommit(view.branch, view.head, {}, going, text, max(when, view.head_time)),)
+    vendor = _vendor(removals, view, writing.install, when)
+    remove = tuple(sorted({draft.ref for removal in removals for draft in removal.drafts}))
     touched = [commit.ref for commit in files] + ([vendor.ref] if vendor else []) + list(remove)
     if not touched:
         return None
@@ -106,23 +111,27 @@ def removal_change(
     )
 
 
-def _vendor(removal: Removal, view: RepositoryView, install: str, when: int) -> VendorCommit | None:
-    kept = {"published": view.published, "drafts": view.drafted}
-    drop = tuple(f"{kind}/{removal.path}" for kind, at in kept.items() if removal.path in at)
+def _vendor(
+    removals: Sequence[Removal], view: RepositoryView, install: str, when: int
+) -> VendorCommit | None:
+    drop = [f"published/{it.path}" for it in removals if it.path in view.published]
+    drop += [
+        f"drafts/{it.path}" for it in removals if it.path in view.drafted and not it.drafts_stay
+    ]
     if not drop:
         return None
     return VendorCommit(
         ref=vendor_ref(install),
         parent=view.vendor,
         put={},
-        drop=drop,
+        drop=tuple(sorted(drop)),
         message="Keep the pristine renderings\n",
         when=max(when, view.vendor_time),
     )
 
 
-def _message(removal: Removal, reason: str) -> str:
+def _message(removal: Removal, paths: Sequence[str], reason: str) -> str:
     return (
-        f"Remove {removal.path}\n\n{reason.strip()}\n\n"
+        f"Remove {' and '.join(paths)}\n\n{reason.strip()}\n\n"
         f"{Trailer.POLICY.value}: {removal.owner}\n{Trailer.VARIANT.value}: {removal.variant}\n"
     )

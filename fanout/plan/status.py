@@ -67,6 +67,7 @@ class VariantLine:
     grant: GrantLine | None = None
     published: PublishedLine | None = None
     left: tuple[LeftPlace, ...] = ()
+    orphan: bool = False  # written by hand, and its package stays when it goes
 
     @property
     def place(self) -> Place:
@@ -164,6 +165,7 @@ def _read_variant(line: Mapping[str, Any]) -> VariantLine:
         if published
         else None,
         left=tuple(LeftPlace(**place) for place in line.get("left", ())),
+        orphan=line.get("orphan", False),
     )
 
 

@@ -18,10 +18,10 @@ from fanout.gates.model import (
 )
 from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case
-from fanout.plan.clearing import Clearing, Leave, Leftovers, clearings
+from fanout.plan.clearing import Leave, Leftovers, clearings, staying
 from fanout.plan.disputes import resolutions
-from fanout.plan.exchanges import held_for_others
 from fanout.plan.facts import Question, facts, foreseen, records
+from fanout.plan.holding_back import held_back
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
 from fanout.plan.rules import hand_written_rule, stage_rules
@@ -125,7 +125,7 @@ class Judge:
         cases = self.renderer.render(cases, suspended(before))
         told_facts = facts(question, cases, proven)
         decision = evaluate(told_facts)
-        waiting = held_for_others(cases, decision)
+        waiting = held_back(cases, decision)
         if waiting:
             told_facts = facts(question, waiting, proven)
             decision, cases = evaluate(told_facts), waiting
@@ -136,7 +136,9 @@ class Judge:
         ]
         history = _remembered(named, status, decision)
         views = tuple(told.known.views.values())
-        leftovers = Leftovers(self._clearings(told, steps, told_facts), opener.emptied())
+        leaves = self._leaves(told, steps, told_facts)
+        clear = tuple(it for item, leave in leaves for it in clearings(item, leave))
+        leftovers = Leftovers(clear, opener.emptied())
         plan = plan_policy(named.namespace, named.name, steps, status, history, self.now, leftovers)
         done = PolicyPass(
             named=named,
@@ -147,6 +149,9 @@ class Judge:
             facts=told_facts,
             decision=decision,
             views=views,
+            staying={
+                item.case.spec.name: tuple(staying(item.case, leave)) for item, leave in leaves
+            },
             gone=_gone(told, status, cases),
         )
         return done, plan
@@ -157,32 +162,29 @@ class Judge:
             self.git, self.setup.install, self.now, told.named, status, told.known, decided
         )
 
-    def _clearings(
+    def _leaves(
         self, told: Told, steps: Sequence[Planned], told_facts: PolicyFacts
-    ) -> tuple[Clearing, ...]:
-        """What goes from where variants were before they moved."""
+    ) -> list[tuple[Planned, Leave]]:
+        """The variants that have something at another place, and whether it may go."""
         moved = [item for item in steps if item.case.strays or item.case.leavings]
         if not moved:
-            return ()
+            return []
         automatic = {rule.name for rule in told_facts.stages if rule.automatic}
-        there = ready(told_facts)
-        stopped = suspended(told_facts)
-        leaves = {
-            item.case.spec.name: Leave(
-                publish=self.publish,
-                ready=item.case.spec.name in there,
-                automatic=told.sweep and item.case.spec.stage in automatic,
-                orphan=orphans(told.named),
+        there, stopped = ready(told_facts), suspended(told_facts)
+        return [
+            (
+                item,
+                Leave(
+                    publish=self.publish,
+                    ready=item.case.spec.name in there,
+                    automatic=item.case.spec.stage in automatic,
+                    sweep=told.sweep,
+                    orphan=orphans(told.named),
+                ),
             )
             for item in moved
             if item.case.spec.name not in stopped
-        }
-        return tuple(
-            clearing
-            for item in moved
-            if item.case.spec.name in leaves
-            for clearing in clearings(item, leaves[item.case.spec.name])
-        )
+        ]
 
     def _foreseen(
         self,

@@ -13,17 +13,17 @@ from fanout.gates.model import Hold
 from fanout.plan.cases import Case
 from fanout.plan.disputes import Resolution, choices_for
 from fanout.plan.found import Around, open_case
-from fanout.plan.moving import Former, Leaving, Stray, author_of, exchange, occupied
+from fanout.plan.moving import Former, Leaving, Stray, author_of, awaited, exchange, occupied
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.status import Place, Status, VariantLine
 from fanout.ports import GitStore
 from fanout.reconcile.adopt import with_origin
 from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
-from fanout.reconcile.places import Owner, emptied, place_of
+from fanout.reconcile.places import Owner, emptied, owner_of, place_of
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
-from fanout.selection.naming import drafts_under, tag_ref
+from fanout.selection.naming import draft_ref, drafts_under, tag_ref
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Opener:
     known: Known
     resolutions: Sequence[Resolution]
     _strays: dict[str, list[Stray]] = field(default_factory=dict)
-    _replaceable: dict[str, frozenset[str]] = field(default_factory=dict)
+    _leaving: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)  # by place and ref
     _wanted: dict[str, Place] = field(default_factory=dict)
 
     def cases(self) -> tuple[Case, ...]:
@@ -52,31 +52,23 @@ class Opener:
     def emptied(self) -> frozenset[str]:
         """Remembered repositories in which nothing of the policy is any more."""
         views = (there.view for there in self.known.places.values())
-        return emptied(self._owner, self.status, views, self.known.present)
-
-    @property
-    def _owner(self) -> str:
-        """What trailers call the policy; variants written by hand share one name."""
-        return f"{self.named.namespace}/{self.named.name if self.named.policy is not None else ''}"
+        return emptied(owner_of(self.named), self.status, views, self.known.present)
 
     def _drafts(self, view: RepositoryView) -> list[OpenDraft]:
         """This policy's, whether their variants are wanted or not."""
-        return [it for it in view.drafts.values() if it.trailers.policy == self._owner]
+        return [it for it in view.drafts.values() if it.trailers.policy == owner_of(self.named)]
 
     def _find_strays(self) -> None:
         """Drafts of this policy's variants where they are not to be."""
         prefix = drafts_under(self.install)
         for place, there in self.known.places.items():
-            free = set()
             for draft in self._drafts(there.view):
                 variant = draft.trailers.variant
                 path = draft.ref.removeprefix(prefix).rpartition("/")[0]
                 if self._wanted.get(variant, (place, path)) != (place, path):
                     stray = Stray(there.view, there.repository, path, draft)
                     self._strays.setdefault(variant, []).append(stray)
-                    if not draft.carries:
-                        free.add(draft.ref)
-            self._replaceable[place] = frozenset(free)
+                    self._leaving[place, draft.ref] = draft
 
     def _case(self, spec: VariantSpec) -> Case:
         view = self.known.views[repository_key(self.named.repositories[spec.name])]
@@ -120,12 +112,17 @@ class Opener:
             now=self.now,
             collisions=self.known.refused,
             adopts=adopts(self.named),
+            orphan=self.named.policy is None and orphans(self.named),
             choices=choices_for(self.resolutions, spec.stage, spec.name),
             strays=tuple(
                 it for it in self._strays.get(spec.name, ()) if (it.view.key, it.path) != here
             ),
-            replaceable=self._replaceable.get(view.key, frozenset()),
         )
+        ref = draft_ref(self.install, spec.path, spec.policy or spec.name)
+        other = self._leaving.get((view.key, ref))
+        if other is not None and other.trailers.variant != spec.name:
+            waits = awaited(other) if other.carries else None
+            around = replace(around, replaces=not other.carries, waits=waits)
         if line is not None:
             leavings = tuple(self._leavings(spec.name, line))
             around = replace(around, leavings=leavings)

@@ -132,6 +132,11 @@ def _others(
     return {place: (by_place[place], paths) for place, paths in wanted.items() if place in by_place}
 
 
+def owner_of(named: Named) -> str:
+    """What trailers call the policy; variants written by hand share one name."""
+    return f"{named.namespace}/{named.name if named.policy is not None else ''}"
+
+
 def emptied(
     owner: str, status: Status, views: Iterable[RepositoryView], present: Iterable[str]
 ) -> frozenset[str]:

@@ -211,6 +211,12 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
             "tag": published.tag,
             "outOfBand": published.out_of_band,
         }
+    if case.moves:
+        old = case.home
+        body["status"]["published"] |= {"repository": old.repository, "package": old.path}
+    left = [leaving.at for leaving in case.leavings if not leaving.vacant]
+    if left:
+        body["status"]["left"] = [{"repository": it.repository, "package": it.path} for it in left]
     if case.draft is not None:
         body["status"]["draft"] = {
             "branch": case.ref.removeprefix("refs/heads/"),

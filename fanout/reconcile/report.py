@@ -7,7 +7,7 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
-from fanout.gates.model import PolicyDecision, PolicyFacts, State
+from fanout.gates.model import Hold, PolicyDecision, PolicyFacts, State
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
@@ -44,6 +44,7 @@ class PolicyPass:
     facts: PolicyFacts | None = None
     decision: PolicyDecision | None = None
     views: tuple[RepositoryView, ...] = ()  # of the repositories that the pass looked at
+    staying: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)  # what variants left
     gone: tuple[TargetFailure, ...] = ()  # variants on record whose target is not there any more
     problem: FanoutError | None = None  # stops this policy and no other
 
@@ -153,6 +154,8 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         )
         reason = Reason.CONFLICT_UNDECIDED
         yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+    for left in item.staying.get(spec.name, ()):
+        yield Trouble(title, spec.name, left.reason, left.sentence, failed=False, names=names)
     if case.unrecorded and case.published is not None and case.published.out_of_band:
         reason, sentence = Reason.OUT_OF_BAND, "a person merged its draft without its gates"
         yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)

@@ -17,12 +17,14 @@ _COUNTED = {
     Kind.RELEASE: "released",
     Kind.WRITE_DRAFT: "drafts_written",
     Kind.PUBLISH: "published",
+    Kind.REMOVE_PACKAGE: "packages_removed",
     Kind.REMOVE_DRAFT: "drafts_removed",
     Kind.RECORD: "recorded",
 }
 _NAMED = {
     Kind.WRITE_DRAFT: "Draft written",
     Kind.PUBLISH: "Published",
+    Kind.REMOVE_PACKAGE: "Package removed",
     Kind.REMOVE_DRAFT: "Draft removed",
 }
 

@@ -7,15 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.gates.model import StageHistory
-from fanout.plan.status import GrantLine, PublishedLine, Status, VariantLine, changes, read_status
+from fanout.plan.status import (
+    GrantLine,
+    LeftPlace,
+    PublishedLine,
+    Status,
+    VariantLine,
+    changes,
+    read_status,
+)
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1, max_size=8)
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
     lambda moment: moment.replace(microsecond=0, tzinfo=UTC)
 )
-grants = st.builds(GrantLine, text, text, text, text, moments)
+grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | text, text)
 published = st.builds(PublishedLine, text, text, text, text, moments, text, text, st.booleans())
-lines = st.builds(VariantLine, text, text, st.none() | grants, st.none() | published)
+left = st.lists(st.builds(LeftPlace, text, text, text), max_size=2).map(tuple)
+lines = st.builds(
+    VariantLine, text, text, st.none() | grants, st.none() | published, left, st.booleans()
+)
 histories = st.builds(
     StageHistory,
     st.none() | moments,
@@ -27,6 +38,7 @@ statuses = st.builds(
     st.dictionaries(text, lines, max_size=3),
     st.dictionaries(st.tuples(text, text), histories, max_size=3),
     st.dictionaries(text, text, max_size=3),
+    st.frozensets(text, max_size=3),
 )
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fleet import PROMOTION, Fleet
+from fleet import Fleet
 from moving import (
     AMS,
     ANN,
@@ -251,24 +251,3 @@ def test_a_draft_of_a_move_that_a_person_merges_is_published(fleet: Fleet):
     assert packages(fleet) == {"sites/ber"}
     assert core.tags() == ["eu/ams/v1"]
     assert is_edited(fleet, NEW, "core")
-
-
-def test_a_variant_written_by_hand_moves_too(fleet: Fleet):
-    def write(repository: str, path: str) -> None:
-        fleet.write(
-            "web.yaml",
-            "apiVersion: fanout.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: web}\nspec:\n"
-            "  upstream: {repository: blueprints, package: monitoring, revision: {tag: v1}}\n"
-            f"  downstream: {{repository: {repository}, package: {path}}}\n",
-        )
-
-    fleet.write(
-        "promotion.yaml", PROMOTION.replace("  policies:", "  variants: [web]\n  policies:")
-    )
-    write("edge", "web")
-    fleet.later(minutes=1).settle()
-    edit(fleet, "web")
-    write("core", "eu/web")
-    fleet.later(minutes=1).settle()
-    assert is_edited(fleet, "eu/web", "core")
-    assert "web" not in packages(fleet)

@@ -1,0 +1,159 @@
+"""What a variant that moved has left: a person removes it where nobody lets it go by itself."""
+
+from pathlib import Path
+
+import pytest
+from fleet import PROMOTION, Fleet
+from moving import AMS, ANN, NEW, RENDERED, edit, is_edited, packages, place, two_sites
+
+MANUAL = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return two_sites(tmp_path / "live")
+
+
+def name_at(fleet: Fleet, path: str) -> str:
+    items = fleet.run("get", "variants", "-o", "json").items
+    [name] = [it["metadata"]["name"] for it in items if it["spec"]["downstream"]["package"] == path]
+    return name
+
+
+def moved_by_hand(fleet: Fleet, repository: str = "edge") -> str:
+    """Promote a move where nothing is automatic; answers the variant's name."""
+    fleet.write("promotion.yaml", MANUAL)
+    place(fleet, "ams", NEW, repository)
+    fleet.later(minutes=1).settle()
+    assert fleet.run("promote", "monitoring", "--stage", "dev", "--variant", NEW, *ANN).code == 0
+    fleet.settle()
+    assert NEW in packages(fleet, repository)
+    return name_at(fleet, NEW)
+
+
+@pytest.mark.parametrize("repository", ["edge", "core"])
+def test_without_automation_the_old_place_waits_for_a_person(fleet: Fleet, repository: str):
+    name = moved_by_hand(fleet, repository)
+    assert AMS in packages(fleet)
+    assert f"fanout remove monitoring {name} --reason WHY" in fleet.sweep().err
+    done = fleet.run("remove", "monitoring", name, *ANN)
+    assert (done.code, done.err) == (0, "")
+    assert packages(fleet) == {"sites/ber"} | ({NEW} if repository == "edge" else set())
+    assert f"published/{AMS}" not in packages(fleet, branch=RENDERED)
+    swept = fleet.sweep()
+    assert (swept.out, swept.err) == ("nothing to do\n", "")
+    assert fleet.published()[NEW] == "v1"
+
+
+def test_what_is_left_is_shown_with_the_variant(fleet: Fleet):
+    moved_by_hand(fleet, "core")
+    status = fleet.variants()[NEW]
+    assert status["left"] == [{"repository": "edge", "package": AMS}]
+
+
+def test_while_it_moves_a_variant_shows_where_it_is(fleet: Fleet):
+    place(fleet, "ams", NEW, "core")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    published = fleet.variants()[NEW]["published"]
+    assert (published["repository"], published["package"]) == ("edge", AMS)
+    assert fleet.run("diff", NEW).code == 1
+
+
+def test_an_edit_of_the_old_place_after_the_move_keeps_it(fleet: Fleet):
+    name = moved_by_hand(fleet, "core")
+    fleet.write("promotion.yaml", PROMOTION)
+    edit(fleet)
+    fleet.settle()
+    assert is_edited(fleet, AMS)
+    swept = fleet.sweep()
+    assert "edge:sites/ams, which it has left, was changed since" in swept.err
+    refused = fleet.run("remove", "monitoring", name, *ANN)
+    assert (refused.code, "people have changed" in refused.err) == (2, True)
+    assert fleet.run("remove", "monitoring", name, "--edited", *ANN).code == 0
+    assert packages(fleet) == {"sites/ber"}
+
+
+def test_edits_that_were_taken_along_are_no_hindrance(fleet: Fleet):
+    edit(fleet)
+    name = moved_by_hand(fleet, "core")
+    assert fleet.run("remove", "monitoring", name, *ANN).code == 0
+    assert packages(fleet) == {"sites/ber"}
+    assert is_edited(fleet, NEW, "core")
+
+
+def test_a_variant_whose_target_goes_on_its_way_leaves_nothing_anywhere(fleet: Fleet):
+    name = moved_by_hand(fleet, "core")
+    fleet.remove("site-ams.yaml")
+    done = fleet.run("remove", "monitoring", name, *ANN)
+    assert done.code == 0, done.err
+    assert (packages(fleet), packages(fleet, "core")) == ({"sites/ber"}, set())
+    assert fleet.repos["core"].files(RENDERED) == []
+    assert fleet.sweep().out == "nothing to do\n"
+
+
+def test_a_package_that_a_person_took_off_the_old_place_is_forgotten(fleet: Fleet):
+    moved_by_hand(fleet)
+    edge = fleet.repos["edge"]
+    edge.commit("main", dict.fromkeys((p for p in edge.files() if p.startswith(AMS)), None))
+    fleet.settle()
+    assert "left" not in fleet.variants()[NEW]
+    assert f"published/{AMS}" not in packages(fleet, branch=RENDERED)
+
+
+# ---- written by hand -----------------------------------------------------------------------------
+
+
+def web(fleet: Fleet, repository: str, path: str, more: str = "") -> None:
+    fleet.write(
+        "web.yaml",
+        "apiVersion: fanout.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: web}\nspec:\n"
+        "  upstream: {repository: blueprints, package: monitoring, revision: {tag: v1}}\n"
+        f"  downstream: {{repository: {repository}, package: {path}}}\n{more}",
+    )
+
+
+def written_by_hand(fleet: Fleet, more: str = "") -> None:
+    promotion = PROMOTION.replace("  policies:", "  variants: [web]\n  policies:")
+    fleet.write("promotion.yaml", promotion)
+    web(fleet, "edge", "web", more)
+    fleet.later(minutes=1).settle()
+    assert "web" in packages(fleet)
+
+
+ORPHAN = "  deletionPolicy: Orphan\n"
+
+
+@pytest.mark.parametrize(("more", "stays"), [("", False), (ORPHAN, True)], ids=["Delete", "Orphan"])
+def test_a_variant_written_by_hand_moves_too(fleet: Fleet, more: str, stays: bool):
+    written_by_hand(fleet, more)
+    edit(fleet, "web")
+    web(fleet, "core", "eu/web", more)
+    fleet.later(minutes=1).settle()
+    assert is_edited(fleet, "eu/web", "core")
+    assert ("web" in packages(fleet)) == stays
+    assert "published/web" not in packages(fleet, branch=RENDERED)
+
+
+@pytest.mark.parametrize(("more", "stays"), [("", False), (ORPHAN, True)], ids=["Delete", "Orphan"])
+def test_a_variant_written_by_hand_is_removed_when_its_object_is_gone(
+    fleet: Fleet, more: str, stays: bool
+):
+    written_by_hand(fleet)
+    web(fleet, "edge", "web", more)
+    fleet.later(minutes=1).settle()
+    assert fleet.run("remove", "web", *ANN).code == 2, "it is still there"
+    fleet.remove("web.yaml")
+    assert fleet.sweep().out == "nothing to do\n"
+    done = fleet.run("remove", "web", *ANN)
+    assert (done.code, done.err) == (0, "")
+    assert ("web" in packages(fleet)) == stays
+    assert "published/web" not in packages(fleet, branch=RENDERED)
+    assert fleet.run("remove", "web", *ANN).code == 2
+
+
+def test_a_variant_in_a_file_that_cannot_be_read_is_not_taken_for_gone(fleet: Fleet):
+    written_by_hand(fleet)
+    fleet.write("web.yaml", "kind: [")
+    refused = fleet.run("remove", "web", *ANN)
+    assert refused.code == 2
+    assert "web" in packages(fleet)
