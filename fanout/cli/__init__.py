@@ -1,1 +1,1 @@
-"""The command line: one file per verb, each a thin layer over the rooms below."""
+"""The command line: `verbs` has one file per verb, each a thin layer over the rooms below."""

@@ -26,7 +26,7 @@ UNSEARCHED = 100_000
 
 
 class Verb(NamedTuple):
-    """A row of the table: the module below `fanout.cli` that has the verb's `command`."""
+    """A row of the table: the module below `fanout.cli.verbs` that has the verb's `command`."""
 
     module: str
     help: str
@@ -75,7 +75,7 @@ class Verbs(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = importlib.import_module(f"fanout.cli.{verb.module}").command
+        command: click.Command = importlib.import_module(f"fanout.cli.verbs.{verb.module}").command
         return command
 
     def resolve_command(

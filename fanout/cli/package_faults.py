@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fanout.api.reasons import Reason
-from fanout.cli.package_render import rendered
+from fanout.cli.pipelines import rendered
 from fanout.cli.workshop import Workshop
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING, Path, get

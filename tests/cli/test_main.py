@@ -39,7 +39,7 @@ def verb(monkeypatch):
             return end(settings)
 
         monkeypatch.setitem(VERBS, "probe", Verb("probe", "Ends as told.", "Do"))
-        monkeypatch.setitem(sys.modules, "fanout.cli.probe", SimpleNamespace(command=command))
+        monkeypatch.setitem(sys.modules, "fanout.cli.verbs.probe", SimpleNamespace(command=command))
 
     return add
 
@@ -82,7 +82,7 @@ def test_without_arguments_it_helps_as_kubectl_does(capsys):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_of_the_table_is_there_and_helps_with_the_same_words(name, capsys):
-    module = importlib.import_module(f"fanout.cli.{VERBS[name].module}")
+    module = importlib.import_module(f"fanout.cli.verbs.{VERBS[name].module}")
     assert isinstance(module.command, click.Command)
     assert invoke([name, "--help"]) == ExitCode.OK
     assert VERBS[name].help in " ".join(capsys.readouterr().out.split())

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanout.cli.main import invoke
-from fanout.cli.package_merge import Strategy
+from fanout.cli.verbs.package_merge import Strategy
 
 
 @pytest.fixture

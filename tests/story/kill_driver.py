@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import fanout.cli.sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
+import fanout.cli.verbs.sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
 from fanout.cli.main import invoke
 from fanout.git.command import GitProgram
 from fanout.git.pack import PackWriter

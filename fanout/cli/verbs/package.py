@@ -6,10 +6,10 @@ render and check packages of their own.
 
 import click
 
-from fanout.cli.package_diff import diff
-from fanout.cli.package_merge import merge
-from fanout.cli.package_render import render
-from fanout.cli.package_validate import validate
+from fanout.cli.verbs.package_diff import diff
+from fanout.cli.verbs.package_merge import merge
+from fanout.cli.verbs.package_render import render
+from fanout.cli.verbs.package_validate import validate
 
 
 @click.group()

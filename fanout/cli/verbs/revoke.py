@@ -3,7 +3,6 @@
 import click
 
 from fanout.api.people import person
-from fanout.cli.approve import may_approve, stranger
 from fanout.cli.completing import complete_policies
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
@@ -12,6 +11,7 @@ from fanout.cli.recording import by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
+from fanout.cli.verbs.approve import may_approve, stranger
 from fanout.errors import InvalidInput
 from fanout.gates.model import ApprovalRule
 from fanout.plan.book import Recorded

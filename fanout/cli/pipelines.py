@@ -1,28 +1,10 @@
-"""`fanout package render`: the functions of a package's own pipeline, run on a directory."""
+"""A package's own pipeline, run on its files: what the verbs on plain directories render."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-import click
 
 from fanout.api.reasons import Reason
-from fanout.cli.directories import (
-    LIMITS,
-    differing,
-    located,
-    new_directory,
-    read_files,
-    write_files,
-)
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
-from fanout.cli.output import show_value, write
-from fanout.cli.package_merge import DIRECTORY, NEW_DIRECTORY
-from fanout.cli.settings import Format, Settings
-from fanout.cli.terminal import printable
-from fanout.cli.workshop import Workshop, workshop
+from fanout.cli.directories import LIMITS
+from fanout.cli.workshop import Workshop
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.merge.packages import Content, Files
@@ -35,37 +17,9 @@ from fanout.variants.overlay import Overlay
 from fanout.variants.prepare import prepare
 from fanout.variants.prepared import PreparedPackage
 from fanout.variants.questions import Answers
-from fanout.variants.results import errors_of
 from fanout.variants.whole import Whole
 
 _BREADTH_FIRST = "kpt.dev/bfs-rendering"
-
-
-@click.command()
-@click.argument("directory", type=DIRECTORY)
-@click.option("--to", type=NEW_DIRECTORY, help="Write to a new or empty directory instead.")
-@with_settings(sources=False, config=True, formats=(Format.TABLE, Format.JSON, Format.YAML))
-def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
-    """Run the functions of a package's Kptfile.
-
-    Those of subpackages run first. The package is changed in place, as a whole or not at all; not
-    at all where a function finds an error.
-    """
-    target = directory if to is None else new_directory(to)
-    before = read_files(directory)
-    try:
-        after, results = rendered(before, workshop(settings))
-    except InvalidInput as error:
-        raise located(error, directory) from None
-    failed = bool(errors_of(results))
-    if not failed:
-        write_files(target, before if to is None else {}, after)
-    changed = [] if failed else differing(before, after)
-    if settings.output is Format.TABLE:
-        write("".join(f"{printable(line)}\n" for line in _lines(before, after, changed, results)))
-    else:
-        show_value(_report(changed, results), settings.output)
-    return ExitCode.INVALID if failed else ExitCode.OK
 
 
 def rendered(files: Files, tools: Workshop) -> tuple[dict[str, Content], tuple[Result, ...]]:
@@ -135,22 +89,3 @@ def _refuse_breadth_first(prepared: PreparedPackage) -> None:
             remedy="take the annotation away; subpackages are rendered first",
             where=Where(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
         )
-
-
-def _lines(
-    before: Files, after: Files, changed: list[str], results: tuple[Result, ...]
-) -> Iterator[str]:
-    for result in results:
-        yield f"{result.severity}: {result.sentence}"
-    for path in changed:
-        verb = "changed" if path in before and path in after else "added"
-        yield f"{verb if path in after else 'removed'}: {path}"
-
-
-def _report(changed: list[str], results: tuple[Result, ...]) -> dict[str, Any]:
-    return {
-        "apiVersion": "fanout.dev/v1alpha1",
-        "kind": "RenderReport",
-        "changed": changed,
-        "results": [result._asdict() for result in results],
-    }

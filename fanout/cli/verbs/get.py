@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fanout.cli import get_records
+from fanout.cli import recorded
 from fanout.cli.columns import COLUMNS
 from fanout.cli.completing import complete_names, complete_nouns
 from fanout.cli.exit_codes import ExitCode
@@ -61,7 +61,7 @@ def command(
     chosen = parse_selector(selector, "--selector")
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
-        columns = COLUMNS.get(noun) or get_records.columns(settings.now())
+        columns = COLUMNS.get(noun) or recorded.columns(settings.now())
         seen, now = _items(program, noun, names)
         _refuse_unknown(seen, names, noun)
         shown = _chosen(seen, names, chosen, noun)
@@ -83,7 +83,7 @@ def _items(
     namespace = program.settings.namespace
     if noun in RECORDS:
         check_policies(names, program.declared(), namespace)
-        return get_records.recorded(program, noun, names), program.settings.now()
+        return recorded.recorded(program, noun, names), program.settings.now()
     observed = program.observe(Mode(namespace=namespace))
     if noun != "repositories":
         return _VIEWS[noun](observed), observed.now

@@ -10,9 +10,9 @@ from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
 from fanout.cli.package_faults import Faults, faults_of
-from fanout.cli.package_merge import DIRECTORY
 from fanout.cli.settings import Format, Settings
 from fanout.cli.terminal import printable
+from fanout.cli.verbs.package_merge import DIRECTORY
 from fanout.cli.workshop import workshop
 from fanout.errors import InvalidInput
 from fanout.variants.functions.function import Result

@@ -9,11 +9,11 @@ from fanout.cli.directories import read_files
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.package_merge import DIRECTORY
 from fanout.cli.patches import patch
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import printable
 from fanout.cli.threeway import three_way
+from fanout.cli.verbs.package_merge import DIRECTORY
 
 
 @click.command()
