@@ -25,7 +25,7 @@ demo: $(VENV)/installed ## Play the whole story on local repositories, left unde
 	$(PY) demo/run.py
 
 test: $(VENV)/test ## Run all tests
-	$(PY) -m pytest -n $(WORKERS)
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
 # ---- for maintainers -----------------------------------------------------------------------------
 

@@ -53,9 +53,9 @@ def test_its_publication_says_whose_it_is_like_its_draft(alone: Fleet):
     assert own in edge.git("log", "-1", "--format=%B", "main").split("\n")
 
 
-def test_a_changed_path_is_told_without_a_policy(alone: Fleet):
+def test_a_path_that_it_cannot_move_to_is_told_without_a_policy(alone: Fleet):
     alone.settle()
-    alone.write("mine.yaml", MINE.replace("own/mine", "own/other"))
+    alone.write("mine.yaml", MINE.replace("own/mine", "own/mine/inner"))
     [item] = alone.run("get", "variants", "-o", "json").items
     [target] = alone.run("get", "targets", "-o", "json").items
     assert item["status"]["conditions"][0]["reason"] == "PathChanged"
