@@ -6,6 +6,7 @@
     ├── Unavailable     network, server, disk: trying again later may help
     ├── Denied          credentials or permissions
     ├── Conflict        a race was lost: observe again, then decide again
+    ├── Stopped         one policy as a whole; the others go on
     ├── LimitExceeded   the sandbox ended an expression or a template
     └── Bug             a rule of ours is broken
 
@@ -68,6 +69,10 @@ class Denied(FanoutError):
 
 class Conflict(FanoutError):
     """Somebody else was faster: observe again."""
+
+
+class Stopped(FanoutError):
+    """What keeps one policy as a whole from going on; a sweep serves the others."""
 
 
 class LimitExceeded(FanoutError):

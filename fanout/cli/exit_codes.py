@@ -13,6 +13,7 @@ from fanout.errors import (
     FanoutError,
     InvalidInput,
     LimitExceeded,
+    Stopped,
     Unavailable,
     Waiting,
 )
@@ -46,6 +47,7 @@ MEANING = {
 
 _FAMILIES: tuple[tuple[tuple[type[FanoutError], ...], ExitCode], ...] = (
     ((InvalidInput, LimitExceeded), ExitCode.INVALID),
+    ((Stopped,), ExitCode.SOME_FAILED),
     ((Unavailable, Denied, Conflict, Waiting), ExitCode.UNAVAILABLE),
 )
 
@@ -54,7 +56,8 @@ def exit_code_of(error: BaseException) -> ExitCode:
     """The status for an error that ended a command; what is not foreseen is a bug.
 
     A lost race and a world that is not ready count as unavailable: the same command may succeed
-    later. An expression that exceeded its limits is an invalid object: it will not.
+    later. A policy that is stopped leaves as a sweep of it does. An expression that exceeded its
+    limits is an invalid object: it will not.
     """
     for families, code in _FAMILIES:
         if isinstance(error, families):

@@ -2,23 +2,46 @@
 
 from collections.abc import Sequence
 
+from fanout.api.reasons import Reason
 from fanout.cli.start import Program
-from fanout.errors import InvalidInput
+from fanout.errors import InvalidInput, Stopped
 from fanout.gates.wording import listed
 from fanout.plan.cases import Case
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
 
+_UNKNOWN = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST)  # what is on record
+
 
 def judged(program: Program, policy: str) -> PolicyPass:
     """The policy (or hand-written variant) of this name as it stands.
 
-    Raises InvalidInput, and what stops the policy.
+    Raises InvalidInput, and Stopped when something stops the policy.
     """
     item = found(program, policy)
-    if item.problem is not None:
-        raise item.problem
+    refuse_stopped(item)
     return item
+
+
+def recordable(program: Program, policy: str) -> PolicyPass:
+    """The same, also where something stops the policy and yet more can be put on record about it.
+
+    What failed and what has to stop must be told when upstream is in trouble too. Raises
+    InvalidInput; and Stopped where nobody can say what is on record: one more record would make
+    records that are lost look like a beginning.
+    """
+    item = found(program, policy)
+    problem = item.problem
+    if problem is not None and (not item.book.head or problem.reason in _UNKNOWN):
+        refuse_stopped(item)
+    return item
+
+
+def refuse_stopped(item: PolicyPass) -> None:
+    """Raises Stopped with what stops the policy, as a sweep tells it."""
+    problem = item.problem
+    if problem is not None:
+        raise Stopped(f"{item.title}: {problem}", reason=problem.reason) from problem
 
 
 def found(program: Program, policy: str) -> PolicyPass:
@@ -69,7 +92,7 @@ def variant_called(item: PolicyPass, called: str, stage: str = "") -> Case:
 
 def refuse_unknown_stage(item: PolicyPass, stage: str) -> None:
     """Raises InvalidInput when a stage is named that the policy does not have."""
-    stages = [rule.name for rule in item.facts.stages if rule.name] if item.facts else []
+    stages = [rule.name for rule in item.rules if rule.name]
     if stage and stage not in stages:
         raise InvalidInput(
             f"{item.title} has no stage {stage}",

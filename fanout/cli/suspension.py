@@ -3,7 +3,7 @@
 import click
 
 from fanout.cli.completing import complete_policies, complete_stages
-from fanout.cli.naming import judged
+from fanout.cli.naming import recordable
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import about, by_option, identity, record
@@ -31,7 +31,7 @@ def verb(action: str, words: str) -> click.Command:
     ) -> None:
         who = identity(by)
         with open_program(settings) as program:
-            item = judged(program, policy)
+            item = recordable(program, policy)
             spec = about(item, stage, variants) | {"action": action, "reason": reason}
             name = record(program, item, "Decision", spec, who)
         write(f"decision.fanout.dev/{name} recorded\n")

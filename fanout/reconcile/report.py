@@ -7,7 +7,7 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
-from fanout.gates.model import Hold, PolicyDecision, PolicyFacts, State
+from fanout.gates.model import Hold, PolicyDecision, PolicyFacts, StageRule, State
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
@@ -41,6 +41,7 @@ class PolicyPass:
     status: Status = field(default_factory=Status)
     revisions: Mapping[str, str] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
+    rules: tuple[StageRule, ...] = ()  # its stages, in its order
     facts: PolicyFacts | None = None
     decision: PolicyDecision | None = None
     views: tuple[RepositoryView, ...] = ()  # of the repositories that the pass looked at

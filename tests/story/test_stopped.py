@@ -70,7 +70,7 @@ def test_what_is_asked_of_its_variants_is_answered_with_what_stops_it(fleet: Fle
     moved_tag(fleet)
     for verb in ("diff", "render"):
         told = fleet.run(verb, "sites/ams")
-        assert told.code == 2
+        assert told.code == 3
         assert "tag monitoring/v1 pointed to" in told.err
 
 
@@ -88,3 +88,74 @@ def test_what_nobody_wants_any_more_is_told_of_a_stopped_policy_too(fleet: Fleet
     fleet.remove("site-ams.yaml")
     targets = fleet.run("get", "targets", "-o", "json").items
     assert {it["holds"][0]["reason"] for it in targets} == {"TagMoved", "TargetGone"}
+
+
+WHY = ("--reason", "because", "--by", "Ann <ann@example.com>")
+FAILED = ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status", "failed")
+
+
+@pytest.mark.parametrize(("_", "happens", "reason"), STOPS, ids=map(itemgetter(0), STOPS))
+def test_what_failed_and_what_has_to_stop_is_recorded_all_the_same(
+    fleet: Fleet, _: str, happens: Callable[[Fleet], None], reason: str
+):
+    happens(fleet)
+    commit = fleet.repos["edge"].refs()["refs/heads/main"]
+    for about in (("--revision", "v1"), ("--commit", commit)):
+        reported = fleet.run(*FAILED, *about, *WHY[2:])
+        assert reported.code == 0, reported.err
+    for where in ((), ("--stage", "prod"), ("--variant", "sites/ams")):
+        suspended = fleet.run("suspend", "monitoring", *where, *WHY)
+        assert suspended.code == 0, suspended.err
+    kinds = [it["kind"] for it in fleet.run("get", "records", "-o", "json").items]
+    assert kinds == ["Evidence"] * 2 + ["Decision"] * 3
+
+
+def test_what_was_reported_while_a_tag_had_moved_counts_when_it_is_back(fleet: Fleet):
+    upstream, tag = fleet.repos["blueprints"], "refs/tags/monitoring/v1"
+    was = upstream.refs()[tag]
+    moved_tag(fleet)
+    assert fleet.run(*FAILED, "--revision", "v1", *WHY[2:]).code == 0
+    upstream.git("update-ref", "-d", "refs/tags/monitoring/v2")
+    upstream.git("update-ref", tag, was)
+    assert fleet.states()["sites/ams"] == "Failed"
+
+
+def test_evidence_about_what_is_not_published_is_refused_there_too(fleet: Fleet):
+    moved_tag(fleet)
+    refused = fleet.run(*FAILED, "--revision", "v2", *WHY[2:])
+    assert refused.code == 2
+    assert "published there: v1" in refused.err
+
+
+NEEDS_MORE = [
+    ("promoting", ("promote", "monitoring", "--stage", "prod", *WHY)),
+    ("comparing", ("diff", "sites/ams")),
+    ("rendering", ("render", "sites/ams")),
+]
+
+
+@pytest.mark.parametrize(("_", "line"), NEEDS_MORE, ids=map(itemgetter(0), NEEDS_MORE))
+@pytest.mark.parametrize(
+    ("happens", "words"),
+    [(moved_tag, "put the tag back"), (upstream_away, "git/blueprints.git")],
+    ids=["a tag has moved", "upstream does not answer"],
+)
+def test_what_needs_a_revision_leaves_as_a_sweep_does(
+    fleet: Fleet, _: str, line: tuple[str, ...], happens: Callable[[Fleet], None], words: str
+):
+    happens(fleet)
+    told = fleet.run(*line)
+    assert (told.code, told.out) == (3, "")
+    assert "default/monitoring: " in told.err
+    assert words in told.err
+
+
+def test_nothing_is_recorded_about_a_policy_whose_records_are_lost(fleet: Fleet):
+    fleet.policy("logging")
+    fleet.sweep("--drafts-only")
+    records, book = fleet.records(), "refs/heads/fanout/default/default/monitoring"
+    records.git("update-ref", "-d", book)
+    upstream_away(fleet)
+    for line in (("suspend", "monitoring", *WHY), (*FAILED, "--revision", "v1", *WHY[2:])):
+        assert fleet.run(*line).code == 3
+    assert book not in records.refs()

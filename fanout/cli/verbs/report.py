@@ -8,7 +8,7 @@ import click
 from fanout.api.texts import LINK
 from fanout.cli.commits import checked_commit
 from fanout.cli.completing import complete_policies, complete_stages
-from fanout.cli.naming import judged, meant
+from fanout.cli.naming import meant, recordable
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import about, by_option, identity, record
@@ -56,7 +56,7 @@ def command(
     _refuse_no_link(said["link"])
     who = identity(by)
     with open_program(settings) as program:
-        item = judged(program, policy)
+        item = recordable(program, policy)
         spec = about(item, stage, variants)
         _refuse_unknown(item, stage, said["check"])
         those = meant(item, stage, spec.get("variants", ()))
@@ -80,8 +80,7 @@ def _refuse_no_link(link: str) -> None:
 
 
 def _refuse_unknown(item: PolicyPass, stage: str, check: str) -> None:
-    rules = item.facts.stages if item.facts else ()
-    checks = [name for rule in rules if rule.name == stage for name in rule.verification]
+    checks = [name for rule in item.rules if rule.name == stage for name in rule.verification]
     if check not in checks:
         known = f"it has: {', '.join(checks)}" if checks else "it has none"
         raise InvalidInput(
