@@ -107,7 +107,8 @@ class Report:
     def troubled(self) -> int:
         """How many targets, variants and policies were not served, for the exit code.
 
-        What a gate or a person holds is no failure, nor is a variant whose target is gone.
+        What a gate or a person holds is no failure, nor is a variant whose target is gone. A stage
+        that the policy does not have is one: a mistyped name must not look like a gate.
         """
         return len(self.failed) + sum(it.failed for it in self.observed.troubles)
 
@@ -145,7 +146,8 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         yield Trouble(title, spec.name, str(reason), sentence, names=names)
     elif held is not None and held.reason != Reason.CONFLICT_UNDECIDED:
         reason, sentence = held.reason, held.sentence
-        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+        misplaced = reason == Reason.NOT_IN_STAGE and bool(spec.stage)
+        yield Trouble(title, spec.name, str(reason), sentence, failed=misplaced, names=names)
     if disputed := _disputed(item, case, standing):
         values = "value" if disputed == 1 else "values"
         sentence = (

@@ -120,11 +120,22 @@ def test_a_repository_that_an_expression_yields_is_told_by_name(
 
 def test_a_stage_that_an_expression_yields_is_told_beside_those_there_are(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("canary", "edge")})
+    assert fleet.plan().code == 3
     swept = fleet.sweep()
+    assert swept.code == 3
     assert "default/ber is in stage canary, which the policy has not; its stages are dev, prod" in (
         swept.err
     )
     assert fleet.targets()["ber"]["holds"][0]["reason"] == "NotInStage"
+
+
+def test_who_asks_for_no_stage_at_all_has_drafts_and_no_failure(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.policy("drafts", ("      stageExpr: target.metadata.labels.tier\n", ""))
+    assert fleet.plan().code == 1
+    swept = fleet.sweep()
+    assert swept.code == 0
+    assert "default/ams is in no stage; its stages are dev, prod" in swept.err
 
 
 def test_validate_names_what_does_not_compile(story: Story):
