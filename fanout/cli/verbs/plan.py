@@ -12,6 +12,8 @@ from fanout.cli.options import with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_faults, tell_plan
+from fanout.errors import InvalidInput, Where
+from fanout.plan.actions import Plan
 from fanout.reconcile.passes import Mode
 
 
@@ -33,6 +35,8 @@ def command(
     not. Otherwise leaves with 1 when there is something to do. With POLICIES only these (or
     variants written by hand).
     """
+    if out is not None and not out.parent.is_dir():
+        raise _unwritable(out, f"there is no directory {out.parent}")
     mode = Mode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
@@ -41,9 +45,24 @@ def command(
         check_policies(policies, program.declared(), settings.namespace)
         observed = program.observe(mode)
     if out is not None:
-        text = json.dumps(observed.plan.plain(), indent=2, sort_keys=True) + "\n"
-        out.write_text(text, encoding="utf-8")
+        _save(observed.plan, out)
     tell_plan(observed, settings)
     if faults or any(trouble.failed for trouble in observed.troubles):
         return ExitCode.SOME_FAILED
     return ExitCode.DIFFERENCES if observed.plan else ExitCode.OK
+
+
+def _save(plan: Plan, out: Path) -> None:
+    try:
+        out.write_text(json.dumps(plan.plain(), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(out, str(error.strerror)) from error
+
+
+def _unwritable(out: Path, why: str) -> InvalidInput:
+    return InvalidInput(
+        f"the plan cannot be saved as {out}: {why}",
+        reason="InvalidSetting",
+        remedy="name a file in a directory that is there and may be written to",
+        where=Where(field="--out"),
+    )

@@ -12,7 +12,7 @@ from fanout.cli.options import with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import Program, open_program, warn_about_records
 from fanout.cli.telling import tell_faults, tell_report
-from fanout.errors import Conflict, InvalidInput
+from fanout.errors import Conflict, InvalidInput, Where
 from fanout.reconcile.execute import execute
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import Report
@@ -51,15 +51,7 @@ def command(
 
 def _as_planned(program: Program, mode: Mode, saved: Path) -> Report:
     """Carry out a saved plan: plan again, and refuse unless it comes out the same."""
-    try:
-        wanted = json.loads(saved.read_text(encoding="utf-8"))
-        actions = wanted["actions"]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise InvalidInput(
-            f"{saved} cannot be read as a plan: {error}",
-            reason="InvalidPlan",
-            remedy="make one with `fanout plan --out FILE`",
-        ) from error
+    actions = _actions(saved)
     observed = program.observe(mode)
     if observed.plan.plain()["actions"] != actions:
         raise Conflict(
@@ -68,3 +60,24 @@ def _as_planned(program: Program, mode: Mode, saved: Path) -> Report:
             remedy="plan again, review, and sweep with the new plan",
         )
     return execute(program.world, observed)
+
+
+def _actions(saved: Path) -> object:
+    """What a saved plan is to do. Raises InvalidInput for a file that is none."""
+    problem = f"{saved} is no plan"
+    try:
+        found = json.loads(saved.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and "actions" in found:
+            return found["actions"]
+    except FileNotFoundError:
+        problem = f"there is no file {saved}"
+    except OSError as error:
+        problem = f"{saved} cannot be read: {error.strerror}"
+    except ValueError:
+        pass  # neither JSON nor text
+    raise InvalidInput(
+        problem,
+        reason="InvalidPlan",
+        remedy="make one with `fanout plan --out FILE`",
+        where=Where(field="--plan"),
+    )

@@ -1,0 +1,45 @@
+"""A plan that is saved where it cannot be, or read from what is none, is told in a sentence."""
+
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+from fleet import Fleet
+
+OUT = [
+    ("a directory that is not there", "nowhere/plan.json", "there is no directory "),
+    ("below a file", "policies/policy.yaml/plan.json", "there is no directory "),
+    ("a name that is too long", "x" * 300, "File name too long"),
+]
+
+
+@pytest.mark.parametrize(("_", "name", "words"), OUT, ids=map(itemgetter(0), OUT))
+def test_a_plan_that_cannot_be_saved_is_told(fleet: Fleet, _: str, name: str, words: str):
+    told = fleet.plan("--out", str(fleet.root / name))
+    assert (told.code, told.out) == (2, "")
+    assert "the plan cannot be saved as" in told.err
+    assert words in told.err
+    assert "bug" not in told.err
+
+
+SAVED = [
+    ("a file that is not there", None, "there is no file "),
+    ("no JSON", b"actions: []", " is no plan; make one with `fanout plan --out FILE`"),
+    ("no text", b"\xff\xfe\x00", " is no plan; "),
+    ("JSON of something else", b"[1]", " is no plan; "),
+    ("an object of something else", b'{"kind": "List"}', " is no plan; "),
+]
+
+
+@pytest.mark.parametrize(("_", "content", "words"), SAVED, ids=map(itemgetter(0), SAVED))
+def test_what_is_no_plan_is_told(
+    fleet: Fleet, tmp_path: Path, _: str, content: bytes | None, words: str
+):
+    saved = tmp_path / "plan.json"
+    if content is not None:
+        saved.write_bytes(content)
+    before = fleet.refs()
+    told = fleet.sweep("--plan", str(saved))
+    assert (told.code, told.out, fleet.refs()) == (2, "", before)
+    assert words in told.err
+    assert "Errno" not in told.err
