@@ -115,6 +115,9 @@ class RecordStore(Protocol):
     def read(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
         """All books in one listing. Raises Unavailable."""
 
+    def read_all(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
+        """The same, and the books of whom nobody named."""
+
     def blank(self) -> str:
         """Where nothing at all is on record, as a sentence; "" when something is."""
 

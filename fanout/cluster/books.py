@@ -34,7 +34,18 @@ def branch(install: str, key: BookKey) -> str:
 
 def branches(install: str) -> re.Pattern[str]:
     """The branches of all books; neither the log of sweeps nor the renderings are one."""
-    return re.compile(rf"refs/heads/fanout/{re.escape(install)}/[^_/][^/]*/[^/]+")
+    return re.compile(f"{re.escape(branches_under(install))}([^_/][^/]*)/([^/]+)")
+
+
+def branches_under(install: str) -> str:
+    """What the branches of all books begin with."""
+    return f"refs/heads/fanout/{install}/"
+
+
+def key_of(install: str, ref: str) -> BookKey | None:
+    """Whose book the branch is; None: it is none."""
+    found = branches(install).fullmatch(ref)
+    return BookKey(found[1], "" if found[2] == NO_POLICY else found[2]) if found else None
 
 
 def canonical(value: Mapping[str, Any]) -> bytes:

@@ -16,8 +16,10 @@ from fanout.cluster.books import (
     UnreadableError,
     branch,
     branches,
+    branches_under,
     canonical,
     check_record,
+    key_of,
     record_name,
     record_path,
     shard_of,
@@ -50,7 +52,19 @@ class GitRecords:
 
         Raises Unavailable or Denied. A file that cannot be understood is a sentence in its book.
         """
-        heads = self._heads(keys)
+        return self._books(self._heads(keys))
+
+    def read_all(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
+        """The same, and the books of whom nobody named.
+
+        Whoever is on record keeps what it has, though its policy is not declared.
+        """
+        found = self._repository.under(branches_under(self._install))
+        known = {key_of(self._install, ref): head for ref, head in sorted(found.items())}
+        heads = {key: head for key, head in known.items() if key is not None}
+        return self._books(dict.fromkeys(keys, "") | heads)
+
+    def _books(self, heads: Mapping[BookKey, str]) -> Mapping[BookKey, Book]:
         moved = [key for key, head in heads.items() if head != self._seen(key).book.head]
         if any(heads[key] for key in moved):
             with self._repository.reader() as reader:

@@ -42,6 +42,16 @@ class RecordsRepository:
         listed = self._listed(wanted)
         return {ref: listed.get(ref, "") for ref in wanted}
 
+    def under(self, prefix: str) -> Mapping[str, str]:
+        """All branches whose name begins so, and where they are; their commits can be read.
+
+        One listing, none while the repository is still to be made. Raises Unavailable or Denied.
+        """
+        if self._to_be_made():
+            return {}
+        listed = self._listed((f"{prefix}*",))
+        return {ref: head for ref, head in listed.items() if ref.startswith(prefix)}
+
     def without(self, refs: re.Pattern[str]) -> str:
         """Why no such ref is there, as a sentence; "" when there is one.
 

@@ -15,6 +15,7 @@ from fanout.plan.repository import PathState
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
+from fanout.selection.naming import vendor_ref
 from fanout.variants.model import Inputs, Rendered
 from fanout.variants.prepared import PreparedPackage
 
@@ -33,6 +34,7 @@ class Case:
     unrecorded: bool = False  # the publication was found in Git and is not on record yet
     adopts: bool = False  # its policy lets it take over a package that is there already
     origin: Origin | None = None  # of the package that it takes over
+    alien: bool = False  # what was published at its path was published for another
     tag: str = ""  # the tag that an unrecorded publication has already
     choices: Choices = field(default_factory=dict)  # winners that people chose
     former: Former | None = None  # the other place, where its published package is or was
@@ -93,6 +95,8 @@ class Case:
     def vendored(self) -> str | None:
         """What the branch of renderings has as published at the path."""
         path = self.spec.path
+        if self.alien and not self.moves:
+            return None
         if self.unrecorded and path in self.view.drafted:
             return self.view.drafted[path]
         return self.home.pristine
@@ -117,9 +121,12 @@ class Case:
 
     @property
     def removed(self) -> bool:
-        """Did somebody take the published package off the branch?"""
+        """Did somebody take the published package off the branch?
+
+        Where the records are lost its pristine rendering shows that it was published.
+        """
         return (
-            self.published is not None
+            (self.published is not None or self.vendored is not None)
             and self.own.tree is None
             and self.home.view.failure is None
             and self.line.place == (self.home.view.key, self.home.path)
@@ -131,7 +138,7 @@ class Case:
         if self.state.tree is None or self.moves:
             return False
         unknown = self.published is None and self.spec.path not in self.view.published
-        return unknown or (self.adopts and self.baseless)
+        return unknown or self.alien or (self.adopts and self.baseless)
 
     @property
     def content(self) -> Rendered | None:
@@ -238,6 +245,9 @@ def _taken_away(case: Case) -> Hold | None:
     if spec.policy:
         give_up = f"take its target out and `fanout remove {spec.policy} {spec.name} --reason WHY`"
     at = f"{case.home.repository}:{case.home.path}"
+    if case.published is None:
+        branch = vendor_ref(case.ref.split("/")[3]).removeprefix("refs/heads/")
+        give_up = f"take published/{spec.path} off branch {branch} to have it written anew"
     return Hold(
         "EditedDownstream",
         f"{at} was removed from the branch by hand; put it back, as with `git revert`, or"

@@ -31,6 +31,7 @@ class Around:
     there: str | None = None  # tree at the path that is known not to be a publication of it
     hold: Hold | None = None  # what is in the way of a move
     waits: Hold | None = None  # for whom it has to wait
+    taken: Hold | None = None  # what is at its path was published for another, and is not its own
     orphan: bool = False  # it is written by hand, and its package stays when it goes
 
 
@@ -54,6 +55,7 @@ def open_case(
         leavings=around.leavings,
         partners=around.partners,
         waits=around.waits,
+        alien=around.taken is not None,
     )
     found = _publication(case, around)
     case = replace(
@@ -72,6 +74,8 @@ def _publication(case: Case, around: Around) -> PublishedLine | None:
     """
     tree, grant, draft, now = case.state.tree, case.line.grant, case.draft, around.now
     known = case.line.published if case.former is None else None
+    if case.alien:
+        return None
     if tree is None or (known is not None and known.tree == tree) or _unmoved(case, around):
         return None
     if case.line.granted_place != (case.view.key, case.spec.path):
@@ -157,6 +161,8 @@ def _taken(case: Case, around: Around, owner: str) -> Hold | None:
     """Somebody else's package or draft is where ours would go, or a person's work is on it."""
     spec, view = case.spec, case.view
     at = f"{spec.repository}:{spec.path}"
+    if around.taken is not None and case.state.tree is not None and not case.moves:
+        return around.taken
     foreign = case.draft is None and case.ref in view.drafts
     if case.ref in view.strangers or (foreign and not around.replaces):
         ref = case.ref.removeprefix("refs/heads/")

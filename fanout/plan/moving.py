@@ -77,6 +77,7 @@ class Tenant:
     place: str  # identity of the Git repository
     moving: bool  # it is to be elsewhere; else nothing asks for it any more
     leaving: bool = False  # its package is in force elsewhere; this one goes when that is ready
+    undeclared: bool = False  # its policy is not among those that are declared
 
 
 def exchange(
@@ -127,6 +128,15 @@ def occupied(spec: VariantSpec, tenant: Tenant) -> Hold:
             who=author_of(spec),
         )
     whose = f"variant {tenant.variant} ({tenant.policy})"
+    if tenant.undeclared:
+        policy = tenant.policy.rpartition("/")[2]
+        return Hold(
+            "PathTaken",
+            f"{at} is not free: {tenant.path} is that of {whose}, and that policy is not declared;"
+            " declare it again; if it is to go, give it targets that choose nothing, and"
+            f" `fanout remove {policy} {tenant.variant} --reason WHY`",
+            who=author_of(spec),
+        )
     if tenant.leaving:
         sentence = f"{tenant.path} is left by {whose} when that is ready at its new path"
     elif tenant.moving:

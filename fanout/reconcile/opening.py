@@ -21,6 +21,7 @@ from fanout.reconcile.adopt import with_origin
 from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.places import Owner, emptied, owner_of, place_of
+from fanout.reconcile.publishers import published_for_another
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref, drafts_under, tag_ref
@@ -113,6 +114,7 @@ class Opener:
             collisions=self.known.refused,
             adopts=adopts(self.named),
             orphan=self.named.policy is None and orphans(self.named),
+            taken=self._taken(spec, view, line),
             choices=choices_for(self.resolutions, spec.stage, spec.name),
             strays=tuple(
                 it for it in self._strays.get(spec.name, ()) if (it.view.key, it.path) != here
@@ -131,11 +133,23 @@ class Opener:
         tenant = self.known.tenants.get(spec.name)
         if tenant is not None and not around.partners and here == self._wanted[spec.name]:
             hold = occupied(spec, tenant)
-            if tenant.variant == spec.name:
+            if tenant.variant == spec.name or tenant.undeclared:
                 around = replace(around, hold=around.hold or hold)
             else:
                 around = replace(around, waits=hold)
         return open_case(spec, view, line, around)
+
+    def _taken(
+        self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None
+    ) -> Hold | None:
+        """What at the path was published for another policy, whatever is on record."""
+        here = line is not None and line.place == (view.key, spec.path)
+        known = line.published if line is not None and here else None
+        if not here and line is not None and line.published is not None:
+            return None  # a move, which takes nothing that is there already
+        return published_for_another(
+            self.git, self.install, self.named, spec, view, known, self.known.everyone
+        )
 
     def _leavings(self, name: str, line: VariantLine) -> Iterator[Leaving]:
         owner = self.named.namespace, name

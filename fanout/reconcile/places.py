@@ -29,11 +29,13 @@ class Memory:
     places: dict[Owner, list[Place]] = field(default_factory=dict)  # all of one variant
     drafts: dict[BookKey, list[str]] = field(default_factory=dict)  # repositories with drafts
     titles: dict[Owner, str] = field(default_factory=dict)
+    undeclared: set[Owner] = field(default_factory=set)  # of policies that nobody declares
 
 
-def remembered(books: Mapping[BookKey, Book]) -> Memory:
+def remembered(books: Mapping[BookKey, Book], everyone: Sequence[Named]) -> Memory:
     """All places on record. Lines that are not understood are the judge's to refuse."""
     memory = Memory()
+    declared = {book_key(named) for named in everyone}
     for book, content in books.items():
         for key, line in content.status.items():
             kind, _, name = key.partition("/")
@@ -42,6 +44,8 @@ def remembered(books: Mapping[BookKey, Book]) -> Memory:
             elif kind == "variant" and line.get("repository"):
                 owner = (book.namespace, name)
                 memory.titles[owner] = f"{book.namespace}/{book.policy or name}"
+                if book.policy and book not in declared:
+                    memory.undeclared.add(owner)
                 _remember(memory, owner, line)
     return memory
 

@@ -43,6 +43,7 @@ class Known:
     tenants: Mapping[str, Tenant]  # who is where a variant is to go
     held: Mapping[Place, Owner]  # who is on record where
     present: frozenset[str]  # the repositories that it names
+    everyone: Sequence[Named] = ()  # all policies, whoever else may want one of its places
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Whereabouts:
         repositories: Sequence[Repository],
     ) -> "Whereabouts":
         """What names and records say; `named` are the policies of the pass."""
-        memory = remembered(books)
+        memory = remembered(books, everyone)
         return cls(
             everyone,
             memory,
@@ -92,6 +93,7 @@ class Whereabouts:
             },
             held=self.memory.held,
             present=_present(named, self.everyone),
+            everyone=self.everyone,
         )
 
 
@@ -173,6 +175,7 @@ def _tenant(place: Place, owner: Owner, wanted: Mapping[Owner, Place], memory: M
         place=place[0],
         moving=owner in wanted,
         leaving=memory.homes[owner] != place,
+        undeclared=owner in memory.undeclared,
     )
 
 
