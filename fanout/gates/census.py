@@ -28,7 +28,7 @@ class Member:
 
     facts: VariantFacts
     state: State | None  # Verifying, Ready or Failed at what is published, Held where that was
-    # removed; None: nothing is published
+    # taken back; None: nothing is published
     checks: tuple[CheckView, ...]
     suspended: Hold | None
 
@@ -142,7 +142,7 @@ class Registrar:
             suspended = by_spec(f"variant {facts.name}", "its owner")
         if facts.published is None:
             return Member(facts, None, (), suspended)
-        if facts.published.removed:
+        if facts.published.undone is not None:
             return Member(facts, State.HELD, (), suspended)
         answer, stage_name, name = self._evidence.answer, rule.name, facts.name
         checks = tuple(

@@ -149,6 +149,17 @@ class StageHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """One reason why something does not go on, for people."""
+
+    reason: str  # CamelCase, from fanout.api.reasons
+    sentence: str
+    who: str = ""  # who can do something about it
+    since: datetime | None = None
+    until: datetime | None = None  # when it ends by itself
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """What a variant has in force."""
 
@@ -157,7 +168,7 @@ class Published:
     tree: str
     at: datetime
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
-    removed: bool = False  # somebody took it off the branch
+    undone: Hold | None = None  # somebody took it back on the branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +191,6 @@ class Grant:
     revision: str
     digest: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """One reason why something does not go on, for people."""
-
-    reason: str  # CamelCase, from fanout.api.reasons
-    sentence: str
-    who: str = ""  # who can do something about it
-    since: datetime | None = None
-    until: datetime | None = None  # when it ends by itself
 
 
 @dataclass(frozen=True, slots=True)

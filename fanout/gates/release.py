@@ -6,6 +6,7 @@ the gate must still be open. (Design §6.)
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 
@@ -48,6 +49,14 @@ class StageGate:
 
     def decide(self, member: Member) -> VariantDecision:
         """The variant's state, what this pass may do to it, and all that is in its way."""
+        found = self._decide(member)
+        undone = member.facts.published.undone if member.facts.published else None
+        if undone is None or found.state not in (State.DRAFTED, State.HELD):
+            return found
+        others = tuple(hold for hold in found.holds if hold != undone)
+        return replace(found, state=State.HELD, holds=(undone, *others))
+
+    def _decide(self, member: Member) -> VariantDecision:
         facts = member.facts
         draft = self._draft(member)
         stopped = _stopped(member, self.candidate)
@@ -70,7 +79,8 @@ class StageGate:
             draft.revision,
             draft.digest,
         )
-        return None if in_force and not draft.moves else draft
+        again = draft.moves or (published is not None and published.undone is not None)
+        return None if in_force and not again else draft
 
     def _published(self, member: Member, stopped: tuple[State, Hold] | None) -> VariantDecision:
         assert member.state is not None
@@ -124,6 +134,8 @@ class StageGate:
 
     def _barred(self, member: Member, draft: Draft) -> Hold | None:
         """Why automation does not do it, though a person may."""
+        if member.facts.published is not None and member.facts.published.undone is not None:
+            return member.facts.published.undone
         if draft.adopts:
             return _adoption(draft.disputed)
         if not self._rule.automatic:

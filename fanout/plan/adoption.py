@@ -34,6 +34,7 @@ class Lock:
     repo: str
     directory: str
     commit: str
+    ref: str = ""
 
     def is_of(self, url: str, directory: str) -> bool:
         """Is it the package in this directory of this repository, however the two are spelled?"""
@@ -67,7 +68,9 @@ def read_lock(kptfile: bytes | None, file: str) -> Lock:
         raise _baseless("the Kptfile has no upstreamLock", file)
     if not all(isinstance(text, str) for text in found) or not _COMMIT.fullmatch(found[2]):
         raise _baseless("the Kptfile's upstreamLock names no repo, directory and commit", file)
-    return Lock(*found)
+    ref = get(value, (*_LOCK, "ref"))
+    repo, directory, commit = found
+    return Lock(repo, directory, commit, ref if isinstance(ref, str) else "")
 
 
 def _baseless(problem: str, file: str) -> InvalidInput:

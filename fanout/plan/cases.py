@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from fanout.api.reasons import Reason
-from fanout.errors import FanoutError
+from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.model import Hold
 from fanout.package.merge.conflicts import Choices
 from fanout.plan.adoption import Origin
@@ -12,6 +12,7 @@ from fanout.plan.merging import Merged
 from fanout.plan.moving import Former, Leaving, Stray
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
+from fanout.plan.reverted import Reverted, taken_back
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
@@ -42,6 +43,8 @@ class Case:
     leavings: tuple[Leaving, ...] = ()  # where it was, and its package still is
     partners: frozenset[str] = frozenset()  # variants with which it changes places
     waits: Hold | None = None  # for another variant, which is no fault of anybody's
+    reverted: Reverted | None = None  # somebody took back what is published
+    faults: tuple[InvalidInput, ...] = ()  # what people have broken in what is published
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate
@@ -85,6 +88,8 @@ class Case:
         The status knows its id. So the branch of renderings may be lost, or somebody may have
         committed to it: where nothing was merged, the repository's own history has the tree.
         """
+        if self.reverted is not None:
+            return self.reverted.pristine
         known = self.published.pristine if self.published else ""
         if known in ("", self.vendored):
             return self.vendored
@@ -110,6 +115,8 @@ class Case:
         """
         if self.published is None and self.vendored is None:
             return False
+        if self.reverted is not None:
+            return self.own.tree != self.reverted.pristine
         known = self.published.pristine if self.published else ""
         return self.own.tree != (known or self.vendored)
 
@@ -131,6 +138,16 @@ class Case:
             and self.home.view.failure is None
             and self.line.place == (self.home.view.key, self.home.path)
         )
+
+    @property
+    def undone(self) -> Hold | None:
+        """Why the published revision is not what is in force: somebody took it back."""
+        if self.removed:
+            return _taken_away(self)
+        if self.reverted is None or self.published is None:
+            return None
+        at = f"{self.home.repository}:{self.home.path}"
+        return taken_back(self.spec, at, self.reverted, self.published)
 
     @property
     def foreign(self) -> bool:
@@ -158,6 +175,7 @@ class Case:
         return (
             self.published is not None
             and not self.moves
+            and self.reverted is None
             and self.inputs is not None
             and (self.published.revision, self.published.digest)
             == (self.revision, self.inputs.digest)
@@ -205,6 +223,7 @@ class Case:
         return (
             self.obstacle
             or _taken_away(self)
+            or _without_base(self)
             or self.waits
             or _broken(self)
             or _in_the_way_of(self)
@@ -254,6 +273,14 @@ def _taken_away(case: Case) -> Hold | None:
         f" {give_up}",
         who="the maintainers of " + spec.repository,
     )
+
+
+def _without_base(case: Case) -> Hold | None:
+    """No draft can be written over what somebody put in place of what was published."""
+    found = case.reverted
+    if found is None or not (found.elsewhere or found.pristine is None):
+        return None
+    return case.undone
 
 
 def _broken(case: Case) -> Hold | None:

@@ -116,7 +116,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             tree=known.tree,
             at=known.at,
             commits=proven | ({known.merge} if known.merge else frozenset()),
-            removed=case.removed,
+            undone=case.undone,
         )
         if known
         else None,

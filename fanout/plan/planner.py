@@ -132,7 +132,7 @@ def _adopted(case: Case, now: datetime) -> PublishedLine:
     assert case.inputs is not None, "a rendered case has inputs"
     assert case.content is not None, "an adopted case is rendered"
     assert case.rendered is not None, "an adopted case is rendered"
-    before = case.published
+    before = case.published if case.reverted is None else None
     return PublishedLine(
         revision=case.revision,
         commit=case.upstream_commit,

@@ -29,6 +29,7 @@ from fanout.plan.status import Status, read_status
 from fanout.plan.steps import Planned, plan_step
 from fanout.ports import GitStore
 from fanout.reconcile.beginnings import refuse_lost_book
+from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.evidence import prove
 from fanout.reconcile.look import orphans
 from fanout.reconcile.names import Named
@@ -67,6 +68,7 @@ class Judge:
     setup: Setup
     now: datetime
     publish: bool
+    by_hand: ByHand
 
     def judge(self, told: Told) -> tuple[PolicyPass, PolicyPlan | None]:
         """The policy in this pass, and its plan unless something stops the policy as a whole."""
@@ -159,9 +161,15 @@ class Judge:
         return done, plan
 
     def _opener(self, told: Told, status: Status) -> Opener:
-        decided = resolutions(_about(told))
         return Opener(
-            self.git, self.setup.install, self.now, told.named, status, told.known, decided
+            git=self.git,
+            install=self.setup.install,
+            now=self.now,
+            named=told.named,
+            status=status,
+            known=told.known,
+            resolutions=resolutions(_about(told)),
+            by_hand=self.by_hand,
         )
 
     def _leaves(

@@ -18,6 +18,7 @@ from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.status import Place, Status, VariantLine
 from fanout.ports import GitStore
 from fanout.reconcile.adopt import with_origin
+from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.places import Owner, emptied, owner_of, place_of
@@ -38,6 +39,7 @@ class Opener:
     status: Status
     known: Known
     resolutions: Sequence[Resolution]
+    by_hand: ByHand
     _strays: dict[str, list[Stray]] = field(default_factory=dict)
     _leaving: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)  # by place and ref
     _wanted: dict[str, Place] = field(default_factory=dict)
@@ -188,6 +190,7 @@ class Opener:
     def _looked_at(self, case: Case) -> Case:
         if case.unrecorded:
             return self._with_tag(case)
+        case = self.by_hand.looked_at(case)
         takes_over = case.foreign and case.adopts and case.obstacle is None
         return with_origin(case, self.named, self.git) if takes_over else case
 

@@ -92,7 +92,8 @@ def _refuse_unknown(item: PolicyPass, stage: str, check: str) -> None:
 
 def _refuse_unpublished(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> None:
     """Evidence about another revision than the published one would never count. (Design §6.)"""
-    published = sorted({case.published.revision for case in those if case.published})
+    there = (case.published for case in those if case.undone is None)
+    published = sorted({item.revision for item in there if item})
     if revision not in published:
         what = f"published there: {', '.join(published)}" if published else "nothing is published"
         raise InvalidInput(

@@ -1,0 +1,200 @@
+"""A person takes a publication back on the branch: seen at once, and what follows is no mixture."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fleet import PACKAGE, Fleet
+
+AMS, CPH = "sites/ams", "sites/cph"
+DEPLOYMENT = f"{AMS}/deployment.yaml"
+RENDERED = "refs/heads/fanout/default/rendered"
+WHY = ("--reason", "it is mended", "--by", "Ann <ann@example.com>")
+PAUSED = "  paused: true # by hand\n"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """A site in dev before one in prod; v3 is published in dev, with a person's edit in it."""
+    sites = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
+    made = Fleet.build(tmp_path, sites)
+    made.settle()
+    made.repos["edge"].commit("main", {DEPLOYMENT: PACKAGE["deployment.yaml"] + PAUSED})
+    made.release("v2")
+    made.later(minutes=1).settle()
+    made.release("v3")
+    made.later(minutes=1).settle()
+    assert made.published() == {AMS: "v3", CPH: ""}
+    assert made.states()[AMS] == "Verifying"
+    return made
+
+
+def reverted(fleet: Fleet) -> str:
+    """Answers the head before."""
+    edge = fleet.repos["edge"]
+    head = edge.refs()["refs/heads/main"]
+    tree = edge.git("rev-parse", f"{AMS}/v2^{{tree}}")
+    commit = edge.git("commit-tree", tree, "-p", head, "-m", "Revert what was merged")
+    edge.git("update-ref", "refs/heads/main", commit)
+    return head
+
+
+def reset(fleet: Fleet) -> str:
+    edge = fleet.repos["edge"]
+    head = edge.refs()["refs/heads/main"]
+    edge.git("update-ref", "refs/heads/main", edge.git("rev-parse", f"{AMS}/v2"))
+    return head
+
+
+def undone_and_edited(fleet: Fleet) -> str:
+    """The lock alone tells: the tree is none that was ever published."""
+    head = reverted(fleet)
+    fleet.repos["edge"].commit("main", {f"{AMS}/notes.txt": "what happened\n"})
+    return head
+
+
+WAYS = [
+    ("by git revert -m 1", reverted),
+    ("by a forced reset of the branch", reset),
+    ("by git revert, and edited since", undone_and_edited),
+]
+
+
+@pytest.fixture(params=[row[1] for row in WAYS], ids=[row[0] for row in WAYS])
+def undo(request: pytest.FixtureRequest) -> Callable[[Fleet], str]:
+    return request.param
+
+
+def lock(fleet: Fleet, revision: str = "main", path: str = AMS) -> str:
+    """The refs that the Kptfile names, once."""
+    text = fleet.repos["edge"].file(revision, f"{path}/Kptfile")
+    refs = {line.partition(":")[2].strip() for line in text.splitlines() if "ref:" in line}
+    return " ".join(sorted(refs))
+
+
+def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet, undo):
+    undo(fleet)
+    assert fleet.states() == {AMS: "Held", CPH: "Drafted"}
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "EditedDownstream"
+    assert "edge:sites/ams shows v2 by its Kptfile, and v3 was published" in sentence
+    assert "fanout promote monitoring" in sentence
+    plan = fleet.plan()
+    assert plan.code == 1
+    assert "shows v2" in plan.err
+    told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
+    assert ": Held: " in told
+    assert "shows v2" in told
+
+
+def test_evidence_about_what_was_taken_back_does_not_count_for_it(fleet: Fleet):
+    reverted(fleet)
+    fleet.later(minutes=1).report("dev", "v3")
+    fleet.settle()
+    fleet.later(hours=2).settle()
+    assert fleet.states()[AMS] == "Held"
+    assert fleet.published()[CPH] == ""
+    [name] = [it for it in names(fleet) if "ams" in it]
+    refused = fleet.report("dev", "v3", "passed", "--variant", name)
+    assert refused.code == 2
+    assert "v3 is not published" in refused.err
+
+
+def names(fleet: Fleet) -> list[str]:
+    return [it["metadata"]["name"] for it in fleet.run("get", "variants", "-o", "json").items]
+
+
+def test_what_is_put_back_is_what_it_was(fleet: Fleet):
+    head = reset(fleet)
+    fleet.later(minutes=1).settle()
+    fleet.repos["edge"].git("update-ref", "refs/heads/main", head)
+    fleet.later(minutes=1).settle()
+    assert fleet.states()[AMS] == "Verifying"
+    assert fleet.repos["edge"].drafts() == []
+    fleet.later(minutes=1).report("dev", "v3")
+    fleet.settle()
+    fleet.later(hours=2).settle()
+    assert set(fleet.published().values()) == {"v3"}
+
+
+@pytest.mark.parametrize("newer", [False, True], ids=["the same again", "a newer one"])
+def test_a_person_goes_on_with_a_draft_that_is_no_mixture(fleet: Fleet, newer):
+    undone_and_edited(fleet)
+    expected = "v4" if newer else "v3"
+    if newer:
+        fleet.release("v4")
+    fleet.later(minutes=1).settle()
+    assert fleet.published()[AMS] == "v3"
+    draft = "drafts/default/sites/ams/monitoring"
+    assert lock(fleet, draft) == f"monitoring/{expected}"
+    done = fleet.later(minutes=1).run("promote", "monitoring", "--stage", "dev", *WHY)
+    assert done.code == 0, done.err
+    fleet.settle()
+    edge = fleet.repos["edge"]
+    text = edge.file("main", DEPLOYMENT)
+    assert f"replicas: {expected[1]}" in text
+    assert PAUSED in text
+    assert lock(fleet) == f"monitoring/{expected}"
+    assert (fleet.published()[AMS], fleet.states()[AMS]) == (expected, "Verifying")
+    fleet.later(minutes=1).report("dev", expected)
+    assert fleet.states()[AMS] == "Ready"
+
+
+def test_other_inputs_of_the_same_revision_are_taken_back(fleet: Fleet):
+    before = fleet.repos["edge"].refs()["refs/heads/main"]
+    fleet.site("ams", "dev", "edge", "30d")
+    fleet.later(minutes=1).settle()
+    assert "30d" in fleet.repos["edge"].file("main", f"{AMS}/settings.yaml")
+    fleet.repos["edge"].git("update-ref", "refs/heads/main", before)
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "EditedDownstream"
+    assert "is as tag sites/ams/v3 has it" in sentence
+    fleet.later(minutes=1).settle()
+    assert fleet.run("promote", "monitoring", "--stage", "dev", *WHY).code == 0
+    assert "30d" in fleet.repos["edge"].file("main", f"{AMS}/settings.yaml")
+    assert PAUSED in fleet.repos["edge"].file("main", DEPLOYMENT)
+
+
+def test_without_the_branch_of_renderings_only_restoring_is_left(fleet: Fleet):
+    fleet.repos["edge"].git("update-ref", "-d", RENDERED)
+    head = reverted(fleet)
+    fleet.release("v4")
+    fleet.later(minutes=1).settle()
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "EditedDownstream"
+    assert "put it back" in sentence
+    assert fleet.repos["edge"].drafts() == []
+    fleet.repos["edge"].git("update-ref", "refs/heads/main", head)
+    assert fleet.condition(AMS)[0] != "EditedDownstream"
+
+
+def test_a_package_that_is_pointed_elsewhere_is_held_until_a_person_decides(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    text = edge.file("main", f"{AMS}/Kptfile")
+    edge.commit("main", {f"{AMS}/Kptfile": text.replace("/monitoring\n", "/logging\n")})
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "EditedDownstream"
+    assert "is a clone of /logging" in sentence
+    fleet.release("v4")
+    fleet.later(minutes=1).settle()
+    assert edge.drafts() == []
+
+
+def test_what_people_write_into_fanout_s_own_fields_is_not_kept(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    text = edge.file("main", f"{AMS}/Kptfile")
+    edge.commit("main", {f"{AMS}/Kptfile": text.replace("monitoring/v3", "main", 1)})
+    assert fleet.states()[AMS] == "Verifying"
+    fleet.release("v4")
+    fleet.later(minutes=1).settle()
+    assert fleet.published()[AMS] == "v4"
+    assert lock(fleet) == "monitoring/v4"
+
+
+def test_who_pins_what_the_branch_shows_has_it_in_force(fleet: Fleet):
+    reverted(fleet)
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+    fleet.write("policy.yaml", policy.replace('{semver: ">=1 <9"}', "{tag: v2}"))
+    fleet.later(minutes=1).settle()
+    assert (fleet.published()[AMS], fleet.states()[AMS]) == ("v2", "Verifying")
+    assert fleet.repos["edge"].drafts() == []
