@@ -20,6 +20,7 @@ from fanout.plan.repository import Listing
 from fanout.plan.rules import administrators
 from fanout.reconcile.answers import Answering
 from fanout.reconcile.beginnings import refuse_lost_records
+from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
 from fanout.reconcile.merge import Merger
@@ -71,6 +72,7 @@ class Reconciler:
     def __init__(self, world: World) -> None:
         self._world = world
         self._views = Views(world.git, world.setup.install)
+        self._by_hand = ByHand(world.git)
         self._packages = Packages(world.git, world.setup.limits)
         self._answers = Answering(world.workshop)
         self._named: tuple[Declared, tuple[Named, ...]] | None = None
@@ -106,7 +108,7 @@ class Reconciler:
             Merger(world.git, world.counters),
             self._answers,
         )
-        judge = Judge(world.git, renderer, world.setup, now, mode.publish)
+        judge = Judge(world.git, renderer, world.setup, now, mode.publish, self._by_hand)
         passes: list[PolicyPass] = []
         plans: list[PolicyPlan] = []
         promotions = {
