@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from fanout.api.nearest import suggestion
 from fanout.api.reasons import Reason
+from fanout.cli.called import called, names_of, short_names_of
 from fanout.cli.start import Program
 from fanout.errors import InvalidInput, Stopped
 from fanout.gates.wording import listed
@@ -58,36 +60,48 @@ def found(program: Program, policy: str) -> PolicyPass:
     return policies[0]
 
 
-def names_of(case: Case) -> tuple[str, ...]:
-    """All that a variant may be called on the command line."""
-    spec = case.spec
-    return (spec.name, spec.target, f"{spec.repository}:{spec.path}", spec.path)
-
-
-def variant_called(item: PolicyPass, called: str, stage: str = "") -> Case:
-    """The variant of this name, target, place (`repository:path`) or path.
+def variant_called(item: PolicyPass, name: str, stage: str = "") -> Case:
+    """The variant of this name, target, place (`repository:path`), path or short name.
 
     Raises InvalidInput when there is none, when there are several, and when it is not in the stage.
     """
-    found = [case for case in item.cases if called in names_of(case)]
+    found = called(item.cases, name)
     if len(found) != 1:
-        names = [case.spec.name for case in item.cases if stage in ("", case.spec.stage)]
-        raise InvalidInput(
-            f"{item.title} has no variant {called}"
-            if not found
-            else f"{called} is several variants of {item.title}",
-            reason="NotFound",
-            remedy=f"there are: {listed(names)}" if names else "see `fanout get variants`",
-        )
+        there = [case for case in item.cases if stage in ("", case.spec.stage)]
+        raise not_one(name, found, there, f"{item.title} has no variant {name}")
     own = found[0].spec.stage
     if stage and stage != own:
         place = f"in stage {own}, not in {stage}" if own else "in no stage"
         raise InvalidInput(
-            f"variant {called} of {item.title} is {place}",
+            f"variant {name} of {item.title} is {place}",
             reason="NotInStage",
             remedy=f"say --stage {own}, or leave it out" if own else "leave the stage out",
         )
     return found[0]
+
+
+def not_one(name: str, found: Sequence[Case], there: Sequence[Case], none: str) -> InvalidInput:
+    """The error for a name that none or several of the variants have."""
+    if found:
+        those = listed(f"{case.spec.name} (target {case.spec.target})" for case in found)
+        return InvalidInput(
+            f"{name} is several variants", reason="NotFound", remedy=f"name one of them: {those}"
+        )
+    names = [case.spec.name for case in there]
+    known = [one for case in there for one in (*names_of(case), *short_names_of(case))]
+    otherwise = f"there are: {listed(names)}" if names else "see `fanout get variants`"
+    return InvalidInput(none, reason="NotFound", remedy=suggestion(name, known, otherwise))
+
+
+def refuse_no_stage(item: PolicyPass, stage: str) -> None:
+    """Raises InvalidInput when a policy is named and none of its stages."""
+    if item.named.policy is not None and not stage:
+        stages = ", ".join(rule.name for rule in item.rules)
+        raise InvalidInput(
+            f"no stage of {item.title} is named",
+            reason="NotFound",
+            remedy=f"name the stage with --stage; there are: {stages}",
+        )
 
 
 def refuse_unknown_stage(item: PolicyPass, stage: str) -> None:

@@ -1,31 +1,24 @@
 """Finds the one variant that a verb is about."""
 
-from fanout.cli.naming import names_of, refuse_stopped
+from fanout.cli.called import called
+from fanout.cli.naming import not_one, refuse_stopped
 from fanout.cli.start import Program
-from fanout.errors import InvalidInput
 from fanout.plan.cases import Case
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
 
 
-def find_variant(program: Program, called: str) -> tuple[PolicyPass, Case]:
-    """The variant of this name, target or place (`repository:path`), and its policy.
+def find_variant(program: Program, name: str) -> tuple[PolicyPass, Case]:
+    """The variant of this name, target, place (`repository:path`) or short name, and its policy.
 
     Raises InvalidInput, and Stopped when something stops the policy.
     """
-    observed = program.observe(Mode(namespace=program.settings.namespace))
-    found = [
-        (item, case)
-        for item in observed.policies
-        for case in item.cases
-        if called in names_of(case)
-    ]
-    if len(found) == 1:
-        item, case = found[0]
-        refuse_stopped(item)
-        return item, case
-    raise InvalidInput(
-        f"there is no variant {called}" if not found else f"{called} is not one variant alone",
-        reason="NotFound",
-        remedy="see `fanout get variants`",
-    )
+    policies = program.observe(Mode(namespace=program.settings.namespace)).policies
+    owners = {id(case): item for item in policies for case in item.cases}
+    there = [case for item in policies for case in item.cases]
+    found = called(there, name)
+    if len(found) != 1:
+        raise not_one(name, found, there, f"there is no variant {name}")
+    item = owners[id(found[0])]
+    refuse_stopped(item)
+    return item, found[0]

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import click
 
+from fanout.cli.called import called, target_names
 from fanout.cli.completing import complete_subjects
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.folding import fold
@@ -88,12 +89,13 @@ def _with(one: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
     return replace(one, children=(*one.children, *remarks))
 
 
-def _variant(item: PolicyPass, stage: str, called: str) -> Case:
+def _variant(item: PolicyPass, stage: str, name: str) -> Case:
     """The variant that is meant; a target without one says why."""
+    short = not called(item.cases, name)
     for failure in item.failures:
-        if failure.target == called:
+        if failure.target == name or (short and name in target_names(failure.target)):
             raise InvalidInput(failure.problem, reason=failure.reason)
-    return variant_called(item, called, stage)
+    return variant_called(item, name, stage)
 
 
 def _lines(one: Explanation, depth: int) -> Iterator[str]:

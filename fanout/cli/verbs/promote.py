@@ -4,7 +4,7 @@ import click
 
 from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.exit_codes import ExitCode
-from fanout.cli.naming import judged
+from fanout.cli.naming import judged, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import about, by_option, identity, record
@@ -51,6 +51,7 @@ def command(
     expires = _expires(str(said["expires"]), settings)
     with open_program(settings) as program:
         item = judged(program, policy)
+        refuse_no_stage(item, stage)
         spec = about(item, stage, tuple(said["variants"]))
         candidate = _known(item, str(said["revision"])) or _candidate(item, stage)
         spec |= {
@@ -102,7 +103,7 @@ def _candidate(item: PolicyPass, stage: str) -> str:
     decided = item.decision.stages.get(stage) if item.decision else None
     if decided is None or not decided.candidate:
         raise InvalidInput(
-            f"{item.title} has no candidate in stage {stage or '(none given)'}",
+            f"{item.title} has no candidate in stage {stage or '(none)'}",
             reason="NotFound",
             remedy="name the stage with --stage; see `fanout get stages`",
         )

@@ -3,6 +3,8 @@
 import click
 
 from fanout.api.meta import DEFAULT_NAMESPACE
+from fanout.api.nearest import suggestion
+from fanout.cli.called import called, gone_called
 from fanout.cli.completing import complete_policies
 from fanout.cli.naming import found
 from fanout.cli.options import with_settings
@@ -11,6 +13,7 @@ from fanout.cli.recording import by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import Program, open_program
 from fanout.errors import InvalidInput
+from fanout.gates.wording import listed
 from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
 from fanout.reconcile.remove import carry_out, find_removals, lost_variant
@@ -31,14 +34,15 @@ def command(
 
     One that moved leaves its package where it was until it is ready.
 
-    VARIANT is its name, as `fanout get targets` shows those with TargetGone; one that was written
-    by hand is named alone. Its package leaves the branch in one commit, unless the deletionPolicy
-    is Orphan; its draft goes, its tags stay. Interrupted, it is run again.
+    VARIANT is its name, as `fanout get targets` shows those with TargetGone, its path, or what its
+    target was called; one that was written by hand is named alone. Its package leaves the branch in
+    one commit, unless the deletionPolicy is Orphan; its draft goes, its tags stay. Interrupted, it
+    is run again.
     """
     who = identity(by)
     with open_program(settings) as program:
         item = _meant(program, policy, alone=variant is None)
-        name = variant or policy
+        name = _named(item, variant) if variant else policy
         removals = find_removals(program.world, item, program.declared(), name)
         changed = [it for removal in removals for it in removal.edited]
         if changed and not edited:
@@ -68,6 +72,31 @@ def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
         if lost is None:
             raise
         return lost
+
+
+def _named(item: PolicyPass, name: str) -> str:
+    """The name of the variant that is meant; one that nothing has is answered by what removes."""
+    gone = {failure.target for failure in item.gone}
+    if name in gone or name in item.status.variants:
+        return name
+    those = gone | item.status.variants.keys() - {case.spec.name for case in item.cases}
+    lost = gone_called(item.named, item.status, those, name)
+    found = sorted({*lost, *(case.spec.name for case in called(item.cases, name))})
+    if len(found) > 1:
+        raise InvalidInput(
+            f"{name} is several variants of {item.title}",
+            reason="NotFound",
+            remedy=f"name one of them: {listed(found)}",
+        )
+    if not found:
+        names = sorted(gone)
+        otherwise = f"without a target there are: {listed(names)}" if names else ""
+        raise InvalidInput(
+            f"{item.title} has no variant {name} without a target",
+            reason="NotFound",
+            remedy=suggestion(name, names, otherwise or "see `fanout get targets`"),
+        )
+    return found[0]
 
 
 def _told(removal: Removal) -> str:

@@ -8,7 +8,7 @@ import click
 from fanout.api.texts import LINK
 from fanout.cli.commits import checked_commit
 from fanout.cli.completing import complete_policies, complete_stages
-from fanout.cli.naming import meant, recordable
+from fanout.cli.naming import meant, recordable, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import about, by_option, identity, record
@@ -57,6 +57,7 @@ def command(
     who = identity(by)
     with open_program(settings) as program:
         item = recordable(program, policy)
+        refuse_no_stage(item, stage)
         spec = about(item, stage, variants)
         _refuse_unknown(item, stage, said["check"])
         those = meant(item, stage, spec.get("variants", ()))

@@ -1,0 +1,111 @@
+"""Variants go by what people call them: the name of their cluster, in every verb that takes one."""
+
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+from fleet import Fleet
+
+WHY = ("--reason", "because", "--by", "Ann <ann@example.com>")
+KEY = "Cluster.infra.example.com/default/ams"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """Two clusters in dev, of which v1 is in force, and one in prod."""
+    sites = {"ams": ("dev", "edge"), "amst": ("dev", "edge"), "ber": ("prod", "edge")}
+    made = Fleet.build(tmp_path, sites)
+    made.settle()
+    return made
+
+
+NAMES = [
+    ("the target's name", "ams"),
+    ("kind and name", "Cluster/ams"),
+    ("kind and name, as kubectl writes it", "cluster/ams"),
+    ("namespace and name", "default/ams"),
+    ("the target's key", KEY),
+    ("the path", "sites/ams"),
+    ("the place", "edge:sites/ams"),
+]
+
+
+@pytest.mark.parametrize(("_", "name"), NAMES, ids=map(itemgetter(0), NAMES))
+def test_a_variant_goes_by(fleet: Fleet, _: str, name: str):
+    own = fleet.run("get", "variants", "-o", "json").items[0]["metadata"]["name"]
+    assert fleet.run("render", name).out == fleet.run("render", own).out != ""
+    assert fleet.run("diff", name).code == 0
+    assert f"variant {own}: " in fleet.run("explain", f"monitoring/dev/{name}").out
+    said = ("--variant", name, "--by", WHY[-1])
+    lines = (
+        ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status", "passed",
+         "--revision", "v1", *said),
+        ("suspend", "monitoring", *said, "--reason", "because"),
+        ("resume", "monitoring", *said, "--reason", "because"),
+    )  # fmt: skip
+    for line in lines:
+        assert fleet.run(*line).code == 0, line
+    records = fleet.run("get", "records", "-o", "json").items
+    assert [record["spec"]["variants"] for record in records] == [[own]] * 3
+    fleet.remove("site-ams.yaml")
+    removed = fleet.run("remove", "monitoring", name.removeprefix("edge:"), *WHY)
+    assert removed.code == 0, removed.err
+    assert removed.out.splitlines()[1].startswith(f"{own} removed: sites/ams in ")
+    assert "sites/ams" not in fleet.variants()
+
+
+def test_a_name_that_two_variants_have_names_both(fleet: Fleet):
+    fleet.policy("logging")
+    told = fleet.run("render", "ams")
+    assert (told.code, told.out) == (2, "")
+    assert "ams is several variants; name one of them: logging-ams-" in told.err
+    assert f"(target {KEY}), monitoring-ams-" in told.err
+    assert fleet.run("render", "logging/ams").out  # its path, which is its own
+    assert fleet.run("suspend", "logging", "--variant", "ams", *WHY).code == 0
+
+
+NEAR = [
+    ("in a verb of one policy", ("suspend", "monitoring", "--variant", "berr", *WHY)),
+    ("in a verb of all", ("render", "berr")),
+    ("in a verb of a subject", ("explain", "monitoring/prod/berr")),
+]
+
+
+@pytest.mark.parametrize(("_", "line"), NEAR, ids=map(itemgetter(0), NEAR))
+def test_a_name_that_is_near_is_proposed(fleet: Fleet, _: str, line: tuple[str, ...]):
+    told = fleet.run(*line)
+    assert told.code == 2
+    assert "no variant berr; did you mean ber?" in told.err
+
+
+def test_what_is_removed_is_never_guessed(fleet: Fleet):
+    for name in ("ams", "amst"):
+        fleet.remove(f"site-{name}.yaml")
+    before = fleet.refs()
+    for name in ("am", "other/ams", "ConfigMap/ams"):
+        told = fleet.run("remove", "monitoring", name, *WHY)
+        assert (told.code, fleet.refs()) == (2, before)
+        assert f"has no variant {name} without a target" in told.err
+
+
+def test_a_target_without_a_variant_says_why_by_its_short_name_too(fleet: Fleet):
+    fleet.site("dub", "dev", "nowhere")
+    told = fleet.run("explain", "monitoring/dev/dub")
+    assert told.code == 2
+    assert "there is no Repository nowhere" in told.err
+
+
+STAGELESS = [
+    ("report", ("report", "monitoring", "--check", "e2e", "--status", "passed", "--revision", "v1",
+                *WHY[2:])),
+    ("promote", ("promote", "monitoring", *WHY)),
+    ("promote at a revision", ("promote", "monitoring", "--revision", "v1", *WHY)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "line"), STAGELESS, ids=map(itemgetter(0), STAGELESS))
+def test_a_stage_that_is_not_named_is_asked_for(fleet: Fleet, _: str, line: tuple[str, ...]):
+    told = fleet.run(*line)
+    assert told.code == 2
+    assert "name the stage with --stage; there are: dev, prod" in told.err
+    assert fleet.run("get", "records", "-o", "json").items == []
