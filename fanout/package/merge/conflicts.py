@@ -1,10 +1,11 @@
 """A place where both sides changed the same thing: what each said, and whose word it got."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
+from itertools import takewhile
 from typing import Any, Final
 
 from fanout.errors import Where
@@ -47,15 +48,44 @@ class Conflict:
         """One line for people."""
         place = f"{self.file}:{self.line}" if self.line else self.file
         parts = [part for part in (place, self.object, self.field) if part]
+        above, (base, theirs, ours) = _apart((self.origin, self.upstream, self.local))
+        lines = f"from line {above + 1} of it: " if above else ""
         return (
-            f"{': '.join(parts)}: {self.cause} (base {_shown(self.origin)}, upstream "
-            f"{_shown(self.upstream)}, local {_shown(self.local)}); {self.winner} won"
+            f"{': '.join(parts)}: {self.cause} ({lines}base {_shown(base)}, upstream "
+            f"{_shown(theirs)}, local {_shown(ours)}); {self.winner} won"
         )
 
 
 Choices = Mapping[str, Side]  # winners that people chose, by the conflict's key
 NO_CHOICES: Final[Choices] = {}
 _LONGEST: Final = 60
+
+
+def _apart(values: tuple[Any, Any, Any]) -> tuple[int, tuple[Any, Any, Any]]:
+    """Texts of several lines without the lines that all begin and end with; how many came first."""
+    texts = [_text(value) for value in values]
+    if any(text is None for text in texts) or not any("\n" in text for text in texts if text):
+        return 0, values
+    sides = [(text or "").splitlines(keepends=True) for text in texts]
+    above = common(*sides)
+    below = common(*(side[above:][::-1] for side in sides))
+    cut = ["".join(side[above : len(side) - below]) for side in sides]
+    return above, (cut[0], cut[1], cut[2])
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bytes) and b"\0" not in value:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return None
+    return value if isinstance(value, str) else None
+
+
+def common(*sides: Sequence[str]) -> int:
+    """How many elements all sides begin with."""
+    rows = zip(*sides, strict=False)
+    return sum(1 for _ in takewhile(lambda row: row.count(row[0]) == len(row), rows))
 
 
 def _shown(value: Any) -> str:

@@ -70,14 +70,13 @@ class Fields:
             return upstream(u)
         if path in self.quiet:
             return local(mine)
-        if o and u and mine:
-            texts = o.data, u.data, mine.data
-            if all(isinstance(text, str) and "\n" in text for text in texts):
-                merged = merge_texts(*texts)
-                if merged is not None:
-                    return Outcome(How.TEXT, merged)
-        winner = self.dispute(sides, path)
-        return upstream(u) if winner is Side.UPSTREAM else local(mine)
+        merged = _lines(sides)
+        if merged is None:
+            winner = self.dispute(sides, path)
+            merged = _lines(sides, winner)
+            if merged is None or (u and merged == u.data) or (mine and merged == mine.data):
+                return upstream(u) if winner is Side.UPSTREAM else local(mine)
+        return Outcome(How.TEXT, merged)
 
     def dispute(self, sides: Sides, path: Path, default: Side = Side.UPSTREAM) -> Side:
         """Record a conflict; says who wins it."""
@@ -147,19 +146,22 @@ class Fields:
 
     def keyless(self, sides: Sides, shape: Shape, path: Path) -> Outcome:
         """Elements are aligned like lines; edits that touch each other are one conflict."""
-        tokens = [
+        first, second, third = (
             [json.dumps(value.data, sort_keys=True) for value in _parts(side, list).values()]
             for side in sides
-        ]
-        runs = merge_sequences(*tokens)
+        )
+        runs = merge_sequences(first, second, third)
         if runs is None:
-            return self.single(sides, path)
+            winner = self.dispute(sides, path)
+            runs = merge_sequences(first, second, third, winner)
+            if runs is None:
+                return upstream(sides[1]) if winner is Side.UPSTREAM else local(sides[2])
         o, u, mine = (_parts(side, list) for side in sides)
         entries: list[Entry] = []
         for run in runs:
             start, end, origin = run.replaced
             for step in range(end - start):
-                gone = o[origin + step], None, mine[start + step]
+                gone = (o[origin + step] if origin >= 0 else None), None, mine[start + step]
                 entries.append(Entry("", gone, NOTHING))
             for step, at in enumerate(range(run.start, run.end)):
                 if run.others is not None:
@@ -172,6 +174,14 @@ class Fields:
                 else:
                     entries.append(Entry("", (None, None, mine[at]), local(mine[at])))
         return unless_empty(sequence(entries), sides)
+
+
+def _lines(sides: Sides, winner: Side | None = None) -> str | None:
+    """Texts of several lines, merged by line; None for other values, as `merge_texts` says."""
+    texts = [side.data for side in sides if side and isinstance(side.data, str)]
+    if len(texts) < len(sides) or not all("\n" in text for text in texts):
+        return None
+    return merge_texts(texts[0], texts[1], texts[2], winner)
 
 
 def _parts(side: Value | None, kind: type) -> dict[Any, Value]:

@@ -13,7 +13,8 @@ def merge_file(
 ) -> tuple[Bytes, Conflict | None]:
     """The file's bytes, None when it goes, and the conflict if there is one (design §4).
 
-    A file that one side deleted and the other changed stays as it is here.
+    A file that one side deleted and the other changed stays as it is here. Where both changed the
+    same lines of a text, the winner has those, and no others.
     """
     if upstream in (origin, local):
         return local, None
@@ -29,7 +30,10 @@ def merge_file(
         cause = Cause.BOTH_CHANGED if origin is not None else Cause.BOTH_ADDED
         default = Side.UPSTREAM
     conflict = file_conflict(path, cause, (origin, upstream, local), default, choices)
-    return upstream if conflict.winner is Side.UPSTREAM else local, conflict
+    merged = _by_lines(origin, upstream, local, conflict.winner)
+    if merged is None:
+        merged = upstream if conflict.winner is Side.UPSTREAM else local
+    return merged, conflict
 
 
 def file_conflict(
@@ -40,8 +44,11 @@ def file_conflict(
     return disputed(Where(file=path), cause, (o, u, mine), default, choices)
 
 
-def _by_lines(origin: Bytes, upstream: Bytes, local: Bytes) -> Bytes:
-    """The lines of both sides, None where they touch each other or the file is no text."""
+def _by_lines(origin: Bytes, upstream: Bytes, local: Bytes, winner: Side | None = None) -> Bytes:
+    """The lines of both sides.
+
+    None where they touch each other and nobody wins, and where the file is no text.
+    """
     if origin is None or upstream is None or local is None:
         return None
     texts: list[str] = []
@@ -52,5 +59,5 @@ def _by_lines(origin: Bytes, upstream: Bytes, local: Bytes) -> Bytes:
             texts.append(side.decode())
         except UnicodeDecodeError:
             return None
-    merged = merge_texts(texts[0], texts[1], texts[2])
+    merged = merge_texts(texts[0], texts[1], texts[2], winner)
     return None if merged is None else merged.encode()

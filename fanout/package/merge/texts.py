@@ -1,10 +1,14 @@
-"""Three texts or lists into one, by their common base; edits that touch are a conflict."""
+"""Three texts or lists into one, by their common base; edits that touch are a conflict.
+
+Whoever wins a conflict wins the stretches that both sides changed, and no other line.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import takewhile
 from typing import Final, NamedTuple
+
+from fanout.package.merge.conflicts import Side, common
 
 # Pairs of equal lines that alignment may have to look at; it is quadratic where lines repeat.
 _MOST_PAIRS: Final = 2_000_000
@@ -17,19 +21,25 @@ class Run(NamedTuple):
     start: int
     end: int
     others: tuple[int, int] | None = None  # origin, upstream
-    replaced: tuple[int, int, int] = (0, 0, 0)  # what goes here: start, end, start in the origin
+    # what goes here: start, end, and where it starts in the origin, -1 where that has none of it
+    replaced: tuple[int, int, int] = (0, 0, 0)
 
 
 def merge_sequences(
-    origin: Sequence[str], upstream: Sequence[str], local: Sequence[str]
+    origin: Sequence[str],
+    upstream: Sequence[str],
+    local: Sequence[str],
+    winner: Side | None = None,
 ) -> list[Run] | None:
-    """Where the elements of the result come from, in order; None when edits touch each other.
+    """Where the elements of the result come from, in order.
 
-    What both sides have is taken from the local one. (Design §4: lists without keys, texts.)
+    What both sides have is taken from the local one; where edits touch each other, what the winner
+    has. None when they do and nobody wins, and for what would take too long to align. (Design §4:
+    lists without keys, texts.)
     """
-    head = _common(origin, upstream, local)
+    head = common(origin, upstream, local)
     shortest = min(map(len, (origin, upstream, local))) - head
-    tail = _common(*(side[::-1][:shortest] for side in (origin, upstream, local)))
+    tail = common(*(side[::-1][:shortest] for side in (origin, upstream, local)))
     o, u, mine = (side[head : len(side) - tail] for side in (origin, upstream, local))
     counts = Counter(o)
     if sum(counts[line] for side in (u, mine) for line in side) > _MOST_PAIRS:
@@ -39,13 +49,14 @@ def merge_sequences(
     for o_sync, o_end, l_sync, l_end, u_sync, u_end in _aligned(o, mine, u):
         before = o[o_at:o_sync]
         theirs, ours = u[u_at:u_sync], mine[l_at:l_sync]
-        if ours == before:
-            gone = l_at + head, l_sync + head, o_at + head
-            runs.append(Run(True, u_at + head, u_sync + head, None, gone))
-        elif theirs in (before, ours):
-            runs.append(Run(False, l_at + head, l_sync + head))
-        else:
+        settled = theirs in (before, ours)
+        if not settled and ours != before and winner is None:
             return None
+        if ours == before or (not settled and winner is Side.UPSTREAM):
+            gone = l_at + head, l_sync + head, o_at + head if ours == before else -1
+            runs.append(Run(True, u_at + head, u_sync + head, None, gone))
+        else:
+            runs.append(Run(False, l_at + head, l_sync + head))
         runs.append(Run(False, l_sync + head, l_end + head, (o_sync + head, u_sync + head)))
         o_at, u_at, l_at = o_end, u_end, l_end
     others = len(origin) - tail, len(upstream) - tail
@@ -80,14 +91,10 @@ def _aligned(
     return [*found, (len(o), len(o), len(mine), len(mine), len(u), len(u))]
 
 
-def _common(*sides: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda row: row.count(row[0]) == 3, zip(*sides, strict=False)))
-
-
-def merge_texts(origin: str, upstream: str, local: str) -> str | None:
-    """The merged text, by lines; None when edits touch each other."""
+def merge_texts(origin: str, upstream: str, local: str, winner: Side | None = None) -> str | None:
+    """The merged text, by lines; None when edits touch each other and nobody wins."""
     sides = upstream.splitlines(keepends=True), local.splitlines(keepends=True)
-    runs = merge_sequences(origin.splitlines(keepends=True), *sides)
+    runs = merge_sequences(origin.splitlines(keepends=True), *sides, winner)
     if runs is None:
         return None
     lines = [line for run in runs for line in sides[not run.upstream][run.start : run.end]]

@@ -275,6 +275,34 @@ def test_a_choice_decides_a_conflict_by_its_key():
     assert [(c.winner, c.decided) for c in result.conflicts] == [(Side.LOCAL, True)]
 
 
+@pytest.mark.parametrize(("side", "winner"), [(Side.UPSTREAM, "U"), (Side.LOCAL, "L")])
+def test_of_texts_and_lists_the_winner_has_only_what_both_changed(side, winner):
+    def files(one, three, four):
+        lines = [f"one={one}", "two=2", f"three={three}", "x", f"four={four}"]
+        block = "".join(f"    {line}\n" for line in lines)
+        head = "kind: X\nmetadata: {name: "
+        return package({
+            "a.yaml": f"{head}a}}\ndata:\n  app.conf: |\n{block}",
+            "b.yaml": f"{head}b}}\nargs: [{', '.join(lines)}]\n",
+            "c.txt": "".join(f"{line}\n" for line in lines),
+        })  # fmt: skip
+
+    sides = files("1", "3", "4"), files("U", "3", "44"), files("L", "33", "4")
+    disputes = merge_packages(*sides).conflicts
+    assert len(disputes) == 3
+    result = merge_packages(*sides, {conflict.key: side for conflict in disputes})
+    assert result.files == files(winner, "33", "44")
+
+
+def test_a_conflict_of_long_texts_shows_the_lines_that_differ():
+    sides = [package({"c.txt": f"a\nb\n{word}\nz\n"}) for word in "cde"]
+    [conflict] = merge_packages(*sides).conflicts
+    assert str(conflict) == (
+        'c.txt: both changed (from line 3 of it: base "c\\n", upstream "d\\n", local "e\\n");'
+        " upstream won"
+    )
+
+
 def test_a_choice_brings_back_what_was_deleted_here():
     sides = [
         package({"a.yaml": A, "x": "1"}),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fanout.package.merge.conflicts import Side
 from fanout.package.merge.order import merged_order
 from fanout.package.merge.texts import merge_texts
 
@@ -27,6 +28,22 @@ def lines(text):
 )
 def test_lines(origin, upstream, local, expected):
     assert merge_texts(*map(lines, (origin, upstream, local))) == lines(expected)
+
+
+@pytest.mark.parametrize(
+    ("origin", "upstream", "local", "theirs", "ours"),
+    [
+        ("abcde", "Xbcde", "YbcdE", "XbcdE", "YbcdE"),
+        ("abcde", "XbcdE", "Ybcde", "XbcdE", "YbcdE"),
+        ("abc", "axyc", "ac", "axyc", "ac"),
+        ("abcd", "abXcd", "abYcD", "abXcD", "abYcD"),
+    ],
+)
+def test_who_wins_has_what_both_changed_and_nothing_else(origin, upstream, local, theirs, ours):
+    sides = tuple(map(lines, (origin, upstream, local)))
+    assert merge_texts(*sides) is None
+    assert merge_texts(*sides, Side.UPSTREAM) == lines(theirs)
+    assert merge_texts(*sides, Side.LOCAL) == lines(ours)
 
 
 def test_a_last_line_without_a_break_gets_one_when_something_follows():
