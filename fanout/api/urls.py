@@ -4,10 +4,11 @@ Git reads a URL as a command where it can (``ext::``, a leading dash, a host tha
 a password in a URL ends in every log. (Design §9: protocols are allow-listed, no leading dash.)
 """
 
+import posixpath
 import re
 from enum import StrEnum
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, StringConstraints
 
@@ -54,6 +55,24 @@ def check_url(url: str) -> str:
     elif url == "file://" or (url.startswith("file://") and not url.startswith("file:///")):
         raise BadValue("a file URL has an absolute path and no host", "write file:///path")
     return url
+
+
+def canonical_url(url: str) -> str:
+    """One spelling of those that surely mean one repository: what two of them are compared by.
+
+    A path is a path with and without `file://`, `.`, `..` and slashes that say nothing; a host is
+    written in small letters. Whether `.git` may be left out, or https and ssh lead to one place,
+    only the host knows.
+    """
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != Protocol.FILE:
+        host, slash, path = rest.partition("/")
+        user, at, name = host.rpartition("@")
+        return f"{scheme}://{user}{at}{name.lower()}{slash}{path}".rstrip("/")
+    if not separator and _SCP.fullmatch(url):
+        return url.rstrip("/")
+    path = posixpath.normpath(unquote(rest) if separator else url)
+    return f"/{path.lstrip('/')}" if path.startswith("/") else path
 
 
 def _check_authority(url: str, protocol: Protocol) -> None:

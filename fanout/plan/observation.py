@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fanout.errors import FanoutError, InvalidInput
-from fanout.plan.repository import PathState, Remote
+from fanout.plan.repository import PathState, Remote, place_at
 from fanout.plan.trailers import Trailers
 
 NOTHING = PathState(None)
@@ -50,4 +50,4 @@ class RepositoryView:
     @property
     def key(self) -> str:
         """What makes two Repository objects the same place."""
-        return f"{self.remote.url}#{self.branch}"
+        return place_at(self.remote.url, self.branch)

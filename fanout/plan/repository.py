@@ -7,6 +7,7 @@ seconds in UTC. Nothing here talks to Git: `fanout.git` does, behind `fanout.por
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fanout.api.urls import canonical_url
 from fanout.package.tree import Entry
 
 
@@ -16,6 +17,17 @@ class Remote:
 
     url: str
     secret: str = ""
+
+
+def place_at(url: str, branch: str) -> str:
+    """The identity of a Git repository that is published to on a branch (its full name)."""
+    return f"{canonical_url(url)}#{branch}"
+
+
+def same_place(place: str) -> str:
+    """The identity of a place as it is on record, however its url was spelled there."""
+    url, mark, branch = place.partition("#refs/heads/")
+    return f"{canonical_url(url)}{mark}{branch}" if mark else place
 
 
 @dataclass(frozen=True, slots=True)

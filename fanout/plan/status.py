@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fanout.gates.model import StageHistory
+from fanout.plan.repository import same_place
 
 Lines = dict[str, Mapping[str, Any] | None]
 Place = tuple[str, str]
@@ -158,15 +159,23 @@ def written(moment: datetime) -> str:
 def _read_variant(line: Mapping[str, Any]) -> VariantLine:
     grant, published = line.get("grant"), line.get("published")
     return VariantLine(
-        repository=line["repository"],
+        repository=same_place(line["repository"]),
         path=line["path"],
-        grant=GrantLine(**{**grant, "at": instant(grant["at"])}) if grant else None,
+        grant=_read_grant(grant) if grant else None,
         published=PublishedLine(**{**published, "at": instant(published["at"])})
         if published
         else None,
-        left=tuple(LeftPlace(**place) for place in line.get("left", ())),
+        left=tuple(
+            LeftPlace(**{**place, "repository": same_place(place["repository"])})
+            for place in line.get("left", ())
+        ),
         orphan=line.get("orphan", False),
     )
+
+
+def _read_grant(grant: Mapping[str, Any]) -> GrantLine:
+    place = {"repository": same_place(grant["repository"])} if grant.get("repository") else {}
+    return GrantLine(**{**grant, **place, "at": instant(grant["at"])})
 
 
 def _read_history(line: Mapping[str, Any]) -> StageHistory:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
 from fanout.api.upstream import AdoptionPolicy, DeletionPolicy
+from fanout.api.urls import canonical_url
 from fanout.errors import FanoutError, InvalidInput, Where
 from fanout.plan.repository import Listing, Look, Remote
 from fanout.ports import GitStore
@@ -98,7 +99,7 @@ def branch_conflicts(named: Sequence[Named]) -> dict[str, InvalidInput]:
     repositories = {repository_key(it): it for item in named for it in item.repositories.values()}
     for identity in sorted(repositories):
         repository = repositories[identity]
-        other = first.setdefault(repository.spec.url, repository)
+        other = first.setdefault(canonical_url(repository.spec.url), repository)
         if other.spec.branch != repository.spec.branch:
             refused[identity] = InvalidInput(
                 f"{repository.spec.url} is also {other.identity} with branch {other.spec.branch};"

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.urls import canonical_url
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
 from fanout.plan.book import Book, BookKey
@@ -175,16 +176,16 @@ class Reconciler:
             for variant in item.variants:
                 repository = item.repositories[variant.name]
                 repositories[repository_key(repository)] = repository
-                paths.setdefault(repository.spec.url, []).append(variant.path)
+                paths.setdefault(canonical_url(repository.spec.url), []).append(variant.path)
         for others in whereabouts.elsewhere.values():
             for repository, formerly in others.values():
                 repositories.setdefault(repository_key(repository), repository)
-                paths.setdefault(repository.spec.url, []).extend(formerly)
+                paths.setdefault(canonical_url(repository.spec.url), []).extend(formerly)
         views: dict[str, RepositoryView] = {}
         by_url: dict[str, RepositoryView] = {}
         for key, repository in repositories.items():
-            url, remote = repository.spec.url, remote_of(repository)
-            answer = unusable.get(key, listings[url])
+            url, remote = canonical_url(repository.spec.url), remote_of(repository)
+            answer = unusable.get(key, listings[remote.url])
             if isinstance(answer, FanoutError):
                 views[key] = self._views.read(remote, branch_of(repository), answer, ())
                 continue

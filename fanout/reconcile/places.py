@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
+from fanout.api.urls import canonical_url
 from fanout.plan.book import Book, BookKey
 from fanout.plan.observation import RepositoryView
+from fanout.plan.repository import place_at, same_place
 from fanout.plan.status import Place, Status
 from fanout.reconcile.look import branch_of
 from fanout.reconcile.names import Named, book_key
@@ -40,7 +42,7 @@ def remembered(books: Mapping[BookKey, Book], everyone: Sequence[Named]) -> Memo
         for key, line in content.status.items():
             kind, _, name = key.partition("/")
             if kind == "repository":
-                memory.drafts.setdefault(book, []).append(name)
+                memory.drafts.setdefault(book, []).append(same_place(name))
             elif kind == "variant" and line.get("repository"):
                 owner = (book.namespace, name)
                 memory.titles[owner] = f"{book.namespace}/{book.policy or name}"
@@ -65,12 +67,12 @@ def _remember(memory: Memory, owner: Owner, line: Mapping[str, object]) -> None:
 
 
 def _place(line: Mapping[str, object]) -> Place:
-    return str(line["repository"]), str(line.get("path"))
+    return same_place(str(line["repository"])), str(line.get("path"))
 
 
 def place_of(repository: Repository) -> str:
-    """What the status calls a repository: its url and its branch."""
-    return f"{repository.spec.url}#{branch_of(repository)}"
+    """What the status calls a repository: its url, in one spelling, and its branch."""
+    return place_at(repository.spec.url, branch_of(repository))
 
 
 def wanted_places(everyone: Sequence[Named]) -> dict[Owner, Place]:
@@ -108,12 +110,16 @@ def elsewhere(
     found = {key: others for key, others in found.items() if others}
     if not found:
         return {}
-    served = {it.spec.url: place_of(it) for one in everyone for it in one.repositories.values()}
+    served = {_url(it): place_of(it) for one in everyone for it in one.repositories.values()}
     for others in found.values():
         for place, (repository, _) in list(others.items()):
-            if served.setdefault(repository.spec.url, place) != place:
+            if served.setdefault(_url(repository), place) != place:
                 del others[place]
     return found
+
+
+def _url(repository: Repository) -> str:
+    return canonical_url(repository.spec.url)
 
 
 def _others(
