@@ -8,6 +8,7 @@ class Label(StrEnum):
 
     INSTALL = "fanout.dev/install"
     POLICY = "fanout.dev/policy"
+    REPOSITORY = "fanout.dev/repository"
     STAGE = "fanout.dev/stage"
     CONFIG_INJECTION = "kpt.dev/config-injection"
     INJECTED_RESOURCE = "kpt.dev/injected-resource"

@@ -25,7 +25,8 @@ class ViewMeta(Model):
     labels: dict[str, str] = Field(
         default={},
         description="Those of what it shows: the target's object, the draft's variant, the stage's"
-        " policy.",
+        " policy; and fanout's own: `fanout.dev/policy`, `fanout.dev/stage`,"
+        " `fanout.dev/repository`.",
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from fanout.api.labels import Label
 from fanout.api.meta import API_VERSION
 from fanout.api.reasons import Reason
 from fanout.api.views import DraftView, HoldView, StageView, TargetView, View, ViewMeta
@@ -28,7 +29,7 @@ def stages(observed: Observed) -> list[Plain]:
                 metadata=_meta(
                     item,
                     f"{item.named.name}/{name}" if name else item.named.name,
-                    _policy_labels(item),
+                    {**_policy_labels(item), **_own_labels(item, name)},
                 ),
                 policy=_policy(item),
                 stage=name,
@@ -247,7 +248,14 @@ def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
 def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetView:
     spec = case.spec
     return TargetView(
-        metadata=_meta(item, spec.target, item.named.labels.get(spec.target, {})),
+        metadata=_meta(
+            item,
+            spec.target,
+            {
+                **item.named.labels.get(spec.target, {}),
+                **_own_labels(item, spec.stage, spec.repository),
+            },
+        ),
         policy=_policy(item),
         target=spec.target,
         variant=spec.name,
@@ -261,7 +269,11 @@ def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetVi
 
 def _without(item: PolicyPass, failure: TargetFailure, state: State) -> TargetView:
     return TargetView(
-        metadata=_meta(item, failure.target, item.named.labels.get(failure.target, {})),
+        metadata=_meta(
+            item,
+            failure.target,
+            {**item.named.labels.get(failure.target, {}), **_own_labels(item)},
+        ),
         policy=_policy(item),
         target=failure.target,
         state=state.value,
@@ -312,8 +324,15 @@ def _policy_labels(item: PolicyPass) -> Mapping[str, str]:
 
 
 def _variant_labels(item: PolicyPass, case: Case) -> dict[str, str]:
-    written = item.named.written
-    return {**(written.metadata.labels if written else {}), **case.spec.labels}
+    written, spec = item.named.written, case.spec
+    own = _own_labels(item, spec.stage, spec.repository)
+    return {**(written.metadata.labels if written else {}), **spec.labels, **own}
+
+
+def _own_labels(item: PolicyPass, stage: str = "", repository: str = "") -> dict[str, str]:
+    """What fanout itself says of everything that a policy has, so that `-l` can ask for it."""
+    own = {Label.POLICY: _policy(item), Label.STAGE: stage, Label.REPOSITORY: repository}
+    return {key.value: text for key, text in own.items() if text}
 
 
 def _holds(holds: Iterable[Hold]) -> tuple[HoldView, ...]:

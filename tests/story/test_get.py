@@ -100,6 +100,10 @@ SELECTED = [
     ("hand-written variants by their own", "variants", "team!=edge,team", 1),
     ("drafts by their variant's", "drafts", "team=ops", 1),
     ("repositories", "repositories", "role", 0),
+    ("variants by their policy", "variants", "fanout.dev/policy=monitoring", 4),
+    ("targets by their stage", "targets", "fanout.dev/stage=prod", 2),
+    ("drafts by their repository", "drafts", "fanout.dev/repository=core", 2),
+    ("stages by name", "stages", "fanout.dev/stage=dev,fanout.dev/policy=monitoring", 1),
 ]
 
 
@@ -110,6 +114,48 @@ def test_selected(fleet: Fleet, _: str, noun: str, selector: str, number: int):
     found = fleet.run("get", noun, "-l", selector, "-n", "default", "-o", "json").items
     named = [it for it in found if it.get("policy") != "away"]
     assert len(named) == number
+
+
+ASKED = [
+    ("variants of a policy", ("variants", "--policy", "monitoring"), 4),
+    ("variants of a stage of a policy", ("variants", "--policy", "away", "--stage", "dev"), 1),
+    ("targets in a state", ("targets", "--policy", "monitoring", "--state", "failed"), 2),
+    ("drafts of a stage", ("drafts", "--stage", "prod"), 2),
+    ("stages of a policy", ("stages", "--policy", "monitoring"), 2),
+    ("evidence about a stage", ("evidence", "--stage", "dev"), 1),
+    ("decisions of a policy, of which there are none", ("decisions", "--policy", "away"), 0),
+    ("a target by its short name", ("targets", "ber"), 2),
+    ("a variant by its cluster", ("variants", "Cluster/ams", "--policy", "monitoring"), 1),
+]
+
+
+@pytest.mark.parametrize(("_", "line", "number"), ASKED, ids=map(itemgetter(0), ASKED))
+def test_asked_for_by_policy_stage_state_and_name(
+    fleet: Fleet, _: str, line: tuple[str, ...], number: int
+):
+    assert len(fleet.run("get", *line, "-o", "json").items) == number
+
+
+def test_a_table_without_rows_says_so_beside_the_data(fleet: Fleet):
+    for form in ("table", "wide"):
+        told = fleet.run("get", "decisions", "-o", form)
+        assert (told.code, told.out, told.err) == (0, "", "nothing found\n")
+    assert fleet.run("get", "decisions", "-o", "name").err == ""
+
+
+REFUSED = [
+    ("a policy that is not there", ("stages", "--policy", "nope"), "there is no policy nope"),
+    ("a stage that is not there", ("drafts", "--stage", "nope"), "there is no stage nope"),
+    ("a state of repositories", ("repositories", "--state", "Held"), "no state to choose by"),
+    ("a policy of policies", ("policies", "--policy", "away"), "no policy to choose by"),
+]
+
+
+@pytest.mark.parametrize(("_", "line", "words"), REFUSED, ids=map(itemgetter(0), REFUSED))
+def test_what_cannot_be_asked_for(fleet: Fleet, _: str, line: tuple[str, ...], words: str):
+    told = fleet.run("get", *line)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
 
 
 def test_a_selector_that_cannot_be_read_is_told(fleet: Fleet):

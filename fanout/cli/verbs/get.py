@@ -9,21 +9,28 @@ import click
 
 from fanout.cli import recorded
 from fanout.cli.columns import COLUMNS
-from fanout.cli.completing import complete_names, complete_nouns
+from fanout.cli.completing import (
+    complete_names,
+    complete_nouns,
+    complete_policies,
+    complete_stages,
+)
 from fanout.cli.exit_codes import ExitCode
+from fanout.cli.filters import Filter
 from fanout.cli.lookup import check_policies, not_found
-from fanout.cli.nouns import ALIASES, NOUNS, RECORDS, singular
+from fanout.cli.nouns import ALIASES, NOUNS, RECORDS
 from fanout.cli.options import with_settings
 from fanout.cli.output import show
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import Program, open_program
 from fanout.cli.telling import tell_faults
+from fanout.cli.terminal import say
 from fanout.cli.watching import changed
+from fanout.gates.model import State
 from fanout.reconcile import present
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import Observed
-from fanout.selection.selectors import matches
-from fanout.selection.typed_selectors import TypedSelector, parse_selector
+from fanout.selection.typed_selectors import parse_selector
 
 _PAUSE = 2.0  # seconds between two looks of --watch
 _VIEWS: Mapping[str, Callable[[Observed], list[dict[str, Any]]]] = {
@@ -46,31 +53,54 @@ _VIEWS: Mapping[str, Callable[[Observed], list[dict[str, Any]]]] = {
     help="Only what has these labels: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or"
     " !KEY, joined by commas.",
 )
+@click.option(
+    "--policy", default="", shell_complete=complete_policies, help="Only what is this policy's."
+)
+@click.option(
+    "--stage", default="", shell_complete=complete_stages, help="Only what is in this stage."
+)
+@click.option(
+    "--state",
+    default="",
+    type=click.Choice(["", *State], case_sensitive=False),
+    metavar="STATE",
+    help="Only variants, targets and drafts in this state, such as Held.",
+)
 @click.option("-w", "--watch", is_flag=True, help="Print again whenever something changed.")
 @with_settings(formats=tuple(Format))
 def command(
-    settings: Settings, what: str, names: tuple[str, ...], selector: str, watch: bool
+    settings: Settings,
+    what: str,
+    names: tuple[str, ...],
+    selector: str,
+    watch: bool,
+    **asked: str,
 ) -> ExitCode:
     """List policies, variants, stages, drafts, records and the like.
 
     As they are now; nothing is changed. Of records (or evidence, approvals, decisions alone) NAMES
     are those of policies. A target has the labels of its object, a draft those of
-    its variant, a stage those of its policy.
+    its variant, a stage those of its policy; all have fanout.dev/policy, fanout.dev/stage and
+    fanout.dev/repository. Variants and targets go by the name of their cluster too.
     """
     noun = _noun(what)
-    chosen = parse_selector(selector, "--selector")
+    chosen = Filter(noun, names, parse_selector(selector, "--selector"), **asked)
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
+        chosen.check(program.declared(), settings.namespace)
         columns = COLUMNS.get(noun) or recorded.columns(settings.now())
         seen, now = _items(program, noun, names)
-        _refuse_unknown(seen, names, noun)
-        shown = _chosen(seen, names, chosen, noun)
-        show(shown, columns, settings.output)
+        chosen.refuse_unknown(seen)
+        shown = chosen.chosen(seen)
+        if shown or settings.output not in (Format.TABLE, Format.WIDE):
+            show(shown, columns, settings.output)
+        else:
+            say("nothing found", settings.color)
         while watch:
             time.sleep(_PAUSE)
             before, past = shown, now
             seen, now = _items(program, noun, names)
-            shown = _chosen(seen, names, chosen, noun)
+            shown = chosen.chosen(seen)
             if fresh := changed(before, shown, now - past):
                 show(fresh, columns, settings.output)
     return ExitCode.SOME_FAILED if faults else ExitCode.OK
@@ -89,27 +119,6 @@ def _items(
         return _VIEWS[noun](observed), observed.now
     items = present.repositories(observed, program.declared())
     return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
-
-
-def _refuse_unknown(items: Sequence[dict[str, Any]], names: Sequence[str], noun: str) -> None:
-    """Raises InvalidInput for a name that nothing has."""
-    known = [item["metadata"]["name"] for item in items]
-    missing = sorted(set(names) - set(known))
-    if missing and noun not in RECORDS:
-        raise not_found(singular(noun), missing, known)
-
-
-def _chosen(
-    items: Sequence[dict[str, Any]], names: Sequence[str], selector: TypedSelector, noun: str
-) -> list[dict[str, Any]]:
-    """The items of these names and labels; records were asked for by policy."""
-    every = not names or noun in RECORDS
-    return [
-        item
-        for item in items
-        if (every or item["metadata"]["name"] in names)
-        and matches(selector, item["metadata"].get("labels") or {})
-    ]
 
 
 def _noun(what: str) -> str:

@@ -1,0 +1,89 @@
+"""What `fanout get` shows of what there is: by name, by label, and by policy, stage and state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fanout.api.labels import Label
+from fanout.cli.called import target_names
+from fanout.cli.lookup import check_policies, not_found
+from fanout.cli.nouns import RECORDS, singular
+from fanout.cluster.declared import Declared
+from fanout.errors import InvalidInput, Where
+from fanout.selection.selectors import matches
+from fanout.selection.typed_selectors import TypedSelector
+
+Item = dict[str, Any]
+_STATEFUL = ("variants", "targets", "drafts")
+_FITTING = {
+    "policy": (*_STATEFUL, "stages", *RECORDS),
+    "stage": (*_STATEFUL, "stages", *RECORDS),
+    "state": _STATEFUL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What was asked for; what is empty asks for nothing."""
+
+    noun: str
+    names: Sequence[str]
+    labels: TypedSelector
+    policy: str = ""
+    stage: str = ""
+    state: str = ""
+
+    def check(self, declared: Declared, namespace: str) -> None:
+        """Raises InvalidInput for what the noun has not, and for names that nothing has."""
+        asked = {"policy": self.policy, "stage": self.stage, "state": self.state}
+        for option in [name for name, value in asked.items() if value]:
+            if self.noun not in _FITTING[option]:
+                raise InvalidInput(
+                    f"{self.noun} have no {option} to choose by",
+                    reason="InvalidSetting",
+                    remedy="name them, or choose by label with -l",
+                    where=Where(field=f"--{option}"),
+                )
+        if self.policy:
+            check_policies([self.policy], declared, namespace)
+        stages = {
+            stage.name
+            for policy in declared.policies
+            if self.policy in ("", policy.metadata.name)
+            for stage in policy.spec.stages
+        }
+        if self.stage and self.stage not in stages:
+            raise not_found("stage", [self.stage], stages)
+
+    def refuse_unknown(self, items: Sequence[Item]) -> None:
+        """Raises InvalidInput for a name that nothing has."""
+        known = {name for item in items for name in _names(item)}
+        missing = sorted(set(self.names) - known)
+        if missing and self.noun not in RECORDS:
+            there = [item["metadata"]["name"] for item in items]
+            raise not_found(singular(self.noun), missing, there)
+
+    def chosen(self, items: Sequence[Item]) -> list[Item]:
+        """The items that are asked for; records were asked for by policy."""
+        every = not self.names or self.noun in RECORDS
+        return [
+            item
+            for item in items
+            if (every or not _names(item).isdisjoint(self.names))
+            and matches(self.labels, item["metadata"].get("labels") or {})
+            and self.policy in ("", _of(item, Label.POLICY, "policy"))
+            and self.stage in ("", _of(item, Label.STAGE, "stage"))
+            and self.state in ("", item.get("state") or item.get("status", {}).get("state"))
+        ]
+
+
+def _names(item: Item) -> frozenset[str]:
+    """Its name; what is there for a target goes by the target's names too."""
+    target = item.get("target") or item.get("status", {}).get("target") or ""
+    return frozenset((item["metadata"]["name"], *(target_names(target) if target else ())))
+
+
+def _of(item: Item, label: Label, field: str) -> str:
+    """What fanout's label says; a record says it itself."""
+    labels = item["metadata"].get("labels") or {}
+    return str(labels.get(label.value) or item.get("spec", {}).get(field) or "")
