@@ -126,11 +126,21 @@ class _Splicer:
         elif how is How.PARTS:
             self.collection(entry.outcome, mine)
         elif how is How.TEXT:
-            self.put(mine.slot.mark, mine.slot.end, self.below(entry.outcome.data, mine.slot))
+            self.text_of(mine, entry.outcome.data)
         elif how is How.UPSTREAM:
             assert entry.upstream is not None
             whole = self.replace(mine, entry.upstream)
         self.comments(entry, whole)
+
+    def text_of(self, mine: Value, text: str) -> None:
+        """Put a merged text in the place of the local one: in its block, where that has room."""
+        assert mine.slot is not None
+        node = mine.node
+        block = _in_block(self.text[node.start : node.end], mine.data, text) if node else None
+        if block is None or node is None:
+            self.put(mine.slot.mark, mine.slot.end, self.below(text, mine.slot))
+        else:
+            self.put(node.start, node.end, block)
 
     def replace(self, mine: Value, theirs: Value) -> bool:
         """Put upstream's value in the place of the local one; says if the rest of the line went."""
@@ -338,6 +348,22 @@ def _above(text: str, slot: Slot) -> str:
 def _lines(text: str) -> list[str]:
     """The comments; blank lines may belong to the text of the value before."""
     return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _in_block(block: str, before: str, after: str) -> str | None:
+    """A literal block with another text in it, its header, comment and indentation kept.
+
+    None for what is no literal block, and where another end would need another header.
+    """
+    header, _, lines = block.partition("\n")
+    ends = len(before) - len(before.rstrip("\n")), len(after) - len(after.rstrip("\n"))
+    if not header.startswith("|") or ends[0] != ends[1] or not after.strip():
+        return None
+    first = next(line for line in lines.split("\n") if line.strip())
+    said = next(line for line in before.split("\n") if line.strip())
+    pad = " " * (len(first) - len(said))
+    body = after.rstrip("\n").split("\n")
+    return "\n".join([header, *(pad + line if line else "" for line in body)])
 
 
 def _spelled(text: str, key: Node | None, node: Node) -> str:

@@ -158,6 +158,19 @@ COMMENTS = [
      "a: 1\n", "a: 1\n# the end\n", "a: 2\n", "a: 2\n# the end\n", []),
 ]  # fmt: skip
 
+BLOCKS = [
+    (f"a block that both edit keeps {what}", "Custom",
+     f"a: {head}\n  one\n  two {tail}\n  three\n{end}b: 1\n",
+     f"a: {head}\n  ONE\n  two {tail}\n  three\n{end}b: 1\n",
+     f"a: {head}\n  one\n  two {tail}\n  THREE\n{end}b: 1\n",
+     f"a: {head}\n  ONE\n  two {tail}\n  THREE\n{end}b: 1\n", [])
+    for what, head, tail, end in (
+        ("its comment", "| # keep me", "x", ""), ("spaces at the end of lines", "|", "", ""),
+        ("its empty last lines", "|+", "x", "\n\n"), ("its missing last line break", "|-", "x", ""),
+        ("its indentation indicator", "|2", "x", ""), ("tabs", "|", "\tx", ""),
+    )
+]  # fmt: skip
+
 KEYED = [
     ("containers match by name, whatever their order", "Deployment",
      pod("containers:\n- name: a\n  image: a:1\n- name: b\n  image: b:1"),
@@ -254,7 +267,7 @@ TEXTS = [
      "data:\n  f: |\n    eins\n    two\n", "data:\n  f: |\n    ONE\n    two\n", ["data.f: both changed"]),
 ]  # fmt: skip
 
-ROWS = SCALARS + MAPPINGS + COMMENTS + KEYED + TEXTS
+ROWS = SCALARS + MAPPINGS + COMMENTS + BLOCKS + KEYED + TEXTS
 
 
 @pytest.mark.parametrize(
