@@ -77,6 +77,7 @@ class Reason(StrEnum):
     OTHER_INSTALLATION = "OtherInstallation", "the draft belongs to another installation"
     OUT_OF_BAND = "OutOfBand", "a person published in spite of a closed gate"
     PACK_TOO_LARGE = "PackTooLarge", "more would be written at once than one pack can hold"
+    PACKAGE_BROKEN = "PackageBroken", "what somebody committed to a published package is unusable"
     PATH_BLOCKED = "PathBlocked", "a file is where a directory would go"
     PATH_CHANGED = "PathChanged", "the policy says another path than the variant has"
     PATH_COLLISION = "PathCollision", "two variants have equal or nested paths"

@@ -44,6 +44,8 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         Column("REASON", lambda item: _condition(item, "reason")),
         Column("VARIANTS", lambda item: item["status"]["variants"]),
         Column("FAILED", _failed),
+        Column("EDITED", lambda item: item["status"]["editedVariants"], wide=True),
+        Column("BROKEN", lambda item: item["status"]["brokenVariants"], wide=True),
         Column("MESSAGE", lambda item: _condition(item, "message")),
     ),
     "variants": (

@@ -15,15 +15,20 @@ from fanout.package.merge.conflicts import Conflict
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, read, resolutions
+from fanout.reconcile.damage import broken, edited, lost_renderings
 from fanout.reconcile.gathering import gathered
 from fanout.reconcile.report import PolicyPass
 
-_FOR_THE_POLICY = (Reason.TARGET_GONE, Reason.CONFLICT_UNDECIDED)
+_FOR_THE_POLICY = (Reason.TARGET_GONE, Reason.CONFLICT_UNDECIDED, Reason.PACKAGE_BROKEN)
 
 
 def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
-    """Targets without a variant, variants without a target, and drafts with open conflicts."""
-    found = (it for it in item.troubles if it.noun == "target" or it.reason in _FOR_THE_POLICY)
+    """Targets and variants without each other, open conflicts, and what people broke or lost."""
+    found = (
+        it
+        for it in item.troubles
+        if it.noun in ("target", "repository") or it.reason in _FOR_THE_POLICY
+    )
     return tuple(
         Explanation(it.first.reason, "Failed" if it.first.failed else "Held", it.sentence)
         for it in gathered(found)
@@ -39,14 +44,18 @@ def of_stage(item: PolicyPass, stage: str) -> tuple[Explanation, ...]:
         if it.reason == Reason.CONFLICT_UNDECIDED and it.subject in members
     )
     conflicts = tuple(Explanation(it.first.reason, "Held", it.sentence) for it in gathered(found))
-    return (*conflicts, *_out_of_band(case for case in item.cases if case.spec.name in members))
+    cases = [case for case in item.cases if case.spec.name in members]
+    return (*conflicts, *_damage(cases), *_out_of_band(cases))
 
 
 def of_variant(
     item: PolicyPass, case: Case, conflicts: Sequence[Conflict]
 ) -> tuple[Explanation, ...]:
     """Each conflict of its draft with who won and who decided, and whether it is out of band."""
-    return (*(_conflict(item, case, one) for one in conflicts), *_out_of_band([case]))
+    told = [_conflict(item, case, one) for one in conflicts]
+    if case.shows_edits:
+        told.append(Explanation("Edited", "True", edited(case)))
+    return (*told, *_damage([case]), *_out_of_band([case]))
 
 
 def _conflict(item: PolicyPass, case: Case, one: Conflict) -> Explanation:
@@ -82,6 +91,15 @@ def _decision(item: PolicyPass, case: Case, one: Conflict) -> Recorded | None:
         if said.is_about(spec.stage, spec.name) and meant:
             return record
     return None
+
+
+def _damage(cases: Sequence[Case]) -> Iterator[Explanation]:
+    """Published packages that people broke, and repositories that have lost their renderings."""
+    for case in cases:
+        if case.faults:
+            yield Explanation(str(Reason.PACKAGE_BROKEN), "True", broken(case))
+    for repository, sentence in lost_renderings(cases):
+        yield Explanation(str(Reason.BASE_MISSING), "True", f"{repository}: {sentence}")
 
 
 def _out_of_band(cases: Iterable[Case]) -> Iterator[Explanation]:

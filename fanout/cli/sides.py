@@ -51,6 +51,12 @@ class Sides:
         """What was in dispute when people's changes were merged into the rendering."""
         return self.case.merged.conflicts if self.case.merged else ()
 
+    @property
+    def undecided(self) -> tuple[Conflict, ...]:
+        """Those of them that nobody has decided, on the draft or by a record."""
+        decided = {item.key for item in self.case.disputes if item.decided}
+        return tuple(item for item in self.conflicts if item.key not in decided)
+
     def upstream(self) -> Files:
         """Upstream's package at the candidate."""
         assert self.case.package is not None, "it has been rendered"

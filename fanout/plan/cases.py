@@ -121,6 +121,12 @@ class Case:
         return self.own.tree != (known or self.vendored)
 
     @property
+    def shows_edits(self) -> bool:
+        """Is what is published there still, with people's edits in it?"""
+        there = self.published is not None and self.own.tree is not None
+        return there and self.reverted is None and self.edited
+
+    @property
     def baseless(self) -> bool:
         """Can nobody tell people's edits in what is published from what fanout put there?"""
         published = self.published is not None and self.own.tree is not None

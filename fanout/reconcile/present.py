@@ -14,6 +14,7 @@ from fanout.gates.model import Hold, State, VariantDecision
 from fanout.gates.wording import counted
 from fanout.plan.cases import Case
 from fanout.plan.status import written
+from fanout.reconcile.damage import broken, edited
 from fanout.reconcile.names import repository_key
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.selection.model import TargetFailure
@@ -124,6 +125,8 @@ def _policy_object(item: PolicyPass) -> Plain:
         "failedTargets": len(item.named.failures),
         "failedVariants": len(_failed(item)),
         "goneVariants": len(item.gone),
+        "editedVariants": sum(case.shows_edits for case in item.cases),
+        "brokenVariants": sum(bool(case.faults) for case in item.cases),
         "stages": [
             {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
             for name, stage in (decision.stages.items() if decision else ())
@@ -242,7 +245,15 @@ def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
         conditions.append(
             {"type": "OutOfBand", "status": "True", "reason": "OutOfBand", "message": message}
         )
+    if case.shows_edits:
+        conditions.append(_holds_too("Edited", "EditedDownstream", edited(case)))
+    if case.faults:
+        conditions.append(_holds_too("Broken", Reason.PACKAGE_BROKEN, broken(case)))
     return conditions
+
+
+def _holds_too(name: str, reason: str, message: str) -> Plain:
+    return {"type": name, "status": "True", "reason": str(reason), "message": message}
 
 
 def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetView:

@@ -15,6 +15,7 @@ from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import RepositoryChange
 from fanout.plan.status import Status
+from fanout.reconcile.damage import broken, lost_renderings
 from fanout.reconcile.names import Named
 from fanout.selection.model import TargetFailure
 
@@ -27,7 +28,7 @@ class Trouble:
     subject: str  # the target or the variant; "" for the policy as a whole
     reason: str
     sentence: str
-    noun: str = "variant"  # what the subject is: policy, target or variant
+    noun: str = "variant"  # what the subject is: policy, repository, target or variant
     failed: bool = True  # False: it is held, or a person should know of it
     names: tuple[str, ...] = ()  # what else the sentence may call the subject
 
@@ -125,6 +126,9 @@ def _troubles(item: PolicyPass) -> Iterator[Trouble]:
     if item.problem is not None:
         return  # it is what holds the variants
     standing = item.disputed
+    for repository, sentence in lost_renderings(item.cases):
+        reason = str(Reason.BASE_MISSING)
+        yield Trouble(title, repository, reason, sentence, "repository", failed=False)
     for case in item.cases:
         yield from _of_variant(item, case, standing.get(case.spec.name, 0))
 
@@ -149,6 +153,9 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         misplaced = reason == Reason.NOT_IN_STAGE and bool(spec.stage)
         yield Trouble(title, spec.name, str(reason), sentence, failed=misplaced, names=names)
     if disputed := _disputed(item, case, standing):
+    if case.faults and case.failure is None:
+        reason, sentence = Reason.PACKAGE_BROKEN, broken(case)
+        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
         values = "value" if disputed == 1 else "values"
         sentence = (
             f"{disputed} {values} of its draft both sides changed: see `fanout diff {spec.name}`;"

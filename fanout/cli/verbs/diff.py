@@ -55,7 +55,7 @@ def _patch(sides: Sides, against: str) -> str:
             before = sides.draft()
         case _:
             before = sides.upstream()
-    disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in sides.conflicts]
+    disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in sides.undecided]
     lines = patch(before, sides.rendered(), (against, "rendered"))
     return "".join(f"{line}\n" for line in [*disputed, *lines])
 

@@ -1,0 +1,56 @@
+"""What people changed in published packages or lost beside them, in words.
+
+None of it holds anything by itself; it is told before the next revision meets it.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from fanout.gates.wording import counted
+from fanout.plan.cases import Case
+from fanout.selection.naming import vendor_ref
+
+
+def edited(case: Case) -> str:
+    """That the published package has people's edits in it."""
+    return f"{case.home.repository}:{case.home.path} has edits of people, which drafts take over"
+
+
+def broken(case: Case) -> str:
+    """What people have broken in the published package, with file and line."""
+    first, *more = case.faults
+    others = f" (and {len(more)} more)" if more else ""
+    return f"{case.home.repository}: {first}{others}; correct it on the branch"
+
+
+def lost_renderings(cases: Iterable[Case]) -> Iterator[tuple[str, str]]:
+    """Repositories in which the renderings of published packages are gone, and what it means."""
+    places: dict[str, list[Case]] = {}
+    for case in cases:
+        if _lost(case):
+            places.setdefault(case.home.repository, []).append(case)
+    for repository, those in places.items():
+        install = those[0].ref.split("/")[3]
+        branch = vendor_ref(install).removeprefix("refs/heads/")
+        merged = sum(case.baseless for case in those)
+        held = (
+            f"; {merged} in which people's edits were merged will be held (BaseMissing) when a"
+            " draft is due"
+            if merged
+            else ""
+        )
+        sentence = (
+            f"branch {branch} does not have the renderings of"
+            f" {counted(len(those), 'published package')} any more, from which people's edits are"
+            f" told; restore the branch: push it from a clone that has it{held}"
+        )
+        yield repository, sentence
+
+
+def _lost(case: Case) -> bool:
+    return (
+        case.published is not None
+        and not case.unrecorded
+        and case.own.tree is not None
+        and case.home.view.failure is None
+        and case.vendored is None
+    )

@@ -1,0 +1,91 @@
+"""What people changed in a published package, or lost beside it, is shown before it matters."""
+
+from pathlib import Path
+
+import pytest
+from fleet import PACKAGE, Fleet
+
+AMS, BER = "sites/ams", "sites/ber"
+DEPLOYMENT = f"{AMS}/deployment.yaml"
+TEXT = PACKAGE["deployment.yaml"]
+MARKED = TEXT.replace("  replicas: 1\n", "<<<<<<< a\n  replicas: 1\n=======\n>>>>>>> b\n")
+RENDERED = "refs/heads/fanout/default/rendered"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    made.settle()
+    return made
+
+
+def also(fleet: Fleet, path: str = AMS) -> dict[str, str]:
+    """What holds of the variant beside whether it is ready, with the sentence."""
+    conditions = fleet.variants()[path]["conditions"][1:]
+    return {it["type"]: it["message"] for it in conditions if it["status"] == "True"}
+
+
+EDITS = [
+    ("another number of replicas", TEXT.replace("replicas: 1", "replicas: 9"), ["Edited"], ""),
+    ("no YAML", "a: [\n", ["Edited", "Broken"], "sites/ams/deployment.yaml:2:"),
+    ("conflict markers", MARKED, ["Edited", "Broken"], "sites/ams/deployment.yaml:6: the markers"),
+]
+
+
+@pytest.mark.parametrize(("_", "text", "types", "place"), EDITS, ids=[row[0] for row in EDITS])
+def test_who_edits_what_is_published_is_shown(fleet: Fleet, _, text, types, place):
+    assert also(fleet) == {}
+    fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
+    assert list(also(fleet)) == types
+    assert also(fleet, BER) == {}
+    row = next(it for it in fleet.run("get", "variants").out.splitlines() if AMS in it)
+    assert ",".join(types) in row
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    status = policy["status"]
+    assert (status["editedVariants"], status["brokenVariants"]) == (1, len(types) - 1)
+    told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
+    assert "Edited" in told
+    assert place in told
+    assert place in fleet.run("explain", "monitoring/dev").out
+    assert ("PackageBroken" in fleet.plan("-o", "json").out) == bool(place)
+
+
+def test_edits_that_the_next_revision_took_over_are_still_shown(fleet: Fleet):
+    fleet.repos["edge"].commit("main", {DEPLOYMENT: TEXT + "  paused: true\n"})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    assert fleet.published()[AMS] == "v2"
+    assert list(also(fleet)) == ["Edited"]
+
+
+def test_a_lost_branch_of_renderings_is_told_at_once(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    edge.commit("main", {DEPLOYMENT: TEXT + "  paused: true\n"})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    before = edge.refs()[RENDERED]
+    edge.git("update-ref", "-d", RENDERED)
+    said = (
+        "edge: branch fanout/default/rendered does not have the renderings of 2 published packages"
+    )
+    for line in (["plan"], ["sweep"]):
+        assert said in fleet.run(*line).err
+    told = fleet.run("explain", "monitoring").out
+    assert said in told
+    assert "restore the branch" in told
+    assert "1 in which people's edits were merged" in told
+    assert "fanout/default/rendered" in fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
+    edge.git("update-ref", RENDERED, before)
+    assert said not in fleet.plan().err
+
+
+def test_diff_does_not_dispute_what_a_commit_on_the_draft_has_decided(fleet: Fleet):
+    edge, draft = fleet.repos["edge"], "drafts/default/sites/ams/monitoring"
+    edge.commit("main", {DEPLOYMENT: TEXT.replace("replicas: 1", "replicas: 7")})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    diff = ("diff", f"edge:{AMS}", "--against", "draft")
+    assert "# conflict:" in fleet.run(*diff).out
+    text = edge.file(draft, DEPLOYMENT)
+    edge.commit(draft, {DEPLOYMENT: text.replace("replicas: 2", "replicas: 5")})
+    assert fleet.run(*diff).out == ""
