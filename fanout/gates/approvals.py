@@ -1,6 +1,8 @@
 """Who has said yes to a draft: distinct people, of the rule's, on exactly this tree.
 
-An approval names trees; a new tree asks again, for itself only. (Design §2 and §6.)
+An approval names trees; a new tree asks again, for itself only. And it is for the next step: one
+that is older than the variant's last publication, or its removal, is not asked for a like tree that
+comes later, as after a move. (Design §2 and §6.)
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +11,15 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
-from fanout.gates.model import Approval, ApprovalRule, CheckView, Draft, StageRule, Verdict
+from fanout.gates.model import (
+    Approval,
+    ApprovalRule,
+    CheckView,
+    Draft,
+    StageRule,
+    VariantFacts,
+    Verdict,
+)
 from fanout.gates.wording import listed, members
 
 _Dated = tuple[datetime, Approval]
@@ -24,25 +34,25 @@ class ApprovalIndex:
         self._now = now
         rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.requires}
         self._by_tree: dict[tuple[str, str, str], list[_Dated]] = {}
-        self._by_revision: dict[tuple[str, str, str], list[Approval]] = {}
+        self._by_revision: dict[tuple[str, str, str], list[_Dated]] = {}
         dated = list(in_record_order(approvals, now))
         revoked = _revoked(dated, rules)
         for at, approval in dated:
             if approval.revokes or approval.name in revoked:
                 continue
             about = (approval.stage, approval.check, approval.revision)
-            self._by_revision.setdefault(about, []).append(approval)
+            self._by_revision.setdefault(about, []).append((at, approval))
             for tree in approval.trees:
                 key = (approval.stage, approval.check, tree)
                 self._by_tree.setdefault(key, []).append((at, approval))
 
-    def answer(self, rule: ApprovalRule, stage: str, variant: str, draft: Draft) -> CheckView:
+    def answer(self, rule: ApprovalRule, variant: VariantFacts, draft: Draft) -> CheckView:
         """Have enough people approved the draft, and until when does that hold?"""
         live: dict[str, datetime] = {}  # person → when their approval expires or was given
         ends: list[datetime | None] = []
         ahead: list[datetime] = []
         latest: datetime | None = None
-        for at, approval in self._about(rule, stage, variant, draft):
+        for at, approval in self._about(rule, variant, draft):
             end = at + rule.expires if rule.expires else None
             if from_the_future(at, self._now):
                 ahead.append(counts_from(at))
@@ -55,43 +65,47 @@ class ApprovalIndex:
             sentence = f"{rule.name}: approved by {listed(live)}"
             return CheckView(rule.name, Verdict.PASSED, sentence, latest, until=until)
         view = _lacking(rule, live, latest, ahead, until)
-        elsewhere = self._elsewhere(rule, stage, variant, draft) - live.keys()
+        elsewhere = self._elsewhere(rule, variant, draft) - live.keys()
         if not elsewhere:
             return view
-        hint = f"{listed(elsewhere)} approved an earlier draft of {draft.revision}"
+        hint = f"{listed(elsewhere)} approved other drafts of {draft.revision}"
         return replace(view, sentence=f"{view.sentence}; {hint}")
 
-    def wanted(self, stage: StageRule, variant: str, draft: Draft) -> bool:
+    def wanted(self, stage: StageRule, variant: VariantFacts, draft: Draft) -> bool:
         """Has anybody approved this draft, so that replacing it would undo a person's work?"""
         return any(
             not from_the_future(at, self._now)
             and (rule.expires is None or at + rule.expires > self._now)
             for rule in stage.requires
-            for at, _ in self._about(rule, stage.name, variant, draft)
+            for at, _ in self._about(rule, variant, draft)
         )
 
-    def _elsewhere(
-        self, rule: ApprovalRule, stage: str, variant: str, draft: Draft
-    ) -> frozenset[str]:
-        """Who approved the revision for the variant, but another draft of it."""
+    def _elsewhere(self, rule: ApprovalRule, variant: VariantFacts, draft: Draft) -> frozenset[str]:
+        """Who approved the revision, but other drafts of it: earlier ones, or those of others."""
+        about = (variant.stage, rule.name, draft.revision)
         return frozenset(
             approval.by
-            for approval in self._by_revision.get((stage, rule.name, draft.revision), ())
+            for at, approval in self._by_revision.get(about, ())
             if approval.by in rule.subjects
             and draft.tree not in approval.trees
-            and (not approval.variants or variant in approval.variants)
+            and (not approval.variants or variant.name in approval.variants)
+            and not _before(at, variant)
         )
 
-    def _about(
-        self, rule: ApprovalRule, stage: str, variant: str, draft: Draft
-    ) -> Iterable[_Dated]:
-        for at, approval in self._by_tree.get((stage, rule.name, draft.tree), ()):
+    def _about(self, rule: ApprovalRule, variant: VariantFacts, draft: Draft) -> Iterable[_Dated]:
+        for at, approval in self._by_tree.get((variant.stage, rule.name, draft.tree), ()):
             if (
                 approval.by in rule.subjects
                 and approval.revision == draft.revision
-                and (not approval.variants or variant in approval.variants)
+                and (not approval.variants or variant.name in approval.variants)
+                and not _before(at, variant)
             ):
                 yield at, approval
+
+
+def _before(at: datetime, variant: VariantFacts) -> bool:
+    """Was it said before the step that the variant has taken last?"""
+    return variant.stepped is not None and at < variant.stepped
 
 
 def _revoked(

@@ -99,6 +99,6 @@ def _present(census: Census, ages: Ages) -> str:
 
 def _approved(census: Census, revision: str, approvals: ApprovalIndex) -> bool:
     return any(
-        draft.revision == revision and approvals.wanted(census.rule, member.facts.name, draft)
+        draft.revision == revision and approvals.wanted(census.rule, member.facts, draft)
         for member, draft in _drafts(census)
     )

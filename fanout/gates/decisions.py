@@ -1,7 +1,8 @@
 """What people have decided and what of it stands: suspensions, and publications by hand.
 
 The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that. A Publish
-covers one revision, and for each variant it is spent once the variant has that revision.
+covers one revision and the next step of each variant: whatever is published for a variant after the
+decision spends it for that variant, for ever, also when that was another revision.
 (Design §2 and §6.)
 """
 
@@ -11,7 +12,7 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
-from fanout.gates.model import Action, Decision, Hold, Override, Published
+from fanout.gates.model import Action, Decision, Hold, Override, VariantFacts
 from fanout.gates.wording import stage_named
 
 _POLICY = ("policy", "")
@@ -24,13 +25,16 @@ class Order:
     at: datetime
     decision: Decision
 
-    def spent(self, published: Published | None) -> bool:
-        """Was it carried out for a variant that has this published? One decision, one change."""
-        return (
-            published is not None
-            and published.revision == self.decision.revision
-            and published.at >= self.at
-        )
+    def spent(self, variant: VariantFacts) -> bool:
+        """Has the variant taken a step since? One decision, one change.
+
+        Within the one second in which decision and publication may be, the publication of another
+        revision came first: nobody decides about a step that is not the next one.
+        """
+        stepped, published = variant.stepped, variant.published
+        if stepped is None or stepped != self.at:
+            return stepped is not None and stepped > self.at
+        return published is None or published.revision == self.decision.revision
 
 
 @dataclass(slots=True)

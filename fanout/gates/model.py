@@ -134,6 +134,7 @@ class Records:
     evidence: tuple[Evidence, ...] = ()
     approvals: tuple[Approval, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    removals: Mapping[str, datetime] = field(default_factory=dict)  # variant → when last removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,15 @@ class VariantFacts:
     suspended: bool = False  # by spec
     held: Hold | None = None  # it cannot be rendered, written or published, and why
     failed: Hold | None = None  # its rendering failed for the candidate
+    removed: datetime | None = None  # when a person last decided that it goes
+
+    @property
+    def stepped(self) -> datetime | None:
+        """When it took its last step. What was said before that was said about another step.
+
+        That is its publication; for one that has none, its removal by a person.
+        """
+        return self.published.at if self.published is not None else self.removed
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class StageGate:
     def _drafted(self, member: Member, draft: Draft) -> VariantDecision:
         facts, rule = member.facts, self._rule
         orders = self._judgement.standing.orders(rule.name, facts.name, self.candidate)
-        orders = [order for order in orders if not order.spent(facts.published)]
+        orders = [order for order in orders if not order.spent(facts)]
         lifts = overrides(orders) if orders else _NOTHING
         gate = self._gate(lifts)
         barred = None if orders else self._barred(member, draft)
@@ -124,7 +124,7 @@ class StageGate:
     def _required(
         self, rule: ApprovalRule, member: Member, draft: Draft, orders: list[Order]
     ) -> CheckView:
-        view = self._judgement.approvals.answer(rule, self._rule.name, member.facts.name, draft)
+        view = self._judgement.approvals.answer(rule, member.facts, draft)
         if view.verdict is Verdict.PASSED:
             return view
         for order in orders:

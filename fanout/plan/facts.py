@@ -135,6 +135,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
         suspended=spec.suspended,
         held=held,
         failed=failed,
+        removed=question.records.removals.get(spec.name),
     )
 
 
@@ -176,6 +177,12 @@ def records(found: Sequence[Recorded]) -> Records:
             for item in found
             if item.kind == "Decision" and item.spec["action"] not in _NOT_THE_GATES
         ),
+        removals={
+            name: item.at
+            for item in found
+            if item.kind == "Decision" and item.spec["action"] == CONFIRM_REMOVAL
+            for name in item.spec["variants"]
+        },
     )
 
 

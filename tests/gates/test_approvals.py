@@ -5,7 +5,7 @@ from datetime import timedelta
 from operator import itemgetter
 
 import pytest
-from gates.worlds import PASSED, PENDING, SIGNED, approved, at, draft, stage
+from gates.worlds import PASSED, PENDING, SIGNED, approved, at, draft, published, stage, variant
 
 from fanout.gates.approvals import ApprovalIndex
 
@@ -82,9 +82,9 @@ ROWS = [
 ]
 
 
-def answer(approvals, rule=SIGNED, now=NOW):
+def answer(approvals, rule=SIGNED, now=NOW, has=None):
     index = ApprovalIndex(approvals, [stage("prod", requires=(rule,))], now)
-    return index.answer(rule, "prod", "a", draft("v1"))
+    return index.answer(rule, variant("a", "prod", has), draft("v1"))
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,22 @@ def test_a_future_approval_says_when_it_counts():
     assert (view.reason, view.until) == ("FromTheFuture", at(25))
 
 
-def test_who_approved_an_earlier_draft_is_hinted_at():
+def test_who_approved_other_drafts_is_hinted_at():
     other = {"trees": frozenset({"tree-before"})}
     view = answer([approved("ann", **other), approved("eve", **other), BOB])
     assert view.sentence == (
         "signed-off: approved by bob, 1 of 2 approvals for this draft;"
-        " ann approved an earlier draft of v1"
+        " ann approved other drafts of v1"
     )
-    assert "earlier" not in answer([approved("ann", **other), ANN]).sentence
-    assert "earlier" not in answer([approved("ann", **other, variants=("q",))]).sentence
+    assert "other drafts" not in answer([approved("ann", **other), ANN]).sentence
+    assert "other drafts" not in answer([approved("ann", **other, variants=("q",))]).sentence
+
+
+def test_who_approved_before_the_last_publication_is_asked_anew():
+    assert answer([ANN, BOB], has=published("v1", 0)).verdict is PASSED
+    moved = answer([ANN, BOB], has=published("v1", 5))
+    assert moved.verdict is PENDING
+    assert "approved" not in moved.sentence.partition(";")[2]
 
 
 def test_who_may_approve_is_named():

@@ -287,6 +287,29 @@ def test_a_spent_decision_lifts_nothing_for_new_inputs():
     assert (p.state, [hold.reason for hold in p.holds]) == (State.DRAFTED, ["AfterPending"])
 
 
+GONE_BACK = [
+    ("to what it had before", published("v2", 5), "v1"),
+    ("to what it had at the very instant of the publication", published("v1", 1, "old"), "v1"),
+]
+
+
+@pytest.mark.parametrize(("_", "has", "candidate"), GONE_BACK, ids=map(itemgetter(0), GONE_BACK))
+def test_what_was_decided_before_the_last_publication_publishes_no_more(_, has, candidate):
+    world = prod(OK, decided(PUBLISH, **V1), has=has, world={"revisions": candidate})
+    held = evaluate(replace(world, stages=(world.stages[0], BY_HAND)))
+    assert held.variants["p"].publish is False
+    assert held.variants["p"].release is False
+    automatic = evaluate(world).variants["p"]
+    assert automatic.publish is (has.revision == "v1")
+
+
+def test_what_was_decided_before_a_removal_publishes_no_more():
+    removed = prod(OK, decided(PUBLISH, **V1), rule=BY_HAND, removed=at(2))
+    assert evaluate(removed).variants["p"].publish is False
+    again = prod(OK, decided(PUBLISH, when=3, **V1), rule=BY_HAND, removed=at(2))
+    assert evaluate(again).variants["p"].publish is True
+
+
 def test_a_decision_without_a_revision_says_that_it_covers_nothing():
     decision = evaluate(prod(OK, decided(PUBLISH, stage="prod", name="d1"), rule=BY_HAND))
     assert decision.variants["p"].release is False
