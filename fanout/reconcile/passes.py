@@ -30,6 +30,7 @@ from fanout.reconcile.names import Named, book_key, name_variants, repository_ke
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.spoken import spoken
+from fanout.reconcile.undeclared import undeclared
 from fanout.reconcile.upstream import Packages
 from fanout.reconcile.views import Views
 from fanout.reconcile.whereabouts import Whereabouts
@@ -129,6 +130,7 @@ class Reconciler:
             _place(policy_pass, declared)
             passes.append(policy_pass)
             plans += [plan] if plan is not None else []
+        missed = undeclared(books, declared, mode.namespace) if mode.only is None else ()
         messages = commit_messages(plans, promotions, world.sandbox, declared)
         writing = Writing(world.setup.install, world.setup.identity, messages.texts)
         return Observed(
@@ -137,7 +139,13 @@ class Reconciler:
             plans=tuple(plans),
             plan=joined(plans),
             changes=changes(plans, writing),
-            warnings=(*_switched_off(named, declared), *messages.warnings, *spoken(passes)),
+            warnings=(
+                *missed,
+                *_switched_off(named, declared),
+                *messages.warnings,
+                *spoken(passes),
+            ),
+            undeclared=missed,
         )
 
     def _names(self, declared: Declared) -> tuple[Named, ...]:

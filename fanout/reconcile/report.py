@@ -85,6 +85,7 @@ class Observed:
     plan: Plan
     changes: tuple[RepositoryChange, ...]
     warnings: tuple[str, ...] = ()  # what holds nothing and should be known
+    undeclared: tuple[str, ...] = ()  # those of policies that are on record alone
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:

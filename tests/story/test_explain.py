@@ -92,3 +92,15 @@ def test_a_commit_on_the_draft_has_decided(fleet: Fleet):
     out = fleet.run("explain", "monitoring/dev/sites/ams").out
     assert "- conflict " not in out
     assert "a commit on the draft has decided it" in out
+
+
+SERVED = [("a policy", ""), ("a stage", "/dev"), ("a variant", "/dev/sites/ams")]
+
+
+@pytest.mark.parametrize(("_", "rest"), SERVED, ids=[row[0] for row in SERVED])
+def test_what_could_not_be_served_leaves_with_3_whatever_was_asked(fleet: Fleet, _, rest: str):
+    assert fleet.run("explain", f"monitoring{rest}").code == 1
+    path = fleet.repos["edge"].path
+    path.rename(path.with_suffix(".away"))
+    assert fleet.run("explain", f"monitoring{rest}").code == 3
+    assert fleet.run("explain", "monitoring/prod").code == 1, "nothing of it is there"

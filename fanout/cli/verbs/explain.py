@@ -36,8 +36,8 @@ def command(settings: Settings, subject: str) -> ExitCode:
 
     Of a policy, a stage or a variant. A variant may be named by its target, or by
     repository:path. A PackageVariant that was written by hand is named alone. Leaves with 1 while
-    it waits for anything; with 3 when the policy is stopped, or something of the policy that is
-    explained could not be served.
+    it waits for anything; with 3 when the policy is stopped, or something of what is explained
+    could not be served.
     """
     policy, _, rest = subject.partition("/")
     stage, _, variant = rest.partition("/")
@@ -51,7 +51,7 @@ def command(settings: Settings, subject: str) -> ExitCode:
         write("".join(f"{line}\n" for one in explanations for line in _lines(fold(one), 0)))
     else:
         show_value([_plain(one) for one in explanations], settings.output)
-    failed = any(item.problem is not None or (not rest and _failed(item)) for item in found)
+    failed = any(item.problem is not None or _failed(item, stage, variant) for item in found)
     if faults or failed:
         return ExitCode.SOME_FAILED
     through = all(one.state in _THROUGH for one in explanations)
@@ -61,8 +61,12 @@ def command(settings: Settings, subject: str) -> ExitCode:
 _THROUGH = (State.READY.value, Verdict.PASSED.value)
 
 
-def _failed(item: PolicyPass) -> bool:
-    return any(trouble.failed for trouble in item.troubles)
+def _failed(item: PolicyPass, stage: str, variant: str) -> bool:
+    """Could something of it not be served? A target that has no variant is in no stage."""
+    about = {case.spec.name for case in item.cases if case.spec.stage == stage}
+    if variant:
+        about = {_variant(item, stage, variant).spec.name}
+    return any(it.failed and (not stage or it.subject in about) for it in item.troubles)
 
 
 def _explain(program: Program, item: PolicyPass, stage: str, variant: str) -> Explanation:

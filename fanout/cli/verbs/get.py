@@ -115,6 +115,9 @@ def _items(
         check_policies(names, program.declared(), namespace)
         return recorded.recorded(program, noun, names), program.settings.now()
     observed = program.observe(Mode(namespace=namespace))
+    if noun == "policies":
+        for sentence in observed.undeclared:
+            say(f"warning: {sentence}", program.settings.color, fg="yellow")
     if noun != "repositories":
         return _VIEWS[noun](observed), observed.now
     items = present.repositories(observed, program.declared())

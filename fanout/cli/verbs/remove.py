@@ -18,6 +18,7 @@ from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
 from fanout.reconcile.remove import carry_out, find_removals, lost_variant
 from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.undeclared import refuse_undeclared
 
 
 @click.command()
@@ -70,6 +71,7 @@ def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
         declared = program.declared()
         lost = lost_variant(program.world, declared, namespace, policy) if alone else None
         if lost is None:
+            refuse_undeclared(program.world, declared, namespace, policy)
             raise
         return lost
 

@@ -1,0 +1,77 @@
+"""A policy that leaves the files is missed, aloud, as long as anything of it is there."""
+
+from pathlib import Path
+
+import pytest
+from fleet import POLICY, Fleet
+
+ANN = ("--reason", "closed", "--by", "Ann <ann@example.com>")
+AWAY = "policy default/monitoring is not declared, and it has 1 published variant; declare it again"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """One site, published, and a second policy; the file of the first is away."""
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    made.policy("second")
+    made.settle()
+    made.remove("policy.yaml")
+    return made
+
+
+VERBS = [
+    ("a sweep", ("sweep",), 0),
+    ("a plan", ("plan",), 0),
+    ("the list of policies", ("get", "policies"), 0),
+    ("a sweep of its namespace", ("sweep", "-n", "default"), 0),
+]
+
+
+@pytest.mark.parametrize(("_", "line", "code"), VERBS, ids=[row[0] for row in VERBS])
+def test_it_is_said_once(fleet: Fleet, _, line, code):
+    told = fleet.run(*line)
+    assert told.code == code
+    assert told.err.count(AWAY) == 1
+    assert "fanout remove monitoring VARIANT --reason WHY" in told.err
+
+
+def test_it_is_data_too(fleet: Fleet):
+    [warning] = fleet.sweep("-o", "json").json["warnings"]
+    assert warning.startswith(AWAY)
+
+
+def test_who_asks_about_another_policy_is_not_told(fleet: Fleet):
+    assert fleet.sweep("second").err == ""
+
+
+def test_a_policy_that_has_a_fault_is_declared(fleet: Fleet):
+    fleet.write("policy.yaml", POLICY.replace("stages:", "steps:"))
+    assert "is not declared" not in fleet.sweep().err
+
+
+def test_a_policy_that_only_had_drafts_is_missed_too(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.policy("second")
+    fleet.sweep("--drafts-only")
+    fleet.remove("policy.yaml")
+    assert "default/monitoring is not declared, and it has drafts;" in fleet.sweep().err
+
+
+def test_it_goes_by_the_way_that_is_said(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    [name] = [
+        line.partition("/")[2]
+        for line in fleet.records().git("grep", "-ho", "variant/monitoring-[a-z0-9-]*",
+            "fanout/default/default/monitoring").splitlines()
+    ]  # fmt: skip
+    refused = fleet.run("remove", "monitoring", name, *ANN)
+    assert refused.code == 2
+    assert "policy default/monitoring is on record and not declared" in refused.err
+    assert "targets that choose nothing" in refused.err
+    assert "sites/ams/Kptfile" in edge.files()
+    none = "kind: Cluster, matchLabels: {none: at-all}}"
+    fleet.write("policy.yaml", POLICY.replace("kind: Cluster}", none))
+    assert fleet.run("remove", "monitoring", name, *ANN).code == 0
+    fleet.remove("policy.yaml")
+    assert "sites/ams/Kptfile" not in edge.files()
+    assert fleet.sweep().err == ""
