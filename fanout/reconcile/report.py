@@ -7,7 +7,14 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
-from fanout.gates.model import Hold, PolicyDecision, PolicyFacts, StageRule, State
+from fanout.gates.model import (
+    Hold,
+    PolicyDecision,
+    PolicyFacts,
+    StageRule,
+    State,
+    VariantDecision,
+)
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.cases import Case
@@ -126,10 +133,10 @@ def _troubles(item: PolicyPass) -> Iterator[Trouble]:
         yield Trouble(title, failure.target, failure.reason, failure.problem, failed=False)
     if item.problem is not None:
         return  # it is what holds the variants
-    standing = item.disputed
     for repository, sentence in lost_renderings(item.cases):
         reason = str(Reason.BASE_MISSING)
         yield Trouble(title, repository, reason, sentence, "repository", failed=False)
+    standing = item.disputed
     for case in item.cases:
         yield from _of_variant(item, case, standing.get(case.spec.name, 0))
 
@@ -142,7 +149,7 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
     title, spec = item.title, case.spec
     names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.ref)
     decided = item.decision.variants.get(spec.name) if item.decision else None
-    held = decided.holds[0] if decided and decided.holds and decided.state is State.HELD else None
+    held = _hold_of(decided) if decided else None
     if case.failure is not None:
         reason, sentence = str(case.failure.reason), str(case.failure)
         yield Trouble(title, spec.name, reason, sentence, names=names)
@@ -153,10 +160,10 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         reason, sentence = held.reason, held.sentence
         misplaced = reason == Reason.NOT_IN_STAGE and bool(spec.stage)
         yield Trouble(title, spec.name, str(reason), sentence, failed=misplaced, names=names)
-    if disputed := _disputed(item, case, standing):
     if case.faults and case.failure is None:
         reason, sentence = Reason.PACKAGE_BROKEN, broken(case)
         yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+    if disputed := _disputed(item, case, standing):
         values = "value" if disputed == 1 else "values"
         sentence = (
             f"{disputed} {values} of its draft both sides changed: see `fanout diff {spec.name}`;"
@@ -170,6 +177,14 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
     if case.unrecorded and case.published is not None and case.published.out_of_band:
         reason, sentence = Reason.OUT_OF_BAND, "a person merged its draft without its gates"
         yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+
+
+def _hold_of(decided: VariantDecision) -> Hold | None:
+    """What holds the variant; of one that is well as it is, what its next draft waits for."""
+    if decided.state is State.HELD:
+        return next(iter(decided.holds), None)
+    missing = Reason.REQUIRED_INJECTION_MISSING
+    return next((hold for hold in decided.holds if hold.reason == missing), None)
 
 
 def _disputed(item: PolicyPass, case: Case, standing: int) -> int:
