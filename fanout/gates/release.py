@@ -20,6 +20,7 @@ from fanout.gates.model import (
     ApprovalRule,
     CheckView,
     Draft,
+    Grant,
     Hold,
     Override,
     StageRule,
@@ -102,9 +103,10 @@ class StageGate:
             draft.digest,
         )
         opened = gate.verdict is Verdict.PASSED
-        release = opened and barred is None and not granted
         checks = tuple([self._required(check, member, draft, orders) for check in rule.requires])
         agreed = all(check.verdict is Verdict.PASSED for check in checks)
+        stale = granted and agreed and _older(facts.grant, orders, checks)
+        release = opened and barred is None and (stale or not granted)
         self._wake_for(checks)
         state = State.DRAFTED
         if granted or release:
@@ -213,6 +215,19 @@ class StageGate:
             f"it has a newer revision than {self.candidate}, and automation never goes back",
             "whoever may decide: fanout promote",
         )
+
+
+def _older(grant: Grant | None, orders: Iterable[Order], checks: Iterable[CheckView]) -> bool:
+    """Is the release older than what the publication rests on?
+
+    It may be from a decision that was withdrawn since. Publications are dated by their releases, so
+    one is given anew with the publication: it is dated by what people said, not before it.
+    """
+    said = [
+        *(order.at for order in orders),
+        *(check.at for check in checks if check.at is not None),
+    ]
+    return grant is not None and grant.at < max(said, default=grant.at)
 
 
 def _stopped(member: Member, candidate: str) -> tuple[State, Hold] | None:
