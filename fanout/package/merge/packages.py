@@ -23,6 +23,7 @@ from fanout.package.merge.conflicts import (
 from fanout.package.merge.documents import File, Reader, is_manifest, units_of
 from fanout.package.merge.files import file_conflict, merge_file
 from fanout.package.merge.keys import Schemas, schemas_of
+from fanout.package.merge.namespaces import followed
 from fanout.package.merge.objects import Objects, crds_of
 from fanout.package.merge.outcome import How
 from fanout.package.merge.writing import Placed, write_file
@@ -268,7 +269,8 @@ def _merge_manifests(
     files = [[f[side] for f in manifests.values() if f[side]] for side in range(3)]
     units, notes = units_of([[file for file in side if file] for side in files])
     merge.notes += notes
-    o, u, mine = units
+    o = units[0]
+    u, mine = followed(*units)
     objects = Objects(o, u, mine, merge.schemas, merge.choices, root, merge.conflicts)
     placed: dict[str, list[Placed]] = {}
     for key in objects.in_order():

@@ -225,6 +225,50 @@ def test_packages(origin, upstream, local, files, conflicts):
     assert merge(origin, upstream, local) == (files, conflicts)
 
 
+def web(namespace, replicas=2):
+    line = f"  namespace: {namespace}\n" if namespace else ""
+    return (
+        f"apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n{line}"
+        f"spec:\n  replicas: {replicas}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "upstream", "local", "files", "conflicts"),
+    [
+        pytest.param({"a.yaml": web("n1")}, {"a.yaml": web("n2")}, {"a.yaml": web("n1", 5)},
+                     {"a.yaml": web("n2", 5)}, 0, id="a new namespace takes the edits along"),
+        pytest.param({"a.yaml": web("")}, {"a.yaml": web("n2")}, {"a.yaml": web("", 5)},
+                     {"a.yaml": web("n2", 5)}, 0, id="so does a first one"),
+        pytest.param({"a.yaml": web("n1")}, {"a.yaml": web("n1", 3)}, {"a.yaml": web("n3")},
+                     {"a.yaml": web("n3", 3)}, 0, id="one given here gets upstream's changes"),
+        pytest.param({"a.yaml": web("n1")}, {"a.yaml": web("n2")}, {"a.yaml": web("n3")},
+                     {"a.yaml": web("n2")}, 1, id="two new ones are a conflict of that field"),
+        pytest.param({"a.yaml": web("n1")}, {"a.yaml": web("n2", 3)}, {"a.yaml": web("n2", 5)},
+                     {"a.yaml": web("n2", 3)}, 1, id="the same new one is no conflict by itself"),
+        pytest.param({"a.yaml": web("n1")}, {"b.yaml": web("n2")}, {"a.yaml": web("n1", 5)},
+                     {"b.yaml": web("n2", 5)}, 0, id="with another file at once"),
+        pytest.param({"a.yaml": web("n1")}, {"a.yaml": web("n2")},
+                     {"a.yaml": web("n1", 5), "b.yaml": web("n2", 7)},
+                     {"a.yaml": web("n1", 5), "b.yaml": web("n2")}, 2,
+                     id="where somebody has one in that namespace they are two"),
+    ],
+)  # fmt: skip
+def test_namespaces(origin, upstream, local, files, conflicts):
+    result = merge_packages(*map(package, (origin, upstream, local)))
+    assert result.files == package(files)
+    assert len(result.conflicts) == conflicts
+
+
+def test_two_objects_that_change_their_namespaces_at_once_are_not_guessed_at():
+    origin = package({"a.yaml": web("n1"), "b.yaml": web("n2")})
+    upstream = package({"a.yaml": web("n3"), "b.yaml": web("n4")})
+    result = merge_packages(
+        origin, upstream, package({"a.yaml": web("n1", 5), "b.yaml": web("n2")})
+    )
+    assert [conflict.cause for conflict in result.conflicts] == [Cause.DELETED_THERE]
+
+
 def test_binary_files_are_one_value():
     sides = [{"x": b"\0a\nb\nc\n"}, {"x": b"\0A\nb\nc\n"}, {"x": b"\0a\nb\nC\n"}]
     assert merge(*sides) == ({"x": "\0A\nb\nc\n"}, ["x: both changed, upstream"])
