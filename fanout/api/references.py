@@ -14,6 +14,7 @@ from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy, matches
 from fanout.api.repository import Repository
+from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 
 Kind = TypeVar("Kind", bound=KRMObject)
@@ -143,6 +144,7 @@ def _doubts(policy: UpstreamPolicy) -> Iterator[Fault]:
             at: Path = ("spec", "stages", index, "verification")
             problem = f"stage {stage.name} verifies nothing: a variant is ready when published"
             yield Fault(at, problem, "add a check if something can be asked", "warning")
+        yield from _zero_expiry(index, stage)
     for index, entry in enumerate(policy.spec.targets):
         if entry.template.stage is None and entry.template.stage_expr is None:
             at = ("spec", "targets", index, "template", "stage")
@@ -150,6 +152,16 @@ def _doubts(policy: UpstreamPolicy) -> Iterator[Fault]:
             yield Fault(at, problem, "add stage or stageExpr", "warning")
         within: Path = ("spec", "targets", index, "template", "pipeline")
         yield from program_doubts(entry.template.pipeline, within)
+
+
+def _zero_expiry(number: int, stage: Stage) -> Iterator[Fault]:
+    """Zero is as if absent (design §6), which is the opposite of what a reader may expect."""
+    for index, check in enumerate(stage.requires):
+        approval = check.approval
+        if approval and approval.expires is None and "expires" in approval.model_fields_set:
+            at: Path = ("spec", "stages", number, "requires", index, "approval", "expires")
+            problem = "zero is as if absent: an approval counts for ever"
+            yield Fault(at, problem, "remove it, or say how long, like 72h", "warning")
 
 
 def _unknown_policies(

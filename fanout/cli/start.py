@@ -1,5 +1,6 @@
 """Builds the world that a verb works in: from settings and configuration to open ports."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 from fanout.api.configuration import FanoutConfiguration
 from fanout.cli.lookup import check_files
 from fanout.cli.progress import progress_for
-from fanout.cli.settings import Settings
+from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cli.terminal import say
 from fanout.cluster.configuration import read_configuration
 from fanout.cluster.declared import Declared
@@ -62,7 +63,7 @@ class Program:
 @contextmanager
 def open_program(settings: Settings) -> Iterator[Program]:
     """Open everything; what was started is ended with it. Raises InvalidInput for bad settings."""
-    files = settings.sources()
+    cluster = files_of(settings)
     configuration = configuration_of(settings)
     counters, redactor, progress = Counters(), Redactor(), progress_for(settings)
     author = configuration.author
@@ -89,10 +90,18 @@ def open_program(settings: Settings) -> Iterator[Program]:
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
         workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
         world = World(git, records, sandbox, setup, counters, progress, workshop)
-        cluster = FileCluster(files)
-        check_files(files, cluster.read(), settings.namespace)
+        check_files(settings.files, cluster.read(), settings.namespace)
         reconciler = Reconciler(world)
         yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)
+
+
+def files_of(settings: Settings) -> FileCluster:
+    """The files of `-f`; `-` is what stands on standard input now. Raises InvalidInput."""
+    files = settings.sources()
+    if STANDARD_INPUT not in files:
+        return FileCluster(files)
+    named = [path for path in files if path != STANDARD_INPUT]
+    return FileCluster(named, typed=sys.stdin.buffer.read())
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from fanout.package.invalid import InvalidManifest
 
 # A file written so short a time ago could change again and keep its time stamps.
 _SETTLED_NS = 2_000_000_000
+_TYPED = "-"  # what stands for a file's name in sentences about standard input
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,18 @@ class _Read:
 class FileCluster:
     """What files declare, read again and again. One thread at a time may read."""
 
-    def __init__(self, paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> None:
-        """Objects that name no namespace are in `namespace`."""
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        namespace: str = DEFAULT_NAMESPACE,
+        typed: bytes | None = None,
+    ) -> None:
+        """Objects that name no namespace are in `namespace`; `typed` came from standard input."""
         self._paths = tuple(paths)
         self._namespace = namespace
+        self._typed = typed
+        content = None if typed is None else read_content(typed, _TYPED, namespace)
+        self._always = {} if content is None else {Path(_TYPED): _Read(None, b"", content)}
         self._files: dict[Path, _Read] = {}
         self._found: tuple[Finding, ...] = ()
         self._declared: Declared | None = None
@@ -49,7 +58,7 @@ class FileCluster:
         """
         found = discover(self._paths)
         findings = list(found.findings)
-        files: dict[Path, _Read] = {}
+        files = dict(self._always)
         for path in found.files:
             try:
                 files[path] = self._file(path)
@@ -84,6 +93,8 @@ class FileCluster:
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[Place]]:
         try:
+            if file == _TYPED and self._typed is not None:
+                return places(self._typed, file, self._namespace)
             return places(Path(file).read_bytes(), file, self._namespace)
         except (InvalidManifest, OSError):  # changed in this very moment; the next pass tells
             return {}

@@ -31,6 +31,7 @@ from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.spoken import spoken
 from fanout.reconcile.undeclared import undeclared
+from fanout.reconcile.unmatched import unmatched_selectors
 from fanout.reconcile.upstream import Packages
 from fanout.reconcile.views import Views
 from fanout.reconcile.whereabouts import Whereabouts
@@ -142,6 +143,7 @@ class Reconciler:
             warnings=(
                 *missed,
                 *_switched_off(named, declared),
+                *map(str, unmatched_selectors(declared, filter(None, (it.policy for it in named)))),
                 *messages.warnings,
                 *spoken(passes),
             ),

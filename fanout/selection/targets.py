@@ -63,6 +63,16 @@ def select(
     return tuple(chosen.values()), tuple(failures)
 
 
+def unmatched(policy: UpstreamPolicy, objects: ObjectIndex) -> Iterator[tuple[int, int]]:
+    """The entries whose objectSelector chooses nothing, and of how many objects of its kind."""
+    inventory = Inventory({}, objects)
+    for index, entry in enumerate(policy.spec.targets):
+        selector = entry.object_selector
+        if selector is None or any(True for _ in _of_entry(index, entry, policy, inventory)):
+            continue
+        yield index, sum(1 for _ in _objects(selector, policy, objects))
+
+
 def _position(found: Target | TargetFailure) -> str:
     return found.key if isinstance(found, Target) else found.target
 

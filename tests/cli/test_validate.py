@@ -1,5 +1,6 @@
 """What `fanout validate` says to somebody who has mistaken something: whole commands on files."""
 
+import io
 import json
 from pathlib import Path
 
@@ -214,3 +215,82 @@ def test_what_refers_to_an_object_with_faults_is_none_itself(company: Fleet):
     finally:
         company.remove("narrow.yaml")
         company.remove("tabs.yaml")
+
+
+def warned(fleet: Fleet) -> list[str]:
+    result = fleet.run("validate")
+    assert result.code == 0, result.out
+    return [line for line in result.out.splitlines() if "spec.targets[0].objectSelector: " in line]
+
+
+NOTHING_MATCHES = [
+    ("a label that no object has", ("kind: Cluster}", "kind: Cluster, matchLabels: {tier: x}}"),
+     "0 of 3 Cluster objects match, so nothing is made; compare its labels and name"),
+    ("a name that no object has", ("kind: Cluster}", "kind: Cluster, name: amss}"),
+     "0 of 3 Cluster objects match, so nothing is made; "),
+    ("a kind that there is not", ("kind: Cluster}", "kind: Clusters}"),
+     "there is no Clusters.infra.example.com in namespace default, nor one without a namespace; "),
+    ("a group that there is not", ("infra.example.com/v1", "infra.example.org/v1"),
+     "there is no Cluster.infra.example.org in namespace default, nor one without a namespace; "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_", "edit", "words"), NOTHING_MATCHES, ids=[row[0] for row in NOTHING_MATCHES]
+)
+def test_a_selector_that_chooses_nothing_is_told(
+    tmp_path: Path, _: str, edit: tuple[str, str], words: str
+):
+    fleet = Fleet.build(tmp_path)
+    assert warned(fleet) == []
+    path = fleet.write("policy.yaml", POLICY.replace(*edit, 1))
+    [line] = warned(fleet)
+    place = f"warning: {path}:7: UpstreamPolicy/monitoring: spec.targets[0].objectSelector: "
+    assert line.startswith(f"{place}{words}")
+    assert line in fleet.plan().err.splitlines()
+
+
+def test_the_version_of_a_selector_does_not_count(tmp_path: Path):
+    fleet = Fleet.build(tmp_path)
+    fleet.write("policy.yaml", POLICY.replace("infra.example.com/v1", "infra.example.com/v2", 1))
+    assert warned(fleet) == []
+    assert len(fleet.targets()) == 3
+
+
+def test_policies_without_any_object_beside_them_are_validated_all_the_same(tmp_path: Path):
+    fleet = Fleet.build(tmp_path)
+    for name in ("ams", "ber", "cph"):
+        fleet.remove(f"site-{name}.yaml")
+    assert warned(fleet) == []
+
+
+def test_an_approval_that_expires_after_nothing_expires_never_and_is_told(company: Fleet):
+    check = "{name: ok, approval: {from: [sre], expires: 0s}}"
+    text = edited(("{name: dev, ", f"{{name: dev, requires: [{check}], "))
+    path = company.write("other.yaml", text)
+    result = company.run("validate")
+    company.remove("other.yaml")
+    assert result.code == 0
+    place = "UpstreamPolicy/other: spec.stages[0].requires[0].approval.expires"
+    assert f"warning: {path}:15: {place}: zero is as if absent: an approval counts for ever; " in (
+        result.out
+    )
+
+
+def test_a_dash_is_standard_input(company: Fleet, monkeypatch: pytest.MonkeyPatch):
+    def piped(text: str, *more: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        told = company.run("validate", "-f", "-", *more, files=False)
+        return told.code, told.out + told.err
+
+    code, told = piped(POLICY.replace("kind: Cluster}", "kinds: Cluster}"))
+    assert code == 2
+    assert told.startswith("-:7: UpstreamPolicy/monitoring: spec.targets[0].objectSelector.kinds: ")
+    code, told = piped("")
+    assert code == 2
+    assert "there is nothing to validate, no objects" in told
+    code, told = piped(edited(), "-f", str(company.root / company.policies))
+    assert code == 0, told
+    code, told = piped(POLICY, "-f", str(company.root / company.policies))
+    assert code == 2
+    assert "is already declared in namespace default at -:3; none is used" in told

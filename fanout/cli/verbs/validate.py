@@ -7,13 +7,13 @@ from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
 from fanout.cli.settings import Format, Settings
-from fanout.cli.start import open_sandbox
+from fanout.cli.start import files_of, open_sandbox
 from fanout.cluster.declared import Declared
-from fanout.cluster.files import FileCluster
 from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput
 from fanout.reconcile.compile import uncompilable
 from fanout.reconcile.configure import misconfigured
+from fanout.reconcile.unmatched import unmatched_selectors
 
 
 @click.command()
@@ -24,12 +24,13 @@ def command(settings: Settings) -> ExitCode:
     Each has its file, line and field, and what to do. Expressions and templates are compiled too.
     No repository is looked at.
     """
-    declared = FileCluster(settings.sources()).read()
+    declared = files_of(settings).read()
     with open_sandbox(settings) as sandbox:
         findings = (
             *declared.faults,
             *uncompilable(declared, sandbox),
             *misconfigured(declared),
+            *(unmatched_selectors(declared, declared.policies) if len(declared.objects) else ()),
         )
     empty = not findings and not declared.ours
     errors = sum(finding.severity == "error" for finding in findings)
