@@ -132,9 +132,9 @@ def occupied(spec: VariantSpec, tenant: Tenant) -> Hold:
         policy = tenant.policy.rpartition("/")[2]
         return Hold(
             "PathTaken",
-            f"{at} is not free: {tenant.path} is that of {whose}, and that policy is not declared;"
-            " declare it again; if it is to go, give it targets that choose nothing, and"
-            f" `fanout remove {policy} {tenant.variant} --reason WHY`",
+            f"{at} is not free: {tenant.path} is that of policy {tenant.policy}, which is not"
+            " declared; declare it again; if it is to go, give it targets that choose nothing, and then"
+            f" `fanout remove {policy} VARIANT --reason WHY`",
             who=author_of(spec),
         )
     if tenant.leaving:
