@@ -50,12 +50,15 @@ class Standing:
         self._suspensions: dict[tuple[str, str], Decision] = {}
         self._orders = _Orders()
         self.holds: list[Hold] = []  # decisions that nothing can come of
-        self._instants: list[tuple[str, datetime]] = []  # (stage or "", when one starts or ends)
+        self._instants: list[tuple[str, datetime]] = []  # (stage or "", when one lets more through)
+        self._ends: list[datetime] = []
         for at, decision in in_record_order(decisions, now):
             if decision.expires is not None:
                 if decision.expires <= now:
                     continue
-                self._instants.append((decision.stage, decision.expires))
+                self._ends.append(decision.expires)
+                if decision.action is Action.SUSPEND:  # the end of another opens nothing
+                    self._instants.append((decision.stage, decision.expires))
             if from_the_future(at, now) and decision.action is not Action.SUSPEND:
                 self._await(at, decision)
             elif decision.action is Action.PUBLISH:
@@ -65,9 +68,9 @@ class Standing:
                     self._suspensions[key] = decision
 
     def next(self, now: datetime, stage: str | None = None) -> datetime | None:
-        """When a decision starts or ends: of the whole policy, or of what concerns a stage."""
-        about = (at for name, at in self._instants if stage is None or name in ("", stage))
-        return soonest(about, now)
+        """When a decision starts or ends; of a stage, when more may go for it."""
+        about = [at for name, at in self._instants if stage is None or name in ("", stage)]
+        return soonest(about if stage is not None else [*about, *self._ends], now)
 
     def policy_suspended(self) -> Hold | None:
         """Did somebody suspend the whole policy?"""

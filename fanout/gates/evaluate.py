@@ -31,6 +31,7 @@ from fanout.gates.summary import gathered, soak_ends, stage_holds
 class _Decided:
     stage: StageDecision
     variants: list[VariantDecision]
+    ends: frozenset[datetime]  # when what people said for it ends
 
 
 def candidates(facts: PolicyFacts) -> dict[str, str]:
@@ -86,6 +87,7 @@ def evaluate(facts: PolicyFacts) -> PolicyDecision:
     inside = [item for rule in facts.stages for item in decided[rule.name].variants]
     outside = [_in_no_stage(facts, variant) for variant in judgement.nowhere]
     instants = [stage.next for stage in stages.values()]
+    instants += [end for item in decided.values() for end in item.ends]
     wake = soonest([*instants, judgement.standing.next(facts.now)], facts.now)
     return PolicyDecision(
         stages=stages,
@@ -127,7 +129,7 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
         queued=choice.queued,
         next=soonest(instants, judgement.now),
     )
-    return _Decided(stage, variants)
+    return _Decided(stage, variants, frozenset(gate.ends))
 
 
 def _counts(variants: list[VariantDecision]) -> dict[State, int]:

@@ -41,7 +41,8 @@ class StageGate:
         self._rule = rule
         self._gates: dict[frozenset[Override], Gate] = {}
         self.candidate = judgement.candidate(rule.name)
-        self.instants: set[datetime] = set()  # when a check of a variant changes by itself
+        self.instants: set[datetime] = set()  # when a check of a variant may pass by itself
+        self.ends: set[datetime] = set()  # when what has passed, or was said for it, ends
 
     @cached_property
     def gate(self) -> Gate:
@@ -165,8 +166,12 @@ class StageGate:
 
     def _wake_for(self, checks: Iterable[CheckView]) -> None:
         for check in checks:
-            if check.until is not None:
+            if check.until is None:
+                continue
+            if check.reason == Reason.FROM_THE_FUTURE:
                 self.instants.add(check.until)
+            else:  # an approval that ends opens nothing
+                self.ends.add(check.until)
 
     def next(self) -> datetime | None:
         """The next instant at which a check or a gate that was asked changes by itself."""

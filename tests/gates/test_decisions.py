@@ -1,6 +1,7 @@
 """What people decide: publications by hand through the same gates, overrides, suspensions."""
 
 from dataclasses import replace
+from datetime import timedelta
 from operator import itemgetter
 
 import pytest
@@ -10,8 +11,10 @@ from gates.worlds import (
     OK,
     PASSED,
     PROD,
+    SIGNED,
     SIGNED_PROD,
     after,
+    approved,
     at,
     decided,
     draft,
@@ -337,3 +340,16 @@ def test_a_variant_written_by_hand_is_its_own_stage():
     assert evaluate(hand_written(by_hand)).variants["solo"].publish
     asleep = evaluate(hand_written(by_hand, decided(SUSPEND, variants=("solo",))))
     assert asleep.variants["solo"].state is State.SUSPENDED
+
+
+ENDS = [
+    ("an approval that ends", approved("ann"), None),
+    ("a decision to publish that ends", decided(PUBLISH, expires=at(40), **V1), None),
+    ("a suspension that ends", decided(SUSPEND, stage="prod", expires=at(40)), at(40)),
+]
+
+
+@pytest.mark.parametrize(("_", "record", "then"), ENDS, ids=map(itemgetter(0), ENDS))
+def test_the_next_instant_is_one_that_opens_something(_, record, then):
+    rule = replace(SIGNED_PROD, requires=(replace(SIGNED, expires=timedelta(minutes=30)),))
+    assert evaluate(prod(OK, record, rule=rule)).stages["prod"].next == then
