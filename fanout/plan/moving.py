@@ -133,8 +133,8 @@ def occupied(spec: VariantSpec, tenant: Tenant) -> Hold:
         return Hold(
             "PathTaken",
             f"{at} is not free: {tenant.path} is that of policy {tenant.policy}, which is not"
-            " declared; declare it again; if it is to go, give it targets that choose nothing, and then"
-            f" `fanout remove {policy} VARIANT --reason WHY`",
+            " declared; declare it again; if it is to go, give it targets that choose nothing, and"
+            f" then `fanout remove {policy} VARIANT --reason WHY`",
             who=author_of(spec),
         )
     if tenant.leaving:
