@@ -1,7 +1,7 @@
 """A stage's holds: its own, and those of its variants, gathered to one of each kind."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -19,23 +19,24 @@ _AT_CANDIDATE = (State.VERIFYING, State.READY)
 class _Group:
     first: str
     hold: Hold
-    number: int = 0
+    names: set[str] = field(default_factory=set)
     since: datetime | None = None
     until: datetime | None = None
 
-    def add(self, hold: Hold) -> None:
-        self.number += 1
+    def add(self, name: str, hold: Hold) -> None:
+        self.names.add(name)  # a variant may wait for several things of one kind
         if hold.since is not None and (self.since is None or hold.since < self.since):
             self.since = hold.since
         if hold.until is not None and (self.until is None or hold.until < self.until):
             self.until = hold.until
 
     def told(self) -> Hold:
-        if self.number == 1:
+        if len(self.names) == 1:
             return replace(self.hold, sentence=f"{self.first}: {self.hold.sentence}")
+        number = counted(len(self.names), "variant")
         return replace(
             self.hold,
-            sentence=f"{counted(self.number, 'variant')}, {self.first} first: {self.hold.sentence}",
+            sentence=f"{number}, {self.first} first: {self.hold.sentence}",
             since=self.since,
             until=self.until,
         )
@@ -80,7 +81,7 @@ def gathered(variants: Iterable[VariantDecision], known: Iterable[Hold] = ()) ->
             group = groups.get(key)
             if group is None:
                 group = groups[key] = _Group(item.name, hold)
-            group.add(hold)
+            group.add(item.name, hold)
     return [group.told() for group in groups.values()]
 
 

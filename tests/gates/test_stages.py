@@ -294,3 +294,11 @@ def test_independent_stages_go_in_parallel_and_a_chain_goes_in_one_pass_each():
     drafted = [variant(name, name, draft=draft("v1")) for name in ("eu", "us", "prod")]
     decision = evaluate(facts(stages, drafted))
     assert [name for name, item in decision.variants.items() if item.publish] == ["eu", "us"]
+
+
+def test_a_hold_of_a_stage_counts_each_variant_once():
+    one = ApprovalRule("signed-off", 1, frozenset({"ann"}), ("sre",))
+    rule = replace(DEV, requires=(one, replace(one, name="security")))
+    variants = [variant(name, "dev", draft=draft("v1")) for name in "abc"]
+    [hold] = evaluate(facts((rule,), variants)).stages["dev"].holds
+    assert hold.sentence.startswith("3 variants, a first: signed-off: ")
