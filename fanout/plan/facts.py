@@ -96,7 +96,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
     if held is None and disputed and question.on_conflict == "Hold" and case.standing:
         held = Hold(
             "ConflictUndecided",
-            f"{disputed} conflicts are undecided, and the policy holds them for everybody",
+            f"undecided conflicts: {disputed}; the policy holds them for everybody",
             who="whoever maintains the package: a commit on the draft, or fanout resolve",
         )
     granted = (

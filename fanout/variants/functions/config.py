@@ -1,8 +1,10 @@
 """Reading a function's configuration: a ConfigMap's data, or the fields of its own kind."""
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 
 from fanout.api.nearest import suggestion
+from fanout.api.texts import SENTENCES
 from fanout.errors import InvalidInput
 from fanout.variants.functions.function import Object, mapping
 
@@ -48,6 +50,17 @@ def fields_of(values: object, field: str, known: Collection[str]) -> Mapping[str
                 f"{field}.{key} is not understood", remedy=suggestion(key, list(known), there)
             )
     return found
+
+
+def check_words(words: Iterable[str], pattern: str) -> None:
+    """Refuse words that Kubernetes would refuse where they are put. Raises InvalidInput.
+
+    `pattern` is one of those that have a sentence in `fanout.api.texts`.
+    """
+    problem, remedy = SENTENCES[pattern]
+    for word in words:
+        if re.fullmatch(pattern, word) is None:
+            raise InvalidInput(f"{word!r} {problem}", remedy=remedy)
 
 
 def check_inline(config: Object, known: Collection[str]) -> None:

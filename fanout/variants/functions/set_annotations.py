@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from fanout.api.texts import LABEL_KEY
 from fanout.errors import InvalidInput
-from fanout.variants.functions.config import is_own_kind, text_values
+from fanout.variants.functions.config import check_words, is_own_kind, text_values
 from fanout.variants.functions.fields import Field, Values, further, set_values
 from fanout.variants.functions.function import Change, Facts, InProcess, Object
 from fanout.variants.functions.pods import BATCH, in_templates
@@ -28,6 +29,7 @@ def _configure(config: Object) -> _Config:
     values = text_values(config, "SetAnnotations", "annotations")
     if not values:
         raise InvalidInput("no annotations are given", remedy="name at least one annotation")
+    check_words([key for key, _ in values], LABEL_KEY)
     rows: object = None
     if is_own_kind(config, "SetAnnotations"):
         rows = config.get("additionalAnnotationFields")

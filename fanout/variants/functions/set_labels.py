@@ -7,8 +7,9 @@ gets its new value only where it was asked for already.
 
 from collections.abc import Iterator
 
+from fanout.api.texts import LABEL_KEY, LABEL_VALUE
 from fanout.errors import InvalidInput
-from fanout.variants.functions.config import text_values
+from fanout.variants.functions.config import check_words, text_values
 from fanout.variants.functions.fields import Field, Values, set_values
 from fanout.variants.functions.function import Change, Facts, InProcess, Object
 from fanout.variants.functions.pods import APPS, BATCH, CORE, WORKLOADS, in_templates
@@ -56,6 +57,8 @@ def _configure(config: Object) -> Values:
     values = text_values(config, "SetLabels", "labels")
     if not values:
         raise InvalidInput("no labels are given", remedy="name at least one label")
+    check_words([key for key, _ in values], LABEL_KEY)
+    check_words([value for _, value in values], LABEL_VALUE)
     return values
 
 
