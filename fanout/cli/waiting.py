@@ -1,5 +1,6 @@
 """What a decision to publish came to where nothing, or not everything, was published."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from fanout.api.reasons import Reason
@@ -58,13 +59,22 @@ def _reasons(item: PolicyPass, stage: str, waiting: Sequence[Case], revision: st
     decided = item.decision.stages.get(stage)
     holds: list[Hold] = []
     if decided is not None and decided.candidate == revision:
-        for case in waiting:
-            holds += item.decision.variants[case.spec.name].holds
+        found = [item.decision.variants[case.spec.name].holds for case in waiting]
+        yield from _counted(found)
     elif decided is not None:
         holds = [hold for hold in decided.holds if hold.reason == Reason.DECISION_WAITS]
         if not holds:
             yield f"the candidate is {decided.candidate or 'none'}, not {revision}"
     yield from map(_sentence, _each_once(holds))
+
+
+def _counted(found: Sequence[Sequence[Hold]]) -> Iterator[str]:
+    """The first hold of each reason and who; of how many variants, where not of all."""
+    having = Counter(key for holds in found for key in {(it.reason, it.who) for it in holds})
+    for hold in _each_once(hold for holds in found for hold in holds):
+        number = having[hold.reason, hold.who]
+        of_them = f"for {number} of them " if number < len(found) else ""
+        yield f"{of_them}{_sentence(hold)}"
 
 
 def _each_once(holds: Iterable[Hold]) -> Iterable[Hold]:

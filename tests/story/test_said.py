@@ -183,6 +183,13 @@ def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):
     assert "was suspended by ann@example.com" in result.err
 
 
+def test_who_promotes_hears_how_many_wait_for_what(fleet: Fleet):
+    fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
+    told = promote(fleet).err
+    assert "nothing is published yet: for 1 of them variant " in told
+    assert "nothing is published yet: for 1 of them v1 has not passed stage dev yet" in told
+
+
 # ---- what is on record -------------------------------------------------------------------------
 
 
