@@ -318,11 +318,14 @@ class Fleet:
             program.sweep(Mode())
             return dict(program.world.counters.read())
 
-    def settle(self, limit: int = 12) -> int:
-        """Sweep until there is nothing to do; answers how many sweeps that took."""
+    def settle(self, limit: int = 12, status: int = 0) -> int:
+        """Sweep until there is nothing to do; answers how many sweeps that took.
+
+        `status` is what all of them are to leave with.
+        """
         for count in range(limit):
             swept = self.sweep("-o", "json")
-            assert swept.code == 0, swept.err
+            assert swept.code == status, swept.err
             if not swept.json["outcomes"]:
                 return count
         raise AssertionError("the sweeps do not come to an end")

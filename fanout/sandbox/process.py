@@ -88,7 +88,7 @@ class _Talk:
                         if key.fd == end:
                             self._ended(watched, end)
                             deadline = min(deadline, time.monotonic() + _AFTER)
-                        else:
+                        elif key.fd in watched.get_map():  # its end, told at once, closes pipes
                             self._move(watched, key.fileobj)  # type: ignore[arg-type]
                     if len(self.answer) > self.command.most:
                         return Broken(f"its output is longer than {self.command.most:,} bytes")
