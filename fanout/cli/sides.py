@@ -1,13 +1,14 @@
 """The files of one variant as each side has them: upstream, fanout, the branch and the draft."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from fanout.cli.start import Program
 from fanout.cli.variant import find_variant
 from fanout.errors import InvalidInput
 from fanout.package.merge.conflicts import Conflict
 from fanout.package.merge.packages import Files
-from fanout.plan.adoption import as_cloned
 from fanout.plan.cases import Case
 from fanout.plan.repository import Remote
 from fanout.reconcile.look import remote_of, upstream_path
@@ -18,6 +19,7 @@ from fanout.variants.model import Rendered
 from fanout.variants.render import render
 
 _NOTHING: Files = {}
+Value = TypeVar("Value")
 
 
 def open_sides(program: Program, called: str) -> "Sides":
@@ -92,11 +94,15 @@ class Sides:
         """The package on the branch."""
         return self._tree(self.case.home.view.remote, self.case.own.tree)
 
-    def pristine(self) -> Files:
-        """What fanout published, or what a package that is taken over was cloned from."""
+    def since_published(self) -> tuple[Files, Files]:
+        """What fanout published, and what it became; of a package that is taken over, what it was
+        when it was cloned, and what it became as the merge takes it.
+        """
+        local = self.published()
         if self.case.foreign:
-            return as_cloned(self.upstream_before(), self.published())
-        return self._tree(self.case.home.view.remote, self.case.pristine)
+            change = _through(self.program, lambda it: it.taken_over(self.case, local))
+            return change if change is not None else (_NOTHING, local)
+        return self._tree(self.case.home.view.remote, self.case.pristine), local
 
     def draft(self) -> Files:
         """The package on the draft's branch."""
@@ -132,4 +138,11 @@ def _rendered(program: Program, case: Case) -> Case:
     answers = program.reconciler.answers
     rendered = answers.through(lambda known: render(package, spec, inputs, known))
     case = replace(case, rendered=rendered)
-    return Merger(program.world.git, program.world.counters).merged(case) if case.merges else case
+    return _through(program, lambda it: it.merged(case)) if case.merges else case
+
+
+def _through(program: Program, work: Callable[[Merger], Value]) -> Value:
+    """Do what a merger does, as often as it asks something of the world."""
+    world, answers = program.world, program.reconciler.answers
+    merger = Merger(world.git, world.counters, world.setup.limits, answers)
+    return answers.through(lambda _: work(merger))

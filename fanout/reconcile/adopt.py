@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.model import Hold
 from fanout.package.kptfile import NAME as KPTFILE
@@ -31,8 +32,14 @@ def with_origin(case: Case, named: Named, git: GitStore) -> Case:
             return replace(case, obstacle=Hold("PathTaken", sentence, who=owner))
         return replace(case, origin=_origin(git, remote, path, lock.commit))
     except FanoutError as problem:
-        sentence = f"{at} cannot be adopted: {problem}"
-        return replace(case, obstacle=Hold("AdoptionBaseMissing", sentence, who=owner))
+        return not_adopted(case, problem)
+
+
+def not_adopted(case: Case, problem: FanoutError) -> Case:
+    """The case of a package of which nobody can tell what it was before people changed it."""
+    sentence = f"{case.spec.repository}:{case.spec.path} cannot be adopted: {problem}"
+    owner = "the maintainers of " + case.spec.repository
+    return replace(case, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, who=owner))
 
 
 def _lock(case: Case, git: GitStore) -> Lock:
@@ -49,7 +56,7 @@ def _origin(git: GitStore, remote: Remote, path: str, commit: str) -> Origin:
     if tree is None:
         raise InvalidInput(
             f"no branch and no tag of {remote.url} leads to commit {commit} with {path} in it",
-            reason="AdoptionBaseMissing",
+            reason=Reason.ADOPTION_BASE_MISSING,
             remedy=REMEDY,
         )
     return Origin(remote, tree)

@@ -5,14 +5,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from fanout.errors import Unavailable
-from fanout.plan.adoption import as_cloned
 from fanout.plan.cases import Case
+from fanout.plan.cloned import change_since_cloned
 from fanout.plan.disputes import chosen_winners, read
 from fanout.plan.merging import Change, Edits, Files, merge
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.trailers import NONE
 from fanout.ports import GitStore, Reader
+from fanout.reconcile.answers import Answering
 from fanout.telemetry.counters import Counters
+from fanout.variants.model import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +23,14 @@ class Merger:
 
     git: GitStore
     counters: Counters
+    limits: Limits
+    answers: Answering
 
     def merged(self, case: Case) -> Case:
         """A rendered case with people's edits in it.
 
-        Raises InvalidInput, with file and line, for what cannot be merged, and what Git raises.
+        Raises InvalidInput, with file and line, for what cannot be merged, Unanswered where the
+        pipeline of a package that is taken over asks for something first, and what Git raises.
         """
         self.counters.add("merges")
         with ExitStack() as stack:
@@ -34,15 +39,16 @@ class Merger:
             readers = {
                 url: stack.enter_context(self.git.reader(remote)) for url, remote in remotes.items()
             }
-            edits = _Work(case, readers, self._origin(case)).edits()
+            edits = _Work(case, readers, self).edits()
         return replace(case, merged=merge(_rendering(case), edits, case.choices))
 
-    def _origin(self, case: Case) -> Files | None:
-        """Upstream's files from which the package that is taken over was made."""
+    def taken_over(self, case: Case, local: Files) -> Change | None:
+        """What people changed in a package that is taken over, as far as its origin is known."""
         if case.origin is None:
             return None
         with self.git.reader(case.origin.upstream) as reader:
-            return _files(reader, case.origin.tree)
+            origin = _files(reader, case.origin.tree)
+        return change_since_cloned(origin, local, self.limits, self.answers.known)
 
 
 def _rendering(case: Case) -> Files:
@@ -60,7 +66,7 @@ class _Work:
 
     case: Case
     readers: Mapping[str, Reader]  # by URL
-    origin: Files | None
+    merger: Merger
 
     def edits(self) -> Edits:
         case = self.case
@@ -81,8 +87,7 @@ class _Work:
         if tree is None or not self._reader(home).has(tree):
             return None
         if case.foreign:
-            local = self._files(home, tree)
-            return (as_cloned(self.origin, local), local) if self.origin is not None else None
+            return self.merger.taken_over(case, self._files(home, tree))
         if case.pristine is None or case.pristine == tree:
             return None
         return self._files(home, case.pristine), self._files(home, tree)

@@ -108,7 +108,7 @@ class Reconciler:
             declared.objects,
             world.counters,
             world.progress,
-            Merger(world.git, world.counters),
+            Merger(world.git, world.counters, world.setup.limits, self._answers),
             self._answers,
         )
         judge = Judge(world.git, renderer, world.setup, now, mode.publish, self._by_hand)

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.plan.cases import Case, chosen
+from fanout.reconcile.adopt import not_adopted
 from fanout.reconcile.answers import Answering
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.names import Named
@@ -103,4 +105,6 @@ class Renderer:
             rendered = replace(case, rendered=content)
             return self.merger.merged(rendered) if case.merges else rendered
         except FanoutError as error:
+            if error.reason == Reason.ADOPTION_BASE_MISSING:
+                return not_adopted(case, error)
             return replace(case, failure=error)

@@ -63,7 +63,8 @@ def _patch(sides: Sides, against: str) -> str:
 def _since(sides: Sides, against: str) -> str:
     match against:
         case "published":
-            three = sides.pristine(), sides.rendering(), sides.published()
+            before, after = sides.since_published()
+            three = before, sides.rendering(), after
         case "draft":
             three = sides.written(), sides.rendering(), sides.draft()
         case _:
