@@ -53,6 +53,23 @@ ROWS = [
      []),
     ("keywords are a set", "info:\n  keywords: [a, b]\n", "info:\n  keywords: [a, b, up]\n",
      "info:\n  keywords: [a, b, mine]\n", "info:\n  keywords: [a, b, up, mine]\n", []),
+    ("labels and annotations merge one by one",
+     "", "  labels: {up: a}\n  annotations: {up: a}\n", "  annotations: {mine: b}\n  labels: {mine: b}\n",
+     "  annotations: {up: a, mine: b}\n  labels: {up: a, mine: b}\n", []),
+    ("the inventory merges by field, its labels one by one",
+     "inventory: {name: a, namespace: n, labels: {}}\n", "inventory: {name: b, namespace: n, labels: {up: a}}\n",
+     "inventory: {name: a, namespace: m, labels: {mine: b}}\n",
+     "inventory: {name: b, namespace: m, labels: {up: a, mine: b}}\n", []),
+    ("programs match like images",
+     functions("exec: ./a", "exec: ./b"), functions("{exec: ./a, configMap: {x: y}}", "exec: ./b"),
+     functions(MINE, "exec: ./a", "{exec: ./b, configMap: {mine: z}}"),
+     functions(MINE, "{exec: ./a, configMap: {x: y}}", "{exec: ./b, configMap: {mine: z}}"), []),
+    ("validators match like mutators",
+     functions(NS).replace("mutators", "validators"), functions(NS, LABELS).replace("mutators", "validators"),
+     functions(MINE, NS).replace("mutators", "validators"),
+     functions(MINE, NS, LABELS).replace("mutators", "validators"), []),
+    ("the namespace of the clone is its own",
+     "  namespace: a\n", "  namespace: b\n", "  namespace: mine\n", "  namespace: mine\n", []),
     ("unknown fields merge like others", "x: {a: 1, b: 1}\n", "x: {a: 2, b: 1}\n",
      "x: {a: 1, b: 2}\n", "x: {a: 2, b: 2}\n", []),
     ("the lock of the base's own rendering moves on",
@@ -88,6 +105,21 @@ def test_a_new_name_upstream_does_not_rename_the_clone():
     result = merge_packages(*sides)
     assert result.files == sides[2]
     assert result.conflicts == ()
+
+
+def test_where_a_subpackage_comes_from_is_upstream_s_to_say():
+    """The rule about a package's own `upstream` is about the package itself (porch.md §3.3.2)."""
+    sides = [
+        {
+            "Kptfile": ("100644", HEAD.format("x").encode()),
+            "s/Kptfile": ("100644", (HEAD.format("s") + LOCK.format(*lock) + more).encode()),
+        }
+        for lock, more in ((("v1", "c1"), ""), (("v2", "c2"), ""), (("v1", "c1"), "x: mine\n"))
+    ]
+    result = merge_packages(*sides)
+    text = result.files["s/Kptfile"][1].decode()
+    assert text == HEAD.format("s") + LOCK.format("v2", "c2") + "x: mine\n"
+    assert not result.conflicts
 
 
 CRD = """\
