@@ -162,3 +162,28 @@ def test_an_approval_of_an_earlier_draft_is_hinted_at(fleet: Fleet):
     fleet.settle()
     told = fleet.run("explain", "monitoring/prod/sites/cph").out
     assert "0 of 2 approvals for this draft; ann@example.com approved other drafts of v1" in told
+
+
+UNNAMED = [
+    ("neither", (), "write --stage prod --revision v1: that waits for an approval"),
+    ("no revision", ("--stage", "prod"), "write --stage prod --revision v1: that waits"),
+    ("no stage", ("--revision", "v1"), "write --stage prod --revision v1: that waits"),
+    ("a stage that asks for none", ("--stage", "dev"), "stage dev asks for none"),
+    ("a stage that is not there", ("--stage", "pord"), "choose one of: dev, prod"),
+]
+
+
+@pytest.mark.parametrize(("_", "said", "words"), UNNAMED, ids=[row[0] for row in UNNAMED])
+def test_who_approves_without_a_name_hears_what_waits_for_it(fleet: Fleet, _, said, words):
+    told = fleet.run("approve", "monitoring", *said, "--by", ANN)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
+    assert fleet.run("get", "approvals", "-o", "json").items == []
+
+
+def test_who_approves_what_is_in_force_hears_that_nothing_waits(fleet: Fleet):
+    approve(fleet, ANN)
+    approve(fleet, BOB)
+    told = fleet.run("approve", "monitoring", "--by", ANN)
+    assert told.code == 2
+    assert "no draft waits for one now; who asks for approvals: stage prod" in told.err

@@ -12,7 +12,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
-from fanout.gates.model import ApprovalRule
+from fanout.gates.model import ApprovalRule, StageRule, Verdict
 from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
 
@@ -22,10 +22,10 @@ from fanout.reconcile.report import PolicyPass
 @click.option(
     "--stage",
     shell_complete=complete_stages,
-    required=True,
-    help="The stage whose drafts are approved.",
+    default="",
+    help="The stage whose drafts are approved; needed.",
 )
-@click.option("--revision", required=True, help="The revision that they were rendered for.")
+@click.option("--revision", default="", help="The revision that they were rendered for; needed.")
 @click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
 @click.option("--check", default="", help="The approval check; needed where there are several.")
 @by_option
@@ -48,6 +48,7 @@ def command(
     with open_program(settings) as program:
         item = judged(program, policy)
         spec = about(item, stage, variants)
+        _refuse_unnamed(item, stage, revision)
         rule = approval_rule(item, stage, check)
         spec |= {"revision": revision, "check": rule.name}
         trees = spec["trees"] = _trees(item, stage, revision, spec.get("variants", ()))
@@ -83,6 +84,47 @@ def approval_rule(item: PolicyPass, stage: str, check: str) -> ApprovalRule:
         reason="NotFound",
         remedy="name one with --check" if checks else "there is nothing to approve",
     )
+
+
+def _refuse_unnamed(item: PolicyPass, stage: str, revision: str) -> None:
+    """Raises InvalidInput without a stage or a revision; the remedy is what may be approved now."""
+    missing = [name for name, said in (("stage", stage), ("revision", revision)) if not said]
+    if not missing:
+        return
+    asking = [rule for rule in item.rules if rule.requires and stage in ("", rule.name)]
+    lines = [
+        f"--stage {rule.name} --revision {waiting}"
+        for rule in asking
+        for waiting in sorted(_waiting(item, rule))
+    ]
+    if lines:
+        remedy = f"write {' or '.join(lines)}: that waits for an approval"
+    elif asking:
+        names = ", ".join(rule.name for rule in asking)
+        remedy = f"no draft waits for one now; who asks for approvals: stage {names}"
+    else:
+        remedy = "no stage asks for approvals" if not stage else f"stage {stage} asks for none"
+    raise InvalidInput(
+        f"it is not said which {' and '.join(missing)} of {item.title} is approved",
+        reason="NotFound",
+        remedy=remedy,
+    )
+
+
+def _waiting(item: PolicyPass, rule: StageRule) -> set[str]:
+    """The revisions of the stage's drafts that stand and lack an approval."""
+    decided = item.decision.variants if item.decision else {}
+    asked = {check.name for check in rule.requires}
+    return {
+        case.draft.trailers.revision
+        for case in meant(item, rule.name)
+        if case.draft is not None
+        and case.standing
+        and any(
+            check.name in asked and check.verdict is not Verdict.PASSED
+            for check in decided[case.spec.name].checks
+        )
+    }
 
 
 def _trees(item: PolicyPass, stage: str, revision: str, variants: list[str]) -> list[str]:
