@@ -52,6 +52,11 @@ class Document:
             self._spellings.update(spellings(self._text, self.root.node))
         return self._spellings
 
+    def own_text(self) -> str:
+        """Its lines, with line breaks of one kind; not for JSON."""
+        root = _root(self)
+        return self._text[root.body : root.end].replace("\r\n", "\n")
+
     def written_key(self, path: Path) -> str:
         """The last key of the path with its quotes; "" where it is not there, and for JSON."""
         node, key = self.root.node if self.root else None, None
@@ -258,25 +263,27 @@ class Manifest:
             return self.data
         try:
             texts = {d.index: self._round_trip(d, edits) for d in touched}
-            result = self._with(texts)
+            result = self.replaced(texts)
             if self._is(result, wanted):
                 return result
         except CannotEdit:
             pass
-        result = self._with({d.index: dump(wanted[d.index]) for d in touched})
+        result = self.replaced({d.index: dump(wanted[d.index]) for d in touched})
         if not self._is(result, wanted):
             Manifest.parse(result, self.file)  # too deep, for instance
             raise Bug(f"{self.file} cannot be edited", reason="EditFailed")
         return result
 
     def _round_trip(self, document: Document, edits: Sequence[Edit]) -> str:
-        root = _root(document)
-        before = self._text[root.body : root.end].replace("\r\n", "\n")
         mine = [edit for edit in edits if edit.document == document.index]
-        return round_trip(before, mine, textpatch.style_of(root.node))
+        style = textpatch.style_of(_root(document).node)
+        return round_trip(document.own_text(), mine, style)
 
-    def _with(self, texts: dict[int, str]) -> bytes:
-        """The file with the text of some documents replaced."""
+    def replaced(self, texts: Mapping[int, str]) -> bytes:
+        """The file's bytes with the lines of some documents replaced; not for JSON.
+
+        Line breaks become those of the file.
+        """
         out, position = [self._mark().decode()], 0
         for index, text in sorted(texts.items()):
             root = _root(self._by_index[index])

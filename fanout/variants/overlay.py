@@ -23,6 +23,7 @@ class Outcome(NamedTuple):
     edits: tuple[Edit, ...] = ()
     comments: tuple[tuple[Path, str], ...] = ()  # to be put on the lines of values
     dropped: bool = False  # it is no longer in the package
+    text: str | None = None  # lines in place of its own, which the edits are made in
 
 
 UNTOUCHED = Outcome()
@@ -31,14 +32,19 @@ UNTOUCHED = Outcome()
 class Overlay:
     """Collects the changes to one document; upstream's data is never written to."""
 
-    __slots__ = ("_changed", "_comments", "_document", "_file", "dropped", "value")
+    __slots__ = (
+        *("_changed", "_comments", "_document", "_file", "_origin", "_text"),
+        *("dropped", "value"),
+    )
 
     def __init__(self, file: str, document: Document) -> None:
         self.value: Any = document.value  # the object as it stands now
         self.dropped = False
         self._changed: dict[Path, object] = {}
         self._comments: dict[Path, str] = {}
-        self._document = document
+        self._document = document  # what the changes are made to
+        self._origin = document
+        self._text: str | None = None
         self._file = file
 
     def set(self, path: Path, value: object) -> None:
@@ -64,6 +70,17 @@ class Overlay:
         top = self._topmost(path)
         settled = get(self.value, top)
         self._changed[top] = REMOVE if settled is MISSING else settled
+
+    def lines(self) -> str | None:
+        """The lines that the changes are made to; None for JSON."""
+        if self._text is None and self._document.root is not None:
+            return self._document.own_text()
+        return self._text
+
+    def rest_on(self, text: str, document: Document) -> None:
+        """Go on from these lines, which say what all changes have come to, as the document says."""
+        self.value, self._text, self._document = document.value, text, document
+        self._changed, self._comments = {}, {}
 
     def place(self, path: Path) -> None:
         """Put an empty text where there is nothing yet, to be replaced later."""
@@ -113,7 +130,7 @@ class Overlay:
 
     def line_of(self, path: Path) -> int:
         """The line of the deepest value on the path that is in the file."""
-        return self._document.line_of(path)
+        return self._origin.line_of(path)
 
     def refused(self, function: str, unfit: Unfit) -> InvalidInput:
         """The error for an object that a function cannot do its work on, with file and line."""
@@ -131,7 +148,7 @@ class Overlay:
                 object=f"{mapping(self.value).get('kind', '')}/{name}",
                 field=show(path),
                 file=self._file,
-                line=self._document.line_of(path),
+                line=self._origin.line_of(path),
             ),
         )
 
@@ -145,11 +162,15 @@ class Overlay:
             for path, text in self._comments.items()
             if path not in there or there[path].comment != text
         )
-        return Outcome(tuple(self.edits()), new) if self._changed or new else UNTOUCHED
+        if not self._changed and not new and self._text is None:
+            return UNTOUCHED
+        if self._text is not None and not self._comments and same(self.value, self._origin.value):
+            return UNTOUCHED
+        return Outcome(tuple(self.edits()), new, text=self._text)
 
     def edits(self) -> list[Edit]:
         """What to change in the text."""
-        index, original = self._document.index, self._document.value
+        index, original = self._origin.index, self._document.value
         found = []
         for path, value in self._changed.items():
             before = get(original, path)

@@ -8,6 +8,7 @@ from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.kptfile import kptfile_of
 from fanout.package.manifests import Document, Manifest
+from fanout.package.merge.keys import schemas_of
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
 from fanout.variants.cloning import cloned_kptfile
@@ -63,7 +64,11 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         configuring=configuring,
         programs=limits.programs,
         policy_at=sum(1 for function in functions if function.below),
-        facts=Facts(_cluster_kinds(others), custom=_custom_schemas(others)),
+        facts=Facts(
+            _cluster_kinds(others),
+            custom=_custom_schemas(others),
+            shapes=schemas_of(document.value for document in others.values()),
+        ),
         waits=any(_waits(document.value) for document in others.values()),
         fingerprint=canonical(
             [

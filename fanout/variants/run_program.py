@@ -9,7 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import REMOVE
-from fanout.variants.functions.arrivals import differences, file_of
+from fanout.package.merge.keys import Schemas
+from fanout.variants.becoming import become
+from fanout.variants.functions.arrivals import file_of
 from fanout.variants.functions.function import External, Object, Result, mapping
 from fanout.variants.functions.resourcelist import (
     Returned,
@@ -32,10 +34,12 @@ def run_program(
     seen: Mapping[Place, Overlay],
     taken: Collection[Place],
     answers: Answers,
+    schemas: Schemas,
 ) -> tuple[_Added, list[Result]]:
     """Change the documents that it sees; answers what is new and what it says.
 
-    `taken` are the places of all objects. Raises Unanswered while it has not run, and InvalidInput.
+    `taken` are the places of all objects, `schemas` are of kinds that the package defines. Raises
+    Unanswered while it has not run, and InvalidInput.
     """
     cut = len(step.below)
     shown = {(file[cut:], index): overlay for (file, index), overlay in seen.items()}
@@ -46,11 +50,14 @@ def run_program(
     if step.validates:
         return [], results
     others = {(file[cut:], index) for file, index in taken if file.startswith(step.below)}
-    return _take(output.items, shown, others - shown.keys()), results
+    return _take(output.items, shown, others - shown.keys(), schemas), results
 
 
 def _take(
-    items: Sequence[Returned], shown: Mapping[Place, Overlay], others: Collection[Place]
+    items: Sequence[Returned],
+    shown: Mapping[Place, Overlay],
+    others: Collection[Place],
+    schemas: Schemas,
 ) -> _Added:
     returned: set[Place] = set()
     new: _Added = []
@@ -65,8 +72,7 @@ def _take(
         if place not in shown:
             new.append((file, item.value))
             continue
-        for path, value in differences(shown[place].value, item.value):
-            shown[place].set(path, value)
+        become(shown[place], item.value, schemas)
     for place, overlay in shown.items():
         if place not in returned:
             overlay.set((), REMOVE)

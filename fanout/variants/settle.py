@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import show
+from fanout.package.edits import REMOVE, show
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.tree import Entry, blob_id
 from fanout.selection.objects import group_of
+from fanout.variants.becoming import become
 from fanout.variants.functions.function import (
     External,
     Facts,
@@ -71,7 +72,10 @@ def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> Iterable[
     try:
         changes = function.changes(step.config, overlay.value, facts)
         for path, value in () if step.validates else changes:
-            overlay.set(path, value)
+            if path or value is REMOVE:
+                overlay.set(path, value)
+            else:
+                become(overlay, value, facts.shapes)
         if step.validates:
             deque(changes, maxlen=0)  # for what it cannot do its work on
         if function.judges is None:

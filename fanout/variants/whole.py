@@ -133,8 +133,11 @@ class Whole:
     def _external(self, step: Step, function: External) -> None:
         """Show a program what it sees, and take over what it answers."""
         taken = {*self.prepared.objects, *self.overlays}
+        schemas = self.prepared.facts.shapes
         try:
-            new, results = run_program(step, function, self._seen(step), taken, self.answers)
+            new, results = run_program(
+                step, function, self._seen(step), taken, self.answers, schemas
+            )
         except InvalidInput as problem:
             raise refused(function, problem, step.where) from None
         self.results += results

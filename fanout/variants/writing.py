@@ -16,6 +16,9 @@ def written(manifest: Manifest, outcomes: Mapping[int, Outcome]) -> bytes | None
     """
     edits: list[Edit] = []
     rare = False
+    texts = {index: it.text for index, it in outcomes.items() if it.text is not None}
+    if texts:
+        manifest = Manifest.parse(manifest.replaced(texts), manifest.file)
     for outcome in outcomes.values():
         edits += outcome.edits
         rare = rare or outcome.dropped or bool(outcome.comments)

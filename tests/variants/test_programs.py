@@ -3,6 +3,7 @@
 import pytest
 import yaml
 from variants.builders import package, rows, spec
+from variants.programs import LIMITS, NEW, OLD, PROGRAM, Shop, after, changed
 from variants.running import kptfile, rendered, run
 
 from fanout.errors import InvalidInput
@@ -32,41 +33,6 @@ kind: Service
 metadata: {name: web}   # as it is
 """
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\n"
-PROGRAM = Program("fn", "/opt/fn", version="1")
-LIMITS = Limits(programs=Programs({"fn": PROGRAM, "/opt/fn": PROGRAM}, {}))
-NEW, OLD = "internal.config.kubernetes.io/", "config.kubernetes.io/"
-
-
-class Shop:
-    """Runs Python instead of programs: `work` changes the ResourceList in place."""
-
-    def __init__(self, work):
-        self.work = work
-        self.seen = []
-
-    def run(self, questions):
-        return [self._run(question) for question in questions]
-
-    def _run(self, question):
-        whole = yaml.safe_load(question.stdin)
-        self.seen.append(yaml.safe_load(question.stdin))
-        answer = self.work(whole)
-        if isinstance(answer, Ran | Broken):
-            return answer
-        return Ran(0, yaml.safe_dump(whole).encode(), "")
-
-
-def after(files, work, *entries, policy=(), validators=()):
-    """What differs from upstream once `fn` has done its work in the package's own pipeline."""
-    shop = Shop(work)
-    own = {"Kptfile": kptfile(*entries)} if entries else {}
-    common = {"answering": Answering(shop), "limits": LIMITS}
-    found = run({**own, **files}, *policy, validators=validators, **common)
-    return found, shop.seen
-
-
-def changed(files, work, entry="exec: fn"):
-    return after(files, work, entry)[0]
 
 
 def nothing(whole):

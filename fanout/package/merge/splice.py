@@ -13,7 +13,7 @@ from fanout.package.merge.outcome import Entry, How, Outcome
 from fanout.package.merge.sides import Slot, Value, line_end
 from fanout.package.nodes import Node
 from fanout.package.scalars import flow, key_scalar, scalar
-from fanout.package.textpatch import LITERAL, NESTED, kind_of, style_of
+from fanout.package.textpatch import LITERAL, NESTED, SINGLE, kind_of, style_of
 
 
 class CannotSplice(Exception):
@@ -45,6 +45,16 @@ def spliced(sides: tuple[Value | None, Value | None, Value], outcome: Outcome) -
         gap = "" if root.text[start - 1 : start] == "\n" else "\n"
         splicer.put(start, root.slot.eol, gap + tails[1][0])
     return patched(root.text, splicer.patches, root.slot.mark + 1, root.slot.eol)
+
+
+def resumed(root: Value, outcomes: Sequence[tuple[Value, Outcome]]) -> str:
+    """The text of a document with new outcomes for some collections in it; raises CannotSplice."""
+    if root.node is None:
+        raise CannotSplice("no YAML")
+    splicer = _Splicer(root.text, 0, style_of(root.node))
+    for value, outcome in outcomes:
+        splicer.collection(outcome, value)
+    return patched(root.text, splicer.patches, 0, len(root.text))
 
 
 def _tail(root: Value | None) -> tuple[str, int]:
@@ -149,6 +159,12 @@ class _Splicer:
         if other is None or (slot.inline and not theirs.leaf):
             if theirs.node is not None and theirs.leaf and "\n" not in theirs.full:
                 self.put(slot.mark, slot.end, " " + theirs.full)
+                return False
+            node = mine.node
+            if node and node.kind == "scalar" and kind_of(theirs.data) == SINGLE:
+                # the blanks before it stay
+                gap = "" if node.start < node.end else " "
+                self.put(node.start, node.end, gap + scalar(theirs.data))
                 return False
             self.put(slot.mark, slot.end, self.below(theirs.data, slot))
             return False

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from fanout.errors import Where
+from fanout.package.merge.keys import Schemas
 from fanout.package.spelling import Spelling
 from fanout.variants.canonical import canonical
 from fanout.variants.questions import Program, Question
 
 Path = tuple[str | int, ...]
-# What is at the path from now on; missing maps on the way are made. REMOVE at the empty path takes
-# the object out of the package, a Comment goes on the line of the value that is there.
+# What is at the path from now on; missing maps on the way are made. At the empty path REMOVE takes
+# the object out of the package, and any other value is the object from now on, of which the text
+# keeps what it can. A Comment goes on the line of the value that is there.
 Change = tuple[Path, object]
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name
 Object = Mapping[str, Any]
@@ -100,6 +102,7 @@ class Facts:
     survey: Any = None
     answer: Any = None  # to what the function asks of the world
     custom: Mapping[tuple[str, str], Any] = field(default_factory=dict)  # schemas of the CRDs
+    shapes: Schemas = field(default_factory=dict)  # what they say of lists
     file: str = ""
     written: Written | None = None
 

@@ -10,7 +10,7 @@ from typing import Any
 from fanout.errors import InvalidInput
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
-from fanout.variants.functions.arrivals import differences, file_of
+from fanout.variants.functions.arrivals import file_of
 from fanout.variants.functions.function import (
     Change,
     Facts,
@@ -72,7 +72,7 @@ def _is_it(wanted: Object, target: str, item: Object, file: str) -> bool:
 def _changes(config: _Objects, item: Object, facts: Facts) -> Iterator[Change]:
     for wanted, target in config:
         if _is_it(wanted, target, item, facts.file):
-            yield from differences(item, wanted, ())
+            yield (), wanted
 
 
 def _adds(config: _Objects, items: Sequence[Seen]) -> Iterator[tuple[str, Object]]:
@@ -82,5 +82,5 @@ def _adds(config: _Objects, items: Sequence[Seen]) -> Iterator[tuple[str, Object
 
 
 UPSERT_RESOURCE = InProcess(
-    "upsert-resource", "1", _configure, _changes, in_text=True, sees_local=True, adds=_adds
+    "upsert-resource", "2", _configure, _changes, in_text=True, sees_local=True, adds=_adds
 )

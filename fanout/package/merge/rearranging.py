@@ -1,0 +1,174 @@
+"""One value becomes another: which elements of its lists are which, and the text that follows them.
+
+A program answers values, not edits. Where it put an element into a list, took one out or moved one,
+the others are found again and keep their lines and comments, as they do in a merge.
+"""
+
+import json
+from collections import Counter, deque
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any, Final, NamedTuple
+
+from fanout.package.edits import REMOVE, Path, same
+from fanout.package.merge.documents import Reader
+from fanout.package.merge.keys import Shape, element_keys
+from fanout.package.merge.order import woven
+from fanout.package.merge.outcome import NOTHING, Entry, Outcome, local, mapping, sequence, upstream
+from fanout.package.merge.sides import Value
+from fanout.package.merge.splice import CannotSplice, resumed
+
+# Pairs of equal elements that alignment may have to look at; it is quadratic where they repeat.
+_MOST_PAIRS: Final = 2_000_000
+_NAME: Final = ("name",)
+
+
+class Rearranged(NamedTuple):
+    """A list whose elements came, went or moved."""
+
+    path: Path
+    after: list[Any]
+    shape: Shape
+
+
+class Changes(NamedTuple):
+    """What makes one value another: fields to set or to remove, and lists outside of them."""
+
+    fields: list[tuple[Path, Any]]
+    lists: list[Rearranged]
+
+
+def compared(before: Any, after: Any, shape: Shape) -> Changes:
+    """The changes that make the second of the first, each as deep as it can be."""
+    found = Changes([], [])
+    _compare(before, after, shape, (), found)
+    return found
+
+
+def _compare(before: Any, after: Any, shape: Shape, path: Path, found: Changes) -> None:
+    if same(before, after):
+        return
+    if _both(before, after, dict):
+        found.fields.extend(((*path, key), REMOVE) for key in before if key not in after)
+        for key, value in after.items():
+            if key in before:
+                _compare(before[key], value, shape.child(key), (*path, key), found)
+            else:
+                found.fields.append(((*path, key), value))
+    elif not _both(before, after, list):
+        found.fields.append((path, after))
+    elif _origins(before, after, shape.keys) != list(range(len(before))):
+        found.lists.append(Rearranged(path, after, shape))
+    else:
+        for number, (one, other) in enumerate(zip(before, after, strict=True)):
+            _compare(one, other, shape.element(), (*path, number), found)
+
+
+def _both(one: Any, other: Any, kind: type) -> bool:
+    return isinstance(one, kind) and isinstance(other, kind) and bool(one) and bool(other)
+
+
+def rearranged(text: str, lists: Sequence[Rearranged]) -> str | None:
+    """The text of a document with these lists in it; None where it is not of a form for that.
+
+    The caller reads the result: here nothing is proved.
+    """
+    documents = Reader().documents("", text)
+    if documents is None or len(documents) != 1:
+        return None
+    root = documents[0].value
+    outcomes: list[tuple[Value, Outcome]] = []
+    for path, after, shape in lists:
+        value = root
+        for part in path:
+            value = value.children[part]
+        outcomes.append((value, _outcome(value, after, shape)))
+    try:
+        return resumed(root, outcomes)
+    except CannotSplice:
+        return None
+
+
+def _outcome(value: Value, after: Any, shape: Shape) -> Outcome:
+    """The same as a merge in which only upstream has changed anything, told entry by entry."""
+    before = value.data
+    if same(before, after):
+        return local(value)
+    entries: list[Entry] = []
+    if _both(before, after, dict):
+        for name in woven(list(before), list(after)):
+            mine = value.children.get(name)
+            if name not in after:
+                entries.append(Entry(name, (mine, None, mine), NOTHING))
+            else:
+                entries.append(_entry(name, mine, after[name], shape.child(name)))
+        return mapping(entries)
+    if not _both(before, after, list):
+        return upstream(_bare(after))
+    origins = _origins(before, after, shape.keys)
+    for origin, item in zip(origins, after, strict=True):
+        mine = None if origin is None else value.children[origin]
+        entries.append(_entry("", mine, item, shape.element()))
+    gone = [value.children[number] for number in range(len(before)) if number not in set(origins)]
+    return sequence([*entries, *(Entry("", (mine, None, mine), NOTHING) for mine in gone)])
+
+
+def _entry(name: str, mine: Value | None, after: Any, shape: Shape) -> Entry:
+    theirs = _bare(after)
+    outcome = upstream(theirs) if mine is None else _outcome(mine, after, shape)
+    return Entry(name, (mine, theirs, mine), outcome)
+
+
+def _bare(data: Any) -> Value:
+    return Value(data, "", None, None)
+
+
+def _origins(before: list[Any], after: list[Any], keys: tuple[str, ...]) -> list[int | None]:
+    """For each element of the later list its place in the earlier one, if it comes from there.
+
+    By merge keys; in a list of which no schema says any, by names where all elements have one of
+    their own; else by content, and what is left between the same neighbours by its order.
+    """
+    for names in (keys,) if keys else (_NAME,):
+        known, wanted = element_keys(before, names), element_keys(after, names)
+        if known is None or wanted is None:
+            break
+        if keys or not any(key[-1] for key in (*known, *wanted)):
+            places = {key: number for number, key in enumerate(known)}
+            return [places.get(key) for key in wanted]
+    return _by_content(before, after)
+
+
+def _by_content(before: list[Any], after: list[Any]) -> list[int | None]:
+    first, second = ([json.dumps(it, sort_keys=True) for it in side] for side in (before, after))
+    origins: list[int | None] = [None] * len(after)
+    waiting: list[tuple[range, range]] = []  # what stands between the same neighbours
+    i = j = 0
+    for a, b, size in _blocks(first, second):
+        waiting.append((range(i, a), range(j, b)))
+        for step in range(size):
+            origins[b + step] = a + step
+        i, j = a + size, b + size
+    taken = set(origins)
+    elsewhere: dict[str, deque[int]] = {}
+    for number, text in enumerate(first):
+        if number not in taken:
+            elsewhere.setdefault(text, deque()).append(number)
+    for number, text in enumerate(second):
+        if origins[number] is None and elsewhere.get(text):
+            origins[number] = elsewhere[text].popleft()
+    taken = set(origins)
+    for there, here in waiting:
+        left = (number for number in there if number not in taken)
+        for number, origin in zip((n for n in here if origins[n] is None), left, strict=False):
+            origins[number] = origin
+    return origins
+
+
+def _blocks(first: list[str], second: list[str]) -> list[tuple[int, int, int]]:
+    """Stretches that both have in the same order, the empty one at the end included."""
+    counts = Counter(first)
+    if sum(counts[text] for text in second) > _MOST_PAIRS:
+        return [(len(first), len(second), 0)]
+    # no junk: elements that are there often must not be left unaligned
+    return list(SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks())
