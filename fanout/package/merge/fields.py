@@ -11,6 +11,7 @@ from typing import Any
 from fanout.errors import Where
 from fanout.package.edits import MISSING, Path, show
 from fanout.package.merge.conflicts import NO_CHOICES, Cause, Choices, Conflict, Side, disputed
+from fanout.package.merge.functions import function_keys
 from fanout.package.merge.keys import FUNCTION, OBJECT, Shape, element_keys
 from fanout.package.merge.order import merged_order
 from fanout.package.merge.outcome import (
@@ -114,16 +115,15 @@ class Fields:
         """By merge keys where every element has them, else as texts are merged."""
         if shape.keys == OBJECT and self.items is not None:
             return self.items(sides)
-        if shape.keys:
-            keys = [element_keys(_elements(side), shape.keys) for side in sides]
-            known = [names for names in keys if names is not None]
-            if len(known) == len(keys):
-                return self.keyed(sides, known, shape, path)
+        if shape.keys and (keys := _keys(sides, shape)) is not None:
+            return self.keyed(sides, keys, shape, path)
         if sides[1] is None or sides[2] is None:
             return self.single(sides, path)
         return self.keyless(sides, shape, path)
 
-    def keyed(self, sides: Sides, keys: Sequence[list[Key]], shape: Shape, path: Path) -> Outcome:
+    def keyed(
+        self, sides: Sides, keys: Sequence[Sequence[Key]], shape: Shape, path: Path
+    ) -> Outcome:
         """Element by element; one that a side deleted comes or goes whole."""
         o, u, mine = (
             dict(zip(names, _parts(side, list).values(), strict=True))
@@ -182,6 +182,16 @@ def _lines(sides: Sides, winner: Side | None = None) -> str | None:
     if len(texts) < len(sides) or not all("\n" in text for text in texts):
         return None
     return merge_texts(texts[0], texts[1], texts[2], winner)
+
+
+def _keys(sides: Sides, shape: Shape) -> Sequence[Sequence[Key]] | None:
+    """The elements' keys on each side; None when one has none."""
+    lists = [_elements(side) for side in sides]
+    if shape.keys == FUNCTION:
+        return function_keys(lists)
+    keys = [element_keys(elements, shape.keys) for elements in lists]
+    known = [names for names in keys if names is not None]
+    return known if len(known) == len(keys) else None
 
 
 def _parts(side: Value | None, kind: type) -> dict[Any, Value]:

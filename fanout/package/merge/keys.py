@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from fanout.package.merge.keys_table import KINDS, TYPES
 
 SET: Final = ("=",)  # an element is its own key
-FUNCTION: Final = ("function",)  # a Kptfile's pipeline: by name, or image and order
+FUNCTION: Final = ("function",)  # a Kptfile's pipeline: see `functions`
 OBJECT: Final = ("object",)  # the items of a List, which are objects of their own
 # The only keys that Kubernetes fills in where they are left out.
 DEFAULTS: Final[Mapping[str, object]] = {"protocol": "TCP"}
@@ -223,19 +223,7 @@ def _key(element: Any, keys: tuple[str, ...]) -> tuple[object, ...] | None:
         return None if isinstance(element, dict | list) else (type(element).__name__, element)
     if not isinstance(element, dict):
         return None
-    if keys == FUNCTION:
-        return _function_key(element)
     values = [element.get(name, DEFAULTS.get(name)) for name in keys]
     if any(value is None or isinstance(value, dict | list) for value in values):
         return None
     return tuple(str(value) for value in values)
-
-
-def _function_key(function: dict[str, Any]) -> tuple[object, ...] | None:
-    """Design §4: functions match by name, unnamed ones by image and order."""
-    if isinstance(name := function.get("name"), str) and name:
-        return "name", name
-    if isinstance(image := function.get("image"), str):
-        path, slash, last = image.split("@")[0].rpartition("/")
-        return "image", path + slash + last.split(":")[0]
-    return ("exec", function["exec"]) if isinstance(function.get("exec"), str) else None

@@ -4,23 +4,17 @@ A program answers values, not edits. Where it put an element into a list, took o
 the others are found again and keep their lines and comments, as they do in a merge.
 """
 
-import json
-from collections import Counter, deque
 from collections.abc import Sequence
-from difflib import SequenceMatcher
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from fanout.package.edits import REMOVE, Path, same
+from fanout.package.elements import origins
 from fanout.package.merge.documents import Reader
 from fanout.package.merge.keys import Shape, element_keys
 from fanout.package.merge.order import woven
 from fanout.package.merge.outcome import NOTHING, Entry, Outcome, local, mapping, sequence, upstream
 from fanout.package.merge.sides import Value
 from fanout.package.merge.splice import CannotSplice, resumed
-
-# Pairs of equal elements that alignment may have to look at; it is quadratic where they repeat.
-_MOST_PAIRS: Final = 2_000_000
-_NAME: Final = ("name",)
 
 
 class Rearranged(NamedTuple):
@@ -105,11 +99,11 @@ def _outcome(value: Value, after: Any, shape: Shape) -> Outcome:
         return mapping(entries)
     if not _both(before, after, list):
         return upstream(_bare(after))
-    origins = _origins(before, after, shape.keys)
-    for origin, item in zip(origins, after, strict=True):
+    places = _origins(before, after, shape.keys)
+    for origin, item in zip(places, after, strict=True):
         mine = None if origin is None else value.children[origin]
         entries.append(_entry("", mine, item, shape.element()))
-    gone = [value.children[number] for number in range(len(before)) if number not in set(origins)]
+    gone = [value.children[number] for number in range(len(before)) if number not in set(places)]
     return sequence([*entries, *(Entry("", (mine, None, mine), NOTHING) for mine in gone)])
 
 
@@ -124,51 +118,9 @@ def _bare(data: Any) -> Value:
 
 
 def _origins(before: list[Any], after: list[Any], keys: tuple[str, ...]) -> list[int | None]:
-    """For each element of the later list its place in the earlier one, if it comes from there.
-
-    By merge keys; in a list of which no schema says any, by names where all elements have one of
-    their own; else by content, and what is left between the same neighbours by its order.
-    """
-    for names in (keys,) if keys else (_NAME,):
-        known, wanted = element_keys(before, names), element_keys(after, names)
-        if known is None or wanted is None:
-            break
-        if keys or not any(key[-1] for key in (*known, *wanted)):
-            places = {key: number for number, key in enumerate(known)}
-            return [places.get(key) for key in wanted]
-    return _by_content(before, after)
-
-
-def _by_content(before: list[Any], after: list[Any]) -> list[int | None]:
-    first, second = ([json.dumps(it, sort_keys=True) for it in side] for side in (before, after))
-    origins: list[int | None] = [None] * len(after)
-    waiting: list[tuple[range, range]] = []  # what stands between the same neighbours
-    i = j = 0
-    for a, b, size in _blocks(first, second):
-        waiting.append((range(i, a), range(j, b)))
-        for step in range(size):
-            origins[b + step] = a + step
-        i, j = a + size, b + size
-    taken = set(origins)
-    elsewhere: dict[str, deque[int]] = {}
-    for number, text in enumerate(first):
-        if number not in taken:
-            elsewhere.setdefault(text, deque()).append(number)
-    for number, text in enumerate(second):
-        if origins[number] is None and elsewhere.get(text):
-            origins[number] = elsewhere[text].popleft()
-    taken = set(origins)
-    for there, here in waiting:
-        left = (number for number in there if number not in taken)
-        for number, origin in zip((n for n in here if origins[n] is None), left, strict=False):
-            origins[number] = origin
-    return origins
-
-
-def _blocks(first: list[str], second: list[str]) -> list[tuple[int, int, int]]:
-    """Stretches that both have in the same order, the empty one at the end included."""
-    counts = Counter(first)
-    if sum(counts[text] for text in second) > _MOST_PAIRS:
-        return [(len(first), len(second), 0)]
-    # no junk: elements that are there often must not be left unaligned
-    return list(SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks())
+    """For each element of the later list its place in the earlier one, if it comes from there."""
+    known, wanted = (element_keys(side, keys) if keys else None for side in (before, after))
+    if known is None or wanted is None:
+        return origins(before, after)
+    places = {key: number for number, key in enumerate(known)}
+    return [places.get(key) for key in wanted]

@@ -3,6 +3,8 @@
 # ruff: noqa: E501 - a row of a table is easier to read on few lines
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fanout.package.manifests import Manifest
 from fanout.package.merge.packages import merge_packages
@@ -18,6 +20,9 @@ def functions(*lines):
 NS = "{image: set-namespace:v1, name: ns}"
 LABELS = "image: set-labels:v1"
 LABELS2 = "image: set-labels:v2"
+ONE, ONE9, TWO = (
+    f"{{image: set-labels:v1, configMap: {{{label}}}}}" for label in ("a: '1'", "a: '9'", "b: '1'")
+)
 MINE = "{image: mine:v1, name: mine}"
 LOCK = "upstream:\n  git: {{ref: {0}}}\nupstreamLock:\n  git: {{ref: {0}, commit: {1}}}\n"
 CONDITION = "status:\n  conditions:\n"
@@ -35,6 +40,23 @@ ROWS = [
     ("a function deleted upstream goes",
      functions(NS, LABELS), functions(LABELS), functions(NS, LABELS, MINE),
      functions(LABELS, MINE), []),
+    ("one that comes before another of its image leaves the other's edit alone",
+     functions(ONE), functions(TWO, ONE), functions(ONE9), functions(TWO, ONE9), []),
+    ("so does one that goes, and one that changes its place",
+     functions(TWO, ONE, MINE), functions(ONE, MINE), functions(TWO, MINE, ONE9), functions(MINE, ONE9), []),
+    ("two of one image that change their places keep their edits",
+     functions(ONE, TWO), functions(TWO, ONE), functions(ONE9, TWO), functions(TWO, ONE9), []),
+    ("one that upstream gives a name keeps its edit",
+     functions(ONE), functions(ONE.replace("{", "{name: x, ", 1)), functions(ONE9),
+     functions(ONE9.replace("{", "{name: x, ", 1)), []),
+    ("unnamed ones of one image that both add stay two",
+     functions(MINE), functions(ONE, MINE), functions(MINE, TWO), functions(ONE, MINE, TWO), []),
+    ("the same one that both add is one",
+     functions(MINE), functions(MINE, ONE), functions(ONE, MINE), functions(ONE, MINE), []),
+    ("one that both edit alike is no conflict beside a new one",
+     functions(ONE), functions(TWO, ONE9), functions(ONE9), functions(TWO, ONE9), []),
+    ("one that was edited here and goes upstream is a conflict of it, and of no other",
+     functions(ONE, TWO), functions(TWO), functions(ONE9, TWO), functions(TWO), ["pipeline.mutators[0]"]),
     ("both sides' readiness gates stay",
      "info:\n  readinessGates:\n  - conditionType: a\n",
      "info:\n  readinessGates:\n  - conditionType: a\n  - conditionType: up\n",
@@ -98,6 +120,29 @@ def test_kptfiles(origin, upstream, local, expected, disputed):
     result = merge_packages(*sides)
     assert result.files["Kptfile"][1].decode() == HEAD.format("mine") + expected
     assert [conflict.field for conflict in result.conflicts] == disputed
+
+
+@given(st.data())
+def test_an_edit_stays_wherever_upstream_puts_other_functions_of_that_image(data):
+    def function(number):
+        return f"{{image: set-labels:v1, configMap: {{label: '{number}'}}}}"
+
+    origin = list(range(data.draw(st.integers(1, 5))))
+    upstream = list(origin)
+    for number in range(10, 10 + data.draw(st.integers(0, 3))):
+        upstream.insert(data.draw(st.integers(0, len(upstream))), number)
+    edited = data.draw(st.sampled_from(origin))
+    lists = [
+        origin,
+        upstream,
+        *([99 if n == edited else n for n in it] for it in (origin, upstream)),
+    ]
+    o, u, mine, wanted = (
+        {"Kptfile": ("100644", (HEAD.format("x") + functions(*map(function, numbers))).encode())}
+        for numbers in lists
+    )
+    result = merge_packages(o, u, mine)
+    assert (result.files, result.conflicts) == (wanted, ())
 
 
 def test_a_new_name_upstream_does_not_rename_the_clone():

@@ -129,7 +129,6 @@ KEYS = {
     "env": ("name",),
     "ports": None,
     "users": ("id",),
-    "mutators": ("function",),
     "readinessGates": ("conditionType",),
 }
 
@@ -280,6 +279,8 @@ def facts(value, path=(), name=""):
         for number, child in enumerate(value):
             if names:
                 yield from facts(child, (*path, names[number]))
+            elif name == "mutators":  # what one is called may change too
+                yield from facts(child, (*path, "*"))
             else:
                 yield ((*path, "*"), json.dumps(child, sort_keys=True))
     else:

@@ -78,3 +78,22 @@ def test_the_result_of_odd_files_reads_and_merging_again_changes_no_value(three)
     assert result.notes == ()
     again = merge_packages(origin, upstream, result.files)
     assert same(values(again.files), values(result.files))
+
+
+JSON = """\ufeff{ "apiVersion":"v1", "kind" : "ConfigMap",
+      "metadata": {"name":"a"},\r
+  "data": {"one":"1",   "two":"2"}, "list": [ 1,2 ] }
+
+"""
+
+
+def test_a_merged_json_file_changes_where_upstream_changed_it_and_nowhere_else():
+    def file(text):
+        return {"a.json": ("100644", text.encode())}
+
+    local = JSON.replace('"1"', '"here"')
+    upstream = JSON.replace(" ", "").replace('"2"', '"there"').replace("1,2", "1,2,3")
+    result = merge_packages(file(JSON), file(upstream), file(local))
+    expected = local.replace('"2"', '"there"').replace("1,2", "1,2,3")
+    assert result.files["a.json"][1].decode() == expected
+    assert not result.conflicts
