@@ -1,19 +1,12 @@
-"""JSON files are manifests too: reading with the same guards, finding lines, editing.
-
-An edit writes the whole file again, with the indentation, spacing and last line break it had.
-"""
+"""JSON files are manifests too: reading with the same guards, finding lines, editing."""
 
 import json
-import re
-from typing import Any, Final
+from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.package.invalid import MAX_DEPTH, InvalidManifest, fault
+from fanout.package.jsonlayout import entries, rewritten, skip
 from fanout.package.nodes import read
-
-_BLANK: Final = re.compile(r"[ \t\r\n]*")
-_INDENT: Final = re.compile(r"[\[{][ \t]*\r?\n([ \t]+)\S")
-_DECODER: Final = json.JSONDecoder()
 
 
 def is_json(file: str) -> bool:
@@ -84,52 +77,19 @@ def _depth(data: object) -> int:
 
 def json_line(text: str, path: tuple[str | int, ...]) -> int:
     """The line of the deepest value on the path that is there."""
-    at = _skip(text, 0)
-    line_at = at
+    line_at = at = skip(text, 0)
     for part in path:
-        found = _child(text, at, part)
+        found = next((entry for entry in entries(text, at) if entry.name == part), None)
         if found is None:
             break
-        line_at, at = found
+        line_at, at = found.start, found.at
     return text.count("\n", 0, line_at) + 1
 
 
-def _skip(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    assert match is not None
-    return match.end()
+def edited_json(data: Any, before: str, file: str) -> str:
+    """The text with this data in it; what did not change keeps its bytes.
 
-
-def _child(text: str, at: int, part: str | int) -> tuple[int, int] | None:
-    """Where the entry begins and where its value does."""
-    if text[at] != ("{" if isinstance(part, str) else "["):
-        return None
-    position = 0
-    at = _skip(text, at + 1)
-    while text[at] not in "]}":
-        entry, key = at, position
-        if isinstance(part, str):
-            key, after = _DECODER.raw_decode(text, at)
-            at = _skip(text, _skip(text, after) + 1)
-        if key == part:
-            return entry, at
-        _, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, at)
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-        position += 1
-    return None
-
-
-def write_json(data: Any, before: str) -> str:
-    """The data as text in the manner of the text that was there before."""
-    match = _INDENT.search(before)
-    tail = before[len(before.rstrip()) :]
-    wide = ": " in before or ", " in before
-    text = json.dumps(
-        data,
-        indent=match[1] if match else None,
-        separators=(",", ": ") if match else (", ", ": ") if wide else (",", ":"),
-        ensure_ascii=before.isascii(),
-    )
-    return text.replace("\n", "\r\n") + tail if "\r\n" in before else text + tail
+    Raises InvalidManifest for what is no JSON data, and for what is too deep.
+    """
+    _check(data, file)
+    return rewritten(data, before)

@@ -27,7 +27,7 @@ from fanout.package.edits import (
     show,
 )
 from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
-from fanout.package.jsontext import is_json, json_line, read_json, write_json
+from fanout.package.jsontext import edited_json, is_json, json_line, read_json
 from fanout.package.nodes import Root, read
 from fanout.package.roundtrip import CannotEdit, round_trip
 from fanout.package.spelling import Spelling, commented, spellings
@@ -255,9 +255,7 @@ class Manifest:
     def _slowly(self, edits: Sequence[Edit]) -> bytes:
         wanted = self._wanted(edits)
         if is_json(self.file):
-            text = write_json(wanted[0], self._text)
-            read_json(text, self.file)
-            return self._mark() + text.encode()
+            return self._mark() + edited_json(wanted[0], self._text, self.file).encode()
         touched = [d for d in self.documents if not same(d.value, wanted[d.index])]
         if not touched:
             return self.data

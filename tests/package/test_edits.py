@@ -113,6 +113,44 @@ def test_a_json_file_keeps_its_layout(sentence, before, after):
     assert edited(before, (("b",), REMOVE), file="f.json") == before
 
 
+ODD = """{ "kind" :"Pod",
+   "spec": {"ports": [ 80,81 , 82], "args": ["a",
+      "b"], "empty":{}},
+        "list": [
+    {"name": "a",   "size": 1},
+    {"name":"b",
+     "size":2} ], "n": 1.0e3, "t": "\\u00e9\\/" }
+
+"""
+KEPT = [
+    ("a value", [(("spec", "args", 0), "z")], [('["a",', '["z",')]),
+    ("an element behind", [(("spec", "ports", 3), 83)], [("82]", "82,83]")]),
+    ("an element goes", [(("spec", "ports", 0), REMOVE)], [("80,81", "81")]),
+    ("the last element goes", [(("spec", "ports", 2), REMOVE)], [("81 , 82", "81")]),
+    ("a field behind", [(("spec", "new"), [1, {"b": 2}])],
+     [('"empty":{}', '"empty":{}, "new" :[1,{"b" :2}]')]),
+    ("a field goes", [(("kind",), REMOVE)], [('"kind" :"Pod",\n   ', "")]),
+    ("the last field goes", [(("t",), REMOVE)], [(', "t": "\\u00e9\\/"', "")]),
+    ("an element in front", [(("list",), [{"name": "z"}, {"name": "a", "size": 1},
+     {"name": "b", "size": 3}])],
+     [('    {"name": "a"', '    {\n        "name" :"z"\n    },\n    {"name": "a"'),
+      (":2}", ":3}")]),
+    ("what was empty", [(("spec", "empty", "a"), 1)], [('"empty":{}', '"empty":{"a" :1}')]),
+    ("text for a list", [(("list",), "x")], [(ODD[ODD.index("[\n    {"):ODD.index(', "n"')],
+     '"x"')]),
+    ("nothing", [(("n",), 1000.0), (("t",), "é/")], []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "changes", "new"), KEPT, ids=map(itemgetter(0), KEPT))
+def test_of_a_json_file_all_other_bytes_are_kept(sentence, changes, new):
+    expected = ODD
+    for before, after in new:
+        assert expected.count(before) == 1
+        expected = expected.replace(before, after)
+    assert edited(ODD, *changes, file="f.json") == expected
+
+
 def test_other_documents_stay_byte_for_byte_when_one_takes_the_slow_way():
     head = "---\n# one\na:   &x   {k:   1}\nb: [ *x ]   # odd   spacing\n"
     slow = "---\na: &y\n    k: 1\nb: *y\n"

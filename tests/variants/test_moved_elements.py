@@ -159,3 +159,15 @@ def test_upsert_resource_finds_elements_by_their_keys_too():
     files = {"Kptfile": configured_by("upsert-resource"), "config.yaml": listed,
              "a.yaml": f"{POD}{APP}{LOG}"}  # fmt: skip
     assert run(files) == {"a.yaml": f"{POD}{CAR}{APP.replace('shop:1', 'shop:2')}{LOG}"}
+
+
+def test_a_json_file_keeps_what_did_not_change():
+    text = """{ "apiVersion":"v1", "kind":"Pod", "metadata": {"name":  "p"},
+      "spec": {"containers": [
+        {"name":"a",   "image":"a:1"},  {"name":"b" }
+   ]} }
+"""
+    work = lists("spec", "containers")(lambda c: [CAR_NOW, bumped(c[0], image="a:2"), c[1]])
+    new = '{"image":"car:1","name":"car"},  {"name":"a",   "image":"a:2"'
+    expected = text.replace('{"name":"a",   "image":"a:1"', new)
+    assert changed({"a.json": text}, work) == {"a.json": expected}

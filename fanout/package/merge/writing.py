@@ -100,18 +100,18 @@ def write_file(
     if _is(placed, u, 1, How.UPSTREAM) and (mine is None or o is None or mine.data == o.data):
         assert u is not None
         return u.data
+    bom, crlf = base.bom, base.crlf
+    if o and u and mine:  # three ways, like everything else
+        bom = u.bom if mine.bom == o.bom else mine.bom
+        crlf = u.crlf if mine.crlf == o.crlf else mine.crlf
     if is_json(base.path):
-        return placed[0].text().encode()
+        return bom + placed[0].text().encode()
     text = writer.assembled(careful=False)
     data = [unit.outcome.data for unit in placed]
     if not reader.says(text, data):
         text = writer.assembled(careful=True)
         if not reader.says(text, data):
             text = "---\n".join(map(dump, data))
-    bom, crlf = base.bom, base.crlf
-    if o and u and mine:  # three ways, like everything else
-        bom = u.bom if mine.bom == o.bom else mine.bom
-        crlf = u.crlf if mine.crlf == o.crlf else mine.crlf
     return bom + (text.replace("\n", "\r\n") if crlf else text).encode()
 
 
