@@ -7,6 +7,7 @@ a password in a URL ends in every log. (Design §9: protocols are allow-listed, 
 import posixpath
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated
 from urllib.parse import unquote, urlsplit
 
@@ -57,6 +58,7 @@ def check_url(url: str) -> str:
     return url
 
 
+@lru_cache(maxsize=8192)  # asked several times of every variant, about a few repositories
 def canonical_url(url: str) -> str:
     """One spelling of those that surely mean one repository: what two of them are compared by.
 

@@ -16,7 +16,7 @@ from fanout.plan.reverted import Reverted, taken_back
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
-from fanout.selection.naming import vendor_ref
+from fanout.selection.naming import install_of, vendor_ref
 from fanout.variants.model import Inputs, Rendered
 from fanout.variants.prepared import PreparedPackage
 
@@ -271,7 +271,7 @@ def _taken_away(case: Case) -> Hold | None:
         give_up = f"take its target out and `fanout remove {spec.policy} {spec.name} --reason WHY`"
     at = f"{case.home.repository}:{case.home.path}"
     if case.published is None:
-        branch = vendor_ref(case.ref.split("/")[3]).removeprefix("refs/heads/")
+        branch = vendor_ref(install_of(case.ref)).removeprefix("refs/heads/")
         give_up = f"take published/{spec.path} off branch {branch} to have it written anew"
     return Hold(
         "EditedDownstream",

@@ -41,12 +41,14 @@ def open_case(
     """What is known about a variant before the gates choose its revision."""
     ref = draft_ref(around.install, spec.path, spec.policy or spec.name)
     draft = view.drafts.get(ref)
+    line = line or VariantLine(view.key, spec.path)
     case = Case(
         spec=spec,
         view=view,
         ref=ref,
         state=view.paths.get(spec.path, NOTHING),
-        line=replace(line or VariantLine(view.key, spec.path), orphan=around.orphan),
+        line=line if line.orphan == around.orphan else replace(line, orphan=around.orphan),
+        published=line.published,
         draft=draft if draft and draft.trailers.variant == spec.name else None,
         adopts=around.adopts,
         choices=around.choices,
@@ -58,12 +60,10 @@ def open_case(
         alien=around.taken is not None,
     )
     found = _publication(case, around)
-    case = replace(
-        case,
-        published=found or case.line.published,
-        unrecorded=found is not None,
-    )
-    return replace(case, obstacle=_obstacle(case, around))
+    if found is not None:
+        case = replace(case, published=found, unrecorded=True)
+    obstacle = _obstacle(case, around)
+    return case if obstacle is None else replace(case, obstacle=obstacle)
 
 
 def _publication(case: Case, around: Around) -> PublishedLine | None:

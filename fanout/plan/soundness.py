@@ -6,8 +6,10 @@ theirs to correct on the draft.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
@@ -18,7 +20,7 @@ from fanout.package.kptfile_rules import kptfile_faults
 from fanout.package.manifests import Manifest
 from fanout.package.merge.documents import is_manifest
 from fanout.plan.merging import Files
-from fanout.variants.duplicates import duplicates
+from fanout.variants.duplicates import duplicates, identities
 
 _REGULAR = ("100644", "100755")
 _OURS, _THEIRS = (re.compile(rb"^%c{7} " % sign, re.MULTILINE) for sign in b"<>")
@@ -30,17 +32,47 @@ def new_faults(files: Files, known: Sequence[Files], directory: str) -> tuple[In
 
     `directory` is where the package is in its repository; the faults' files are named with it.
     """
-    before = {key for other in known for key, _ in _faults(other)}
-    found = dict(_faults(files))
+    found = dict(_faults(files, _suspects(files, known[0]) if known else files))
+    before = {key for other in known for key, _ in _faults(other, other)} if found else set()
     faults = [fault for key, fault in found.items() if key not in before]
     for fault in faults:
         fault.where = replace(fault.where, file=f"{directory}/{fault.where.file}")
     return tuple(sorted(faults, key=lambda fault: (fault.where.file, fault.where.line)))
 
 
-def _faults(files: Files) -> Iterator[_Found]:
+def _suspects(files: Files, known: Files) -> Files:
+    """The files that may have a fault that the known package has not.
+
+    Those are the changed ones; all, where an object came that may be in another file already.
+    """
+    changed = {path: it for path, it in files.items() if known.get(path) != it}
+    if _packages(files) != _packages(known):
+        return files
+    same = all(_objects(path, it[1]) <= _known_objects(path, known) for path, it in changed.items())
+    return changed if same else files
+
+
+def _packages(files: Files) -> set[str]:
+    return {path for path in files if path.rpartition("/")[2] == KPTFILE}
+
+
+def _known_objects(path: str, known: Files) -> Counter[object]:
+    return _objects(path, known[path][1]) if path in known else Counter()
+
+
+def _objects(path: str, data: bytes) -> Counter[object]:
+    try:
+        manifest = _parsed(data, path) if is_manifest(path) else None
+    except InvalidManifest:
+        return Counter()
+    found = identities(manifest) if manifest else ()
+    return Counter((identity, local) for identity, local, _ in found)
+
+
+def _faults(files: Files, suspects: Files) -> Iterator[_Found]:
+    """What is wrong in some files of a package."""
     manifests: dict[str, Manifest] = {}
-    for path, (mode, data) in files.items():
+    for path, (mode, data) in suspects.items():
         fault = _unreadable(path, mode, data, manifests)
         if fault is not None:
             yield (path, mode, data), fault
@@ -64,10 +96,15 @@ def _unreadable(
         return _refused(problem, "decide the conflict and remove them", _at(path, line))
     if is_manifest(path):
         try:
-            manifests[path] = Manifest.parse(data, path)
+            manifests[path] = _parsed(data, path)
         except InvalidManifest as error:
             return error.problems[0]
     return None
+
+
+@lru_cache(maxsize=256)  # most files of a package are the same in all of its variants
+def _parsed(data: bytes, path: str) -> Manifest:
+    return Manifest.parse(data, path)
 
 
 def _kptfiles(manifests: Mapping[str, Manifest]) -> Iterator[_Found]:

@@ -5,6 +5,7 @@ Only a package whose tree is another than the published one is read, and once fo
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import NAME as KPTFILE
@@ -51,6 +52,11 @@ class ByHand:
         return replace(case, reverted=reverted, faults=() if reverted else faults)
 
 
+@lru_cache(maxsize=16)  # people rarely edit it: then what is published has the same one
+def _read_lock(kptfile: bytes) -> Lock | None:
+    return read_lock(kptfile, KPTFILE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Looking:
     """One package that is not as it was published."""
@@ -87,7 +93,7 @@ class _Looking:
             return None
         try:
             entry = self.reader.entries(tree).get(KPTFILE)
-            return read_lock(self.reader.blob(entry.oid), KPTFILE) if entry else None
+            return _read_lock(self.reader.blob(entry.oid)) if entry else None
         except FanoutError:
             return None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from fanout.gates.wording import counted
 from fanout.plan.cases import Case
-from fanout.selection.naming import vendor_ref
+from fanout.selection.naming import install_of, vendor_ref
 
 
 def edited(case: Case) -> str:
@@ -29,8 +29,7 @@ def lost_renderings(cases: Iterable[Case]) -> Iterator[tuple[str, str]]:
         if _lost(case):
             places.setdefault(case.home.repository, []).append(case)
     for repository, those in places.items():
-        install = those[0].ref.split("/")[3]
-        branch = vendor_ref(install).removeprefix("refs/heads/")
+        branch = vendor_ref(install_of(those[0].ref)).removeprefix("refs/heads/")
         merged = sum(case.baseless for case in those)
         held = (
             f"; {merged} in which people's edits were merged will be held (BaseMissing) when a"

@@ -28,6 +28,19 @@ from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref, drafts_under, tag_ref
 
 
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What a move has to know of the place that is left, and of the new one."""
+
+    former: Former | None = None
+    there: str | None = None  # tree at the new path that is known to be no publication of it
+    partners: frozenset[str] = frozenset()
+    hold: Hold | None = None
+
+
+_STAYS = _Move()
+
+
 @dataclass(slots=True)
 class Opener:
     """Opens the cases of one policy, or of one variant written by hand."""
@@ -43,6 +56,11 @@ class Opener:
     _strays: dict[str, list[Stray]] = field(default_factory=dict)
     _leaving: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)  # by place and ref
     _wanted: dict[str, Place] = field(default_factory=dict)
+    _adopts: bool = field(init=False)
+    _orphans: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._adopts, self._orphans = adopts(self.named), orphans(self.named)
 
     def cases(self) -> tuple[Case, ...]:
         """All variants of the policy, in its order."""
@@ -110,36 +128,45 @@ class Opener:
 
     def _opened(self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None) -> Case:
         here = view.key, spec.path
+        leavings = tuple(self._leavings(spec.name, line)) if line is not None else ()
+        move = _STAYS
+        if line is not None and line.published is not None and line.place != here:
+            move = self._move(spec, view, line, leavings)
+        replaces, waits = self._in_the_way(spec, view)
+        hold, tenant = move.hold, self.known.tenants.get(spec.name)
+        if tenant is not None and not move.partners and here == self._wanted[spec.name]:
+            if tenant.variant == spec.name or tenant.undeclared:
+                hold = hold or occupied(spec, tenant)
+            else:
+                waits = occupied(spec, tenant)
         around = Around(
             install=self.install,
             now=self.now,
             collisions=self.known.refused,
-            adopts=adopts(self.named),
-            orphan=self.named.policy is None and orphans(self.named),
-            taken=self._taken(spec, view, line),
+            adopts=self._adopts,
             choices=choices_for(self.resolutions, spec.stage, spec.name),
+            former=move.former,
             strays=tuple(
                 it for it in self._strays.get(spec.name, ()) if (it.view.key, it.path) != here
             ),
+            leavings=leavings,
+            partners=move.partners,
+            replaces=replaces,
+            there=move.there,
+            hold=hold,
+            waits=waits,
+            taken=self._taken(spec, view, line),
+            orphan=self.named.policy is None and self._orphans,
         )
+        return open_case(spec, view, line, around)
+
+    def _in_the_way(self, spec: VariantSpec, view: RepositoryView) -> tuple[bool, Hold | None]:
+        """Is the draft on its branch one that another variant leaves, and is it waited for?"""
         ref = draft_ref(self.install, spec.path, spec.policy or spec.name)
         other = self._leaving.get((view.key, ref))
-        if other is not None and other.trailers.variant != spec.name:
-            waits = awaited(other) if other.carries else None
-            around = replace(around, replaces=not other.carries, waits=waits)
-        if line is not None:
-            leavings = tuple(self._leavings(spec.name, line))
-            around = replace(around, leavings=leavings)
-            if line.published is not None and line.place != here:
-                around = self._moving(spec, view, line, around)
-        tenant = self.known.tenants.get(spec.name)
-        if tenant is not None and not around.partners and here == self._wanted[spec.name]:
-            hold = occupied(spec, tenant)
-            if tenant.variant == spec.name or tenant.undeclared:
-                around = replace(around, hold=around.hold or hold)
-            else:
-                around = replace(around, waits=hold)
-        return open_case(spec, view, line, around)
+        if other is None or other.trailers.variant == spec.name:
+            return False, None
+        return not other.carries, awaited(other) if other.carries else None
 
     def _taken(
         self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None
@@ -161,31 +188,33 @@ class Opener:
                 others = self.known.held.get((left.repository, left.path), owner) != owner
                 yield Leaving(left, Former(there.view, there.repository, left.path), others)
 
-    def _moving(
-        self, spec: VariantSpec, view: RepositoryView, line: VariantLine, around: Around
-    ) -> Around:
-        """What a move has to know of the place that is left, and of the new one."""
+    def _move(
+        self,
+        spec: VariantSpec,
+        view: RepositoryView,
+        line: VariantLine,
+        leavings: Sequence[Leaving],
+    ) -> _Move:
         there = self.known.places.get(line.repository)
         if there is None or there.view.failure is not None:
             problem = there.view.failure if there is not None else None
-            return replace(around, former=None, hold=_unreachable(spec, line, problem))
+            return _Move(hold=_unreachable(spec, line, problem))
         former = Former(there.view, there.repository, line.path)
-        around = replace(around, former=former)
         me = self.named.namespace, spec.name
         holder = self.known.held.get(line.place, me)
         if holder != me:
-            return replace(around, hold=_displaced(spec, line, holder))
+            return _Move(former, hold=_displaced(spec, line, holder))
         here = view.key, spec.path
-        for leaving in around.leavings:
+        for leaving in leavings:
             if leaving.left.place == here:
                 edited = _edited_since(spec) if leaving.edited else None
-                return replace(around, there=leaving.left.tree, hold=edited)
-        if not orphans(self.named):
+                return _Move(former, leaving.left.tree, hold=edited)
+        if not self._orphans:
             partners = exchange(spec.name, self._wanted, self.known.tenants)
             if partners:
                 theirs = view.paths.get(spec.path, NOTHING).tree
-                return replace(around, partners=partners, there=theirs)
-        return around
+                return _Move(former, theirs, partners)
+        return _Move(former)
 
     def _looked_at(self, case: Case) -> Case:
         if case.unrecorded:

@@ -75,18 +75,6 @@ def place_of(repository: Repository) -> str:
     return place_at(repository.spec.url, branch_of(repository))
 
 
-def wanted_places(everyone: Sequence[Named]) -> dict[Owner, Place]:
-    """Where each variant is to be."""
-    return {
-        (named.namespace, variant.name): (
-            place_of(named.repositories[variant.name]),
-            variant.path,
-        )
-        for named in everyone
-        for variant in named.variants
-    }
-
-
 # ---- where else to look --------------------------------------------------------------------------
 
 

@@ -55,6 +55,7 @@ class Whereabouts:
     refused: Mapping[str, str]
     tenants: Mapping[Owner, Tenant]
     elsewhere: Elsewhere  # for the policies of the pass
+    by_hand: Mapping[str, frozenset[str]]  # repositories of the variants written by hand
 
     @classmethod
     def of(
@@ -72,6 +73,7 @@ class Whereabouts:
             _refused(everyone, memory),
             tenants(wanted_places(everyone), memory),
             elsewhere(named, everyone, memory, repositories),
+            _present(everyone),
         )
 
     @property
@@ -92,7 +94,7 @@ class Whereabouts:
                 if namespace == named.namespace
             },
             held=self.memory.held,
-            present=_present(named, self.everyone),
+            present=_places_of(named) if named.policy else self.by_hand[named.namespace],
             everyone=self.everyone,
         )
 
@@ -123,14 +125,20 @@ def _located(
     return found
 
 
-def _present(named: Named, everyone: Sequence[Named]) -> frozenset[str]:
-    """The repositories that the policy names; variants written by hand share what is remembered."""
-    alike = [named]
-    if named.policy is None:
-        alike = [it for it in everyone if it.policy is None and it.namespace == named.namespace]
-    return frozenset(
-        place_of(repository) for it in alike for repository in it.repositories.values()
-    )
+def _present(named: Sequence[Named]) -> dict[str, frozenset[str]]:
+    """The repositories that the variants written by hand name, by namespace.
+
+    They share what is remembered.
+    """
+    found: dict[str, set[str]] = {}
+    for it in named:
+        if it.policy is None:
+            found.setdefault(it.namespace, set()).update(_places_of(it))
+    return {namespace: frozenset(places) for namespace, places in found.items()}
+
+
+def _places_of(named: Named) -> frozenset[str]:
+    return frozenset(place_of(repository) for repository in named.repositories.values())
 
 
 def wanted_places(everyone: Sequence[Named]) -> dict[Owner, Place]:

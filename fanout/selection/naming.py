@@ -37,6 +37,11 @@ def drafts_under(install: str) -> str:
     return f"refs/heads/drafts/{install}/"
 
 
+def install_of(draft: str) -> str:
+    """The installation that a draft's ref belongs to."""
+    return draft.removeprefix("refs/heads/drafts/").partition("/")[0]
+
+
 def vendor_ref(install: str) -> str:
     """The branch with the pristine renderings. (Design §4, "The base".)"""
     return f"refs/heads/fanout/{install}/rendered"

@@ -24,7 +24,7 @@ def duplicates(manifests: Mapping[str, Manifest]) -> Iterator[InvalidInput]:
             continue
         parents = [path[: at + 1] for at, char in enumerate(path) if char == "/"]
         package = next((parent for parent in reversed(parents) if parent in packages), "")
-        for identity, local, line in _identities(manifest):
+        for identity, local, line in identities(manifest):
             place = known.setdefault((package, local, identity), f"{path}:{line}")
             if place != f"{path}:{line}":
                 yield InvalidInput(
@@ -39,7 +39,8 @@ def _is_kptfile(path: str) -> bool:
     return path.rpartition("/")[2] == KPTFILE
 
 
-def _identities(manifest: Manifest) -> Iterator[tuple[Identity, bool, int]]:
+def identities(manifest: Manifest) -> Iterator[tuple[Identity, bool, int]]:
+    """Each object of a file: who it is, whether it is for tools alone, and its line."""
     for document in manifest.documents:
         value = document.value
         items: list[tuple[Any, Path]] = [(value, ())]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from fanout.api.labels import Label
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
@@ -10,7 +11,7 @@ from fanout.package.manifests import Document, Manifest
 from fanout.selection.objects import group_of
 from fanout.variants.functions.function import mapping
 
-MARK = "kpt.dev/config-injection"
+_MARK = Label.CONFIG_INJECTION.value
 _WANTED = {"required": True, "optional": False}
 
 
@@ -67,16 +68,16 @@ def _points_of(file: str, documents: Iterable[Document]) -> Iterable[Point]:
         item = mapping(document.value)
         meta = mapping(item.get("metadata"))
         notes = mapping(meta.get("annotations"))
-        if MARK not in notes:
+        if _MARK not in notes:
             continue
-        path = ("metadata", "annotations", MARK)
+        path = ("metadata", "annotations", _MARK)
         kind, name = str(item.get("kind", "")), str(meta.get("name", ""))
         line = document.line_of(path)
-        where = Where(f"{kind}/{name}", f"metadata.annotations[{MARK}]", file, line)
-        required = _WANTED.get(notes[MARK]) if isinstance(notes[MARK], str) else None
+        where = Where(f"{kind}/{name}", f"metadata.annotations[{_MARK}]", file, line)
+        required = _WANTED.get(notes[_MARK]) if isinstance(notes[_MARK], str) else None
         if required is None:
             raise InvalidInput(
-                f"{notes[MARK]!r} marks no injection point",
+                f"{notes[_MARK]!r} marks no injection point",
                 reason=Reason.INVALID_PACKAGE,
                 remedy="write required or optional",
                 where=where,

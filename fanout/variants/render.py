@@ -6,6 +6,7 @@ result. Only files in which this target differs are touched here; the others com
 
 from collections.abc import Callable, Iterator, Mapping
 
+from fanout.api.labels import Label
 from fanout.package.edits import Edit
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Document, Manifest
@@ -25,7 +26,6 @@ from fanout.variants.settle import KEPT, put, run_step, sees, settled_for
 from fanout.variants.whole import Whole
 from fanout.variants.writing import written
 
-INJECTED = "kpt.dev/injected-resource"
 _Own = Mapping[Place, Mapping[Path, object]]
 _Forms = Mapping[str, Manifest]
 _Files = tuple[
@@ -136,7 +136,7 @@ def _injected(document: Document, point: Point, injection: Injection) -> Iterato
             yield (point.field, key), text
     else:
         yield (point.field,), _in_order(injection.value)
-    yield ("metadata", "annotations", INJECTED), injection.source
+    yield ("metadata", "annotations", Label.INJECTED_RESOURCE.value), injection.source
 
 
 def _in_order(value: object) -> object:
