@@ -2,6 +2,9 @@
 
 The object is the function's configuration, or each of a List's items. In an object that it replaces
 only what differs is changed, so that the comments on the rest stay.
+
+A configuration that stands in the package is an object of it, which is there already, unless it is
+marked as for tools alone. The mark is about that file; what is put into the package has it not.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,11 +15,13 @@ from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
 from fanout.variants.functions.arrivals import file_of
 from fanout.variants.functions.function import (
+    LOCAL_CONFIG,
     Change,
     Facts,
     InProcess,
     Object,
     Seen,
+    is_local,
     mapping,
 )
 
@@ -35,13 +40,16 @@ class _Objects(tuple[tuple[Any, str], ...]):
 
 
 def _configure(config: Object) -> _Objects:
-    items = config.get("items") if config.get("kind") == "List" else [config]
+    if config.get("kind") != "List":
+        return _Objects([_object(config, LOCAL_CONFIG, *_FUNCTION)])
+    items = config.get("items")
     if not isinstance(items, list):
         raise InvalidInput("items is no list", remedy="give the objects as a list")
-    return _Objects(_object(item) for item in items)
+    return _Objects(_object(item, *_FUNCTION) for item in items)
 
 
-def _object(item: object) -> tuple[Any, str]:
+def _object(item: object, *without: str) -> tuple[Any, str]:
+    """The object without some annotations, and the file that it asks for."""
     meta = mapping(mapping(item).get("metadata"))
     if not isinstance(item, dict) or not all(
         isinstance(value, str) and value
@@ -53,7 +61,7 @@ def _object(item: object) -> tuple[Any, str]:
         )
     notes = dict(mapping(meta.get("annotations")))
     file = str(notes.pop(TARGET_PATH, ""))
-    for key in _FUNCTION:
+    for key in without:
         notes.pop(key, None)
     clean = {key: value for key, value in meta.items() if key != "annotations"}
     return {**item, "metadata": {**clean, "annotations": notes} if notes else clean}, file
@@ -66,7 +74,8 @@ def _identity(item: Object) -> tuple[str, str, str, str]:
 
 
 def _is_it(wanted: Object, target: str, item: Object, file: str) -> bool:
-    return _identity(wanted) == _identity(item) and target in ("", file)
+    alike = _identity(wanted) == _identity(item) and is_local(wanted) is is_local(item)
+    return alike and target in ("", file)
 
 
 def _changes(config: _Objects, item: Object, facts: Facts) -> Iterator[Change]:

@@ -5,9 +5,12 @@ from variants.builders import KPTFILE, config_map, package, point, rows, spec
 from variants.running import configured_by, kptfile, rendered, run
 
 from fanout.errors import InvalidInput
+from fanout.package.manifests import Manifest
 from fanout.package.tree import tree_id
 from fanout.selection.model import Function, Injector
 from fanout.selection.objects import ObjectIndex
+from fanout.variants.duplicates import duplicates
+from fanout.variants.functions.function import LOCAL_CONFIG
 from fanout.variants.model import Limits
 from fanout.variants.prepare import prepare
 from fanout.variants.render import render
@@ -123,6 +126,39 @@ def test_upsert_resource(files, expected):
 def test_an_object_that_is_its_own_configuration_is_there_already():
     files = {"Kptfile": configured_by("upsert-resource"), "config.yaml": NEW, "a.yaml": SERVICE}
     assert run(files) == {"a.yaml": SERVICE.replace("b # why", "e # why")}
+
+
+def example(text, ):
+    """A plain object as the configuration, which is for tools alone, and says something more."""
+    notes = f"  annotations:\n    {LOCAL_CONFIG}: 'true'\n    note: mine\n"
+    return {"Kptfile": configured_by("upsert-resource"),
+            "config.yaml": text.replace("spec:", f"{notes}spec:")}  # fmt: skip
+
+
+NOTED = PLAIN.replace("spec:", "  annotations:\n    note: mine\nspec:")
+EXAMPLES = [
+    ("is put into the package", {}, {"service_web.yaml": NOTED}),
+    ("takes the place of the object", {"a.yaml": SERVICE},
+     {"a.yaml": SERVICE.replace("# ours\n", "# ours\n  annotations:\n    note: mine\n")
+      .replace("b # why", "e # why")}),
+    ("leaves alone what is called like it for other tools",
+     {"t.yaml": example(PLAIN)["config.yaml"].replace("e", "x")}, {"service_web.yaml": NOTED}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected"), rows(EXAMPLES))
+def test_a_plain_object_that_is_for_tools_alone(files, expected):
+    assert run({**example(PLAIN), **files}) == expected
+
+
+def test_a_package_with_a_plain_object_as_configuration_has_nothing_twice():
+    files = {**example(PLAIN), "a.yaml": SERVICE}
+    result = rendered(files)
+    after = {
+        path: Manifest.parse(result.blobs.get(entry.oid) or files[path].encode(), path)
+        for path, entry in result.entries.items()
+    }
+    assert not list(duplicates(after))
 
 
 def test_later_functions_see_what_was_added():
