@@ -10,10 +10,11 @@ from fanout.cli.output import Column, Object
 from fanout.cli.start import Program
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
+from fanout.gates.fates import Fate
 from fanout.plan.book import Recorded
+from fanout.plan.fates import fates
 from fanout.plan.status import instant, written
 from fanout.reconcile.passes import Mode
-from fanout.reconcile.report import PolicyPass
 
 NOUNS: Mapping[str, tuple[str, ...]] = {
     "records": ("Evidence", "Approval", "Decision"),
@@ -23,6 +24,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
 }
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 _SHORT = 12  # digits of a commit
+_SHOWN = 3  # variants
 
 
 def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[str, Any]]:
@@ -31,7 +33,8 @@ def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[
     Raises InvalidInput when there is no such policy. What cannot be read is said.
     """
     mode = Mode(only=frozenset(policies) or None, namespace=program.settings.namespace)
-    found = program.observe(mode).policies
+    observed = program.observe(mode)
+    found, now = observed.policies, observed.now
     missing = sorted(set(policies) - {item.named.name for item in found})
     if missing:
         raise InvalidInput(
@@ -43,9 +46,11 @@ def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[
     for item in found:
         for sentence in item.book.unreadable:
             say(f"{item.title}: {sentence}", program.settings.color, fg="red")
-        for record in _about(item):
+        known = fates(item.about, item.cases, now)
+        for record in item.about:
             if record.kind in NOUNS[noun]:
-                objects[item.named.namespace, record.name] = _object(item.named.namespace, record)
+                key = (item.named.namespace, record.name)
+                objects[key] = _object(item.named.namespace, record, known.get(record.name))
     order = {key: number for number, key in enumerate(objects)}
     return [
         objects[key]
@@ -56,32 +61,30 @@ def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[
     ]
 
 
-def columns(now: datetime) -> Sequence[Column]:
-    """The columns of their table."""
+def columns(noun: str, now: datetime, *, wide: bool) -> Sequence[Column]:
+    """The columns of their table; of decisions also how they stand, and for whom."""
+    decisions = noun == "decisions"
+    state = Column("STATE", lambda item: item["status"]["state"])
+    variants = Column("VARIANTS", lambda item: _variants(item, wide=wide), wide=not decisions)
     return (
         Column("AGE", lambda item: _age(item["metadata"]["creationTimestamp"], now)),
         Column("KIND", lambda item: item["kind"]),
         Column("WHAT", _what),
+        *((state,) if decisions else ()),
         Column("BY", lambda item: person(item["status"]["by"])),
         Column("POLICY", lambda item: item["spec"].get("policy")),
         Column("STAGE", lambda item: item["spec"].get("stage")),
+        *((variants,) if decisions else ()),
         Column("NAME", lambda item: item["metadata"]["name"]),
-        Column("VARIANTS", lambda item: ",".join(item["spec"].get("variants", ())), wide=True),
+        *(() if decisions else (variants,)),
         Column("REASON", lambda item: item["spec"].get("reason"), wide=True),
         Column("EXPIRES", lambda item: item["spec"].get("expires"), wide=True),
         Column("LINK", lambda item: item["spec"].get("link"), wide=True),
     )
 
 
-def _about(item: PolicyPass) -> Sequence[Recorded]:
-    """Variants that were written by hand share the records of their namespace."""
-    if item.named.policy is not None:
-        return item.book.records
-    name = item.named.name
-    return [record for record in item.book.records if name in record.spec.get("variants", ())]
-
-
-def _object(namespace: str, record: Recorded) -> dict[str, Any]:
+def _object(namespace: str, record: Recorded, fate: Fate | None) -> dict[str, Any]:
+    """The record; what is said of it beside is who said it and, of a decision, how it stands."""
     return {
         "apiVersion": API_VERSION,
         "kind": record.kind,
@@ -91,8 +94,17 @@ def _object(namespace: str, record: Recorded) -> dict[str, Any]:
             "creationTimestamp": written(record.at),
         },
         "spec": dict(record.spec),
-        "status": {"by": record.by},
+        "status": {"by": record.by, **({"state": fate.value} if fate else {})},
     }
+
+
+def _variants(item: Object, *, wide: bool) -> str:
+    """Their names, with -o wide all of them; a record that names none is about all there are."""
+    names = item["spec"].get("variants", ())
+    if not names:
+        return "all"
+    rest = 0 if wide else max(len(names) - _SHOWN, 0)
+    return ",".join([*names[: len(names) - rest], *([f"+{rest}"] if rest else [])])
 
 
 def _what(item: Object) -> str:

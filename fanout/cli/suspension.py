@@ -1,5 +1,8 @@
 """Makes the two verbs that record whether something is suspended; no file is edited."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 import click
 
 from fanout.cli.completing import complete_policies, complete_stages
@@ -9,9 +12,16 @@ from fanout.cli.output import write
 from fanout.cli.recording import about, by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
+from fanout.cli.terminal import say
+from fanout.gates.decisions import Scope, Standing, scopes
+from fanout.gates.model import Action
+from fanout.gates.wording import listed
+from fanout.plan.book import standing
+from fanout.plan.facts import records
+from fanout.reconcile.report import PolicyPass
 
 
-def verb(action: str, words: str) -> click.Command:
+def verb(action: Action, words: str) -> click.Command:
     """The verb that records a Decision of this action; `words` are its help."""
 
     @click.command(help=words)
@@ -32,8 +42,37 @@ def verb(action: str, words: str) -> click.Command:
         who = identity(by)
         with open_program(settings) as program:
             item = recordable(program, policy)
-            spec = about(item, stage, variants) | {"action": action, "reason": reason}
+            spec = about(item, stage, variants) | {"action": action.value, "reason": reason}
+            meant = scopes(stage, spec.get("variants", ()))
+            idle = action is Action.RESUME and _idle(item, meant, settings.now())
+            if idle:
+                say(f"nothing to do: {idle}", settings.color)
+                return
             name = record(program, item, "Decision", spec, who)
         write(f"decision.fanout.dev/{name} recorded\n")
 
     return command
+
+
+def _idle(item: PolicyPass, meant: Sequence[Scope], now: datetime) -> str:
+    """Why there is nothing to resume; "" where a decision suspends any of what is meant."""
+    suspended = Standing(records(standing(item.about)).decisions, now).suspensions()
+    if any(scope in suspended for scope in meant):
+        return ""
+    sentence = f"no decision suspends {listed(map(_named, meant))}"
+    if suspended:
+        sentence += f"; decisions suspend: {listed(map(_named, suspended))}"
+    by_file = list(_by_file(item))
+    return f"{sentence}; files suspend: {listed(by_file)}" if by_file else sentence
+
+
+def _by_file(item: PolicyPass) -> list[str]:
+    whole = item.named.policy is not None and item.named.policy.spec.suspend
+    stages = [_named(("stage", rule.name)) for rule in item.rules if rule.suspended]
+    variants = [_named(("variant", it.spec.name)) for it in item.cases if it.spec.suspended]
+    return [*(["the policy"] if whole else []), *stages, *variants]
+
+
+def _named(scope: Scope) -> str:
+    what, name = scope
+    return f"{what} {name}" if name else f"the {what}"

@@ -32,12 +32,11 @@ class ApprovalIndex:
         self, approvals: Iterable[Approval], stages: Iterable[StageRule], now: datetime
     ) -> None:
         self._now = now
-        rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.requires}
         self._by_tree: dict[tuple[str, str, str], list[_Dated]] = {}
         self._by_revision: dict[tuple[str, str, str], list[_Dated]] = {}
-        dated = list(in_record_order(approvals, now))
-        revoked = _revoked(dated, rules)
-        for at, approval in dated:
+        said = list(approvals)
+        revoked = taken_back(said, stages)
+        for at, approval in in_record_order(said, now):
             if approval.revokes or approval.name in revoked:
                 continue
             about = (approval.stage, approval.check, approval.revision)
@@ -108,16 +107,15 @@ def _before(at: datetime, variant: VariantFacts) -> bool:
     return variant.stepped is not None and at < variant.stepped
 
 
-def _revoked(
-    approvals: Iterable[_Dated], rules: Mapping[tuple[str, str], ApprovalRule]
-) -> frozenset[str]:
+def taken_back(approvals: Iterable[Approval], stages: Iterable[StageRule]) -> frozenset[str]:
     """Names of those that were taken back: by who gave them, or by anybody who could have.
 
     Taking back counts at once, also when the clock of who does it runs ahead.
     """
+    rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.requires}
     given: dict[str, Approval] = {}
     revoked: set[str] = set()
-    for _, approval in approvals:
+    for approval in approvals:
         given[approval.name] = approval
         earlier = given.get(approval.revokes)
         if not approval.revokes or earlier is None:

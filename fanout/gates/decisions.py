@@ -15,7 +15,9 @@ from fanout.gates.instants import counts_from, from_the_future, in_record_order,
 from fanout.gates.model import Action, Decision, Hold, Override, VariantFacts
 from fanout.gates.wording import stage_named
 
-_POLICY = ("policy", "")
+Scope = tuple[str, str]
+"""What a suspension is about: ("policy", ""), ("stage", its name) or ("variant", its name)."""
+_POLICY: Scope = ("policy", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Standing:
     """The decisions of one policy that are in force."""
 
     def __init__(self, decisions: Iterable[Decision], now: datetime) -> None:
-        self._suspensions: dict[tuple[str, str], Decision] = {}
+        self._suspensions: dict[Scope, Decision] = {}
         self._orders = _Orders()
         self.holds: list[Hold] = []  # decisions that nothing can come of
         self._instants: list[tuple[str, datetime]] = []  # (stage or "", when one lets more through)
@@ -64,13 +66,21 @@ class Standing:
             elif decision.action is Action.PUBLISH:
                 self._order(Order(at, decision))
             else:
-                for key in _scopes(decision):
+                for key in scopes(decision.stage, decision.variants):
                     self._suspensions[key] = decision
 
     def next(self, now: datetime, stage: str | None = None) -> datetime | None:
         """When a decision starts or ends; of a stage, when more may go for it."""
         about = [at for name, at in self._instants if stage is None or name in ("", stage)]
         return soonest(about if stage is not None else [*about, *self._ends], now)
+
+    def suspensions(self) -> dict[Scope, Decision]:
+        """The suspensions in force, by what each is about."""
+        return {
+            about: decision
+            for about, decision in self._suspensions.items()
+            if decision.action is Action.SUSPEND
+        }
 
     def policy_suspended(self) -> Hold | None:
         """Did somebody suspend the whole policy?"""
@@ -136,7 +146,7 @@ class Standing:
         who = f"whoever sets the clock of {decision.by}"
         self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, who, until=start))
 
-    def _suspended(self, key: tuple[str, str], what: str) -> Hold | None:
+    def _suspended(self, key: Scope, what: str) -> Hold | None:
         decision = self._suspensions.get(key)
         if decision is None or decision.action is not Action.SUSPEND:
             return None
@@ -160,7 +170,7 @@ def by_spec(what: str, owner: str) -> Hold:
     return Hold(Reason.SUSPENDED, f"{what} is suspended by its spec", f"{owner}: spec.suspend")
 
 
-def _scopes(decision: Decision) -> list[tuple[str, str]]:
-    if decision.variants:
-        return [("variant", name) for name in decision.variants]
-    return [("stage", decision.stage)] if decision.stage else [_POLICY]
+def scopes(stage: str, variants: Iterable[str]) -> list[Scope]:
+    """What a Suspend or a Resume is about; exactly that, and nothing around or inside it."""
+    own = [("variant", name) for name in variants]
+    return own or ([("stage", stage)] if stage else [_POLICY])

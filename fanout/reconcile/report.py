@@ -16,7 +16,7 @@ from fanout.gates.model import (
     VariantDecision,
 )
 from fanout.plan.actions import Outcome, Plan
-from fanout.plan.book import Book
+from fanout.plan.book import Book, Recorded
 from fanout.plan.cases import Case
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
@@ -56,6 +56,14 @@ class PolicyPass:
     staying: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)  # what variants left
     gone: tuple[TargetFailure, ...] = ()  # variants on record whose target is not there any more
     problem: FanoutError | None = None  # stops this policy and no other
+
+    @property
+    def about(self) -> tuple[Recorded, ...]:
+        """The records that are about it: hand-written variants of a namespace share one book."""
+        if self.named.policy is not None:
+            return self.book.records
+        name = self.named.name
+        return tuple(it for it in self.book.records if name in it.spec.get("variants", ()))
 
     @property
     def title(self) -> str:

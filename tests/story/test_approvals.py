@@ -181,6 +181,15 @@ def test_who_approves_without_a_name_hears_what_waits_for_it(fleet: Fleet, _, sa
     assert fleet.run("get", "approvals", "-o", "json").items == []
 
 
+def test_an_approval_is_revoked_once(fleet: Fleet):
+    name = approve(fleet, ANN)
+    for word in ("revokes", "nothing to do: "):
+        told = fleet.run("revoke", "monitoring", name, "--by", ANN)
+        assert told.code == 0
+        assert word in told.out + told.err
+    assert len(fleet.run("get", "approvals", "-o", "json").items) == 2
+
+
 def test_who_approves_what_is_in_force_hears_that_nothing_waits(fleet: Fleet):
     approve(fleet, ANN)
     approve(fleet, BOB)

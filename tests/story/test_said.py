@@ -111,7 +111,8 @@ def test_a_decision_to_publish_is_withdrawn(fleet: Fleet):
     assert fleet.published()["sites/ber"] == ""
     assert fleet.condition("sites/ber")[0] == "AutomationOff"
     again = fleet.run("withdraw", "monitoring", name, *WHY)
-    assert again.code == 2
+    assert (again.code, again.out) == (0, "")
+    assert "nothing to do: " in again.err
     assert "has been withdrawn already" in again.err
     promote(fleet)
     assert fleet.published()["sites/ber"] == "v1"
@@ -123,6 +124,81 @@ def test_only_what_is_armed_is_withdrawn(fleet: Fleet):
     assert result.code == 2
     assert "is a Suspend" in result.err
     assert "fanout resume" in result.err
+
+
+# ---- nothing to do -----------------------------------------------------------------------------
+
+
+def decisions(fleet: Fleet, *more: str) -> list[str]:
+    """What was decided, and how each decision stands."""
+    items = fleet.run("get", "decisions", *more, "-o", "json").items
+    return [f"{item['spec']['action']} {item['status']['state']}" for item in items]
+
+
+IDLE = [
+    ("resume a policy", ("resume", "monitoring"),
+     "no decision suspends the policy; decisions suspend: stage dev"),
+    ("resume a stage", ("resume", "monitoring", "--stage", "prod"),
+     "no decision suspends stage prod; decisions suspend: stage dev"),
+    ("resume a variant of a suspended stage", ("resume", "monitoring", "--variant", "sites/ams"),
+     "no decision suspends variant monitoring-ams-"),
+    ("withdraw what was carried out", ("withdraw", "monitoring", "{}"), "{} has been carried out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "line", "words"), IDLE, ids=[row[0] for row in IDLE])
+def test_what_changes_nothing_says_so_and_is_not_recorded(fleet: Fleet, _, line, words):
+    fleet.report("dev", "v1")
+    name = promote(fleet).out.split()[0].partition("/")[2]
+    fleet.later(minutes=1).run("suspend", "monitoring", "--stage", "dev", *WHY)
+    before = fleet.records().refs()
+    told = fleet.run(*(word.replace("{}", name) for word in line), *WHY)
+    assert (told.code, told.out) == (0, "")
+    assert f"nothing to do: {words.replace('{}', name)}" in told.err
+    assert fleet.records().refs() == before
+
+
+def test_who_resumes_what_a_file_suspends_hears_of_the_file(fleet: Fleet):
+    text = POLICY.replace("spec:\n", "spec:\n  suspend: true\n", 1)
+    fleet.write("policy.yaml", text)
+    told = fleet.run("resume", "monitoring", *WHY)
+    assert told.code == 0
+    assert "no decision suspends the policy; files suspend: the policy" in told.err
+
+
+def test_decisions_say_whether_they_stand(fleet: Fleet):
+    promote(fleet, "--expires", "2026-03-02T10:00:00Z", "--variant", "sites/cph")
+    withdrawn = promote(fleet).out.split()[0]
+    fleet.run("withdraw", "monitoring", withdrawn, *WHY)
+    fleet.run("suspend", "monitoring", "--stage", "dev", *WHY)
+    promote(fleet, "--variant", "ber")
+    assert decisions(fleet) == [
+        "Publish standing", "Publish withdrawn", "Withdraw spent", "Suspend standing",
+        "Publish standing",
+    ]  # fmt: skip
+    fleet.later(hours=2).run("resume", "monitoring", "--stage", "dev", *WHY)
+    fleet.report("dev", "v1")
+    fleet.settle()
+    assert decisions(fleet) == [
+        "Publish expired", "Publish withdrawn", "Withdraw spent", "Suspend spent",
+        "Publish spent", "Resume spent",
+    ]  # fmt: skip
+    header, first, *_, last = fleet.run("get", "decisions").out.splitlines()
+    assert header.split()[2:4] == ["WHAT", "STATE"]
+    assert header.split()[6:] == ["STAGE", "VARIANTS", "NAME"]
+    cells = [cell.strip() for cell in first.split("   ") if cell.strip()]
+    assert cells[2:4] == ["Publish v1", "expired"]
+    assert cells[7].startswith("monitoring-cph-")
+    assert [cell.strip() for cell in last.split("   ") if cell.strip()][6:8] == ["dev", "all"]
+
+
+def test_decisions_of_a_stopped_policy_say_whether_they_stand(fleet: Fleet):
+    fleet.run("suspend", "monitoring", *WHY)
+    promote(fleet)
+    fleet.repos["blueprints"].commit("main", {"monitoring/x": "x"})
+    fleet.repos["blueprints"].git("update-ref", "refs/tags/monitoring/v1", "main")
+    assert fleet.sweep().code == 3
+    assert decisions(fleet, "monitoring") == ["Suspend standing", "Publish standing"]
 
 
 # ---- commits -----------------------------------------------------------------------------------

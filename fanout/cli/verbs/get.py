@@ -88,7 +88,9 @@ def command(
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
         chosen.check(program.declared(), settings.namespace)
-        columns = COLUMNS.get(noun) or recorded.columns(settings.now())
+        columns = COLUMNS.get(noun) or recorded.columns(
+            noun, settings.now(), wide=settings.output is Format.WIDE
+        )
         seen, now = _items(program, noun, names)
         chosen.refuse_unknown(seen)
         shown = chosen.chosen(seen)

@@ -1,5 +1,10 @@
 """`fanout resume`: what was suspended by a recorded Decision goes on."""
 
 from fanout.cli.suspension import verb
+from fanout.gates.model import Action
 
-command = verb("Resume", "Resume what was suspended. What a file suspends, a file resumes.")
+command = verb(
+    Action.RESUME,
+    "Resume what was suspended. What a file suspends, a file resumes; where no decision suspends"
+    " what is named, nothing is recorded.",
+)

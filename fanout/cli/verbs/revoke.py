@@ -13,6 +13,7 @@ from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.cli.verbs.approve import may_approve, stranger
 from fanout.errors import InvalidInput
+from fanout.gates.approvals import taken_back
 from fanout.gates.model import ApprovalRule
 from fanout.plan.book import Recorded
 from fanout.reconcile.report import PolicyPass
@@ -44,6 +45,10 @@ def command(settings: Settings, policy: str, approval: str, by: str | None) -> N
                 remedy=f"see `fanout get approvals {item.named.name}`",
             )
         earlier = taken[0]
+        facts = item.facts
+        if facts and name in taken_back(facts.records.approvals, facts.stages):
+            say(f"nothing to do: {name} has been revoked already", settings.color)
+            return
         spec = {**earlier.spec, "revokes": name}
         revoked = record(program, item, "Approval", spec, who)
     write(f"approval.fanout.dev/{revoked} revokes {name}\n")

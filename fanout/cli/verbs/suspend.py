@@ -1,8 +1,9 @@
 """`fanout suspend`: a policy, a stage or a variant stops, by a recorded Decision."""
 
 from fanout.cli.suspension import verb
+from fanout.gates.model import Action
 
 command = verb(
-    "Suspend",
+    Action.SUSPEND,
     "Suspend a policy, a stage or a variant. No file is edited; `fanout resume` ends it.",
 )

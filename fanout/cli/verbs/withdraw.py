@@ -9,11 +9,19 @@ from fanout.cli.output import write
 from fanout.cli.recording import about_of, by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
+from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
-from fanout.plan.book import WITHDRAW, Recorded, standing
+from fanout.gates.fates import Fate
+from fanout.plan.book import WITHDRAW, Recorded
+from fanout.plan.fates import fates
 from fanout.reconcile.report import PolicyPass
 
 _ARMED = ("Publish", "Resolve")  # what stays in force until something comes of it
+_IDLE = {
+    Fate.SPENT: "has been carried out, or overtaken; what has been published stays",
+    Fate.WITHDRAWN: "has been withdrawn already",
+    Fate.EXPIRED: "has expired",
+}
 
 
 @click.command()
@@ -26,13 +34,17 @@ def command(settings: Settings, policy: str, decision: str, reason: str, by: str
     """Take back a decision that is not carried out yet.
 
     DECISION is the name that `fanout promote` or `fanout resolve` printed; `fanout get decisions`
-    lists them. What has been published stays.
+    lists them and says which still stand. What has been published stays.
     """
     who = identity(by)
     name = decision.removeprefix("decision.fanout.dev/")
     with open_program(settings) as program:
         item = judged(program, policy)
         taken = _armed(item, name)
+        idle = _IDLE.get(fates(item.about, item.cases, settings.now())[name])
+        if idle:
+            say(f"nothing to do: {name} {idle}", settings.color)
+            return
         spec = {**about_of(taken), "action": WITHDRAW, "withdraws": name, "reason": reason}
         withdrawal = record(program, item, "Decision", spec, who)
     write(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
@@ -40,7 +52,7 @@ def command(settings: Settings, policy: str, decision: str, reason: str, by: str
 
 def _armed(item: PolicyPass, name: str) -> Recorded:
     """The decision of this name. Raises InvalidInput when it is nothing to withdraw."""
-    known = {it.name: it for it in item.book.records if it.kind == "Decision"}
+    known = {it.name: it for it in item.about if it.kind == "Decision"}
     if name not in known:
         raise InvalidInput(
             f"{item.title} has no decision {name}",
@@ -54,11 +66,5 @@ def _armed(item: PolicyPass, name: str) -> Recorded:
             f"{name} is a {action}, which is not withdrawn",
             reason="NotFound",
             remedy=f"use `{undo}`" if undo else "it was carried out when it was made",
-        )
-    if known[name] not in standing(item.book.records):
-        raise InvalidInput(
-            f"{name} has been withdrawn already",
-            reason="NotFound",
-            remedy="there is nothing to do",
         )
     return known[name]

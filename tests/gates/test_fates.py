@@ -1,0 +1,48 @@
+"""What has become of each decision: what stands, what is spent, what has expired."""
+
+from operator import itemgetter
+
+import pytest
+from gates.worlds import at, decided, published, variant
+
+from fanout.gates.fates import fates
+from fanout.gates.model import Action, Override
+
+PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
+V2 = {"revision": "v2", "stage": "prod"}
+OLD, NEW, LATER = published("v1"), published("v2", 5), published("v3", 5)
+
+#   sentence, decisions, what p and q of prod have, fates
+ROWS = [
+    ("a promotion that waits", [decided(PUBLISH, **V2)], (OLD, OLD), "standing"),
+    ("one that was carried out", [decided(PUBLISH, **V2)], (NEW, NEW), "spent"),
+    ("one for which a variant still waits", [decided(PUBLISH, **V2)], (NEW, OLD), "standing"),
+    ("one of the other variant alone", [decided(PUBLISH, variants=("p",), **V2)], (NEW, OLD),
+     "spent"),
+    ("one that another revision has overtaken", [decided(PUBLISH, **V2)], (LATER, LATER), "spent"),
+    ("one for a stage without variants", [decided(PUBLISH, revision="v2", stage="dev")],
+     (OLD, OLD), "standing"),
+    ("one that counts as verification", [decided(PUBLISH, Override.VERIFICATION, **V2)], (NEW, NEW),
+     "standing"),
+    ("and no more once that is gone", [decided(PUBLISH, Override.VERIFICATION, **V2)],
+     (LATER, LATER), "spent"),
+    ("one whose end is over", [decided(PUBLISH, expires=at(9), **V2)], (OLD, OLD), "expired"),
+    ("a suspension", [decided(SUSPEND)], (OLD, OLD), "standing"),
+    ("a suspension that was resumed", [decided(SUSPEND), decided(RESUME, when=2)], (OLD, OLD),
+     "spent spent"),
+    ("one of a stage, with the policy resumed", [decided(SUSPEND, stage="prod"),
+     decided(RESUME, when=2)], (OLD, OLD), "standing spent"),
+    ("one of two variants, one of them resumed", [decided(SUSPEND, variants=("p", "q")),
+     decided(RESUME, variants=("p",), when=2)], (OLD, OLD), "standing spent"),
+    ("a suspension said again", [decided(SUSPEND), decided(SUSPEND, when=2)], (OLD, OLD),
+     "spent standing"),
+    ("a suspension that ended by itself", [decided(SUSPEND, expires=at(9))], (OLD, OLD), "expired"),
+    ("what a clock that runs ahead resumed", [decided(SUSPEND), decided(RESUME, when=60)],
+     (OLD, OLD), "standing standing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "decisions", "have", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
+def test_fate(_, decisions, have, expected):
+    variants = [variant(name, "prod", it) for name, it in zip("pq", have, strict=True)]
+    assert list(fates(decisions, variants, at(10)).values()) == expected.split()
