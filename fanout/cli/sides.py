@@ -54,6 +54,11 @@ class Sides:
         return self.case.merged.conflicts if self.case.merged else ()
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What else people should know of that merge."""
+        return self.case.merged.notes if self.case.merged else ()
+
+    @property
     def undecided(self) -> tuple[Conflict, ...]:
         """Those of them that nobody has decided, on the draft or by a record."""
         decided = {item.key for item in self.case.disputes if item.decided}

@@ -56,8 +56,9 @@ def _patch(sides: Sides, against: str) -> str:
         case _:
             before = sides.upstream()
     disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in sides.undecided]
+    told = [*disputed, *(f"# note: {note}" for note in sides.notes)]
     lines = patch(before, sides.rendered(), (against, "rendered"))
-    return "".join(f"{line}\n" for line in [*disputed, *lines])
+    return "".join(f"{line}\n" for line in [*told, *lines])
 
 
 def _since(sides: Sides, against: str) -> str:

@@ -12,6 +12,7 @@ from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING
 from fanout.package.jsontext import is_json
 from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.merge.comments import lost_comments
 from fanout.package.merge.conflicts import (
     NO_CHOICES,
     Cause,
@@ -281,9 +282,12 @@ def _merge_manifests(
         if outcome.how is not How.GONE:
             path = str(destination[0])
             placed.setdefault(path, []).append(Placed(key, outcome, objects.units(key)))
+    written: dict[str, bytes] = {}
     for path, inside in placed.items():
-        data = write_file(inside, manifests[path], merge.reader)
-        merge.files[path] = _mode(path, sides), data
+        written[path] = write_file(inside, manifests[path], merge.reader)
+        merge.files[path] = _mode(path, sides), written[path]
+    origin, _, local = ([file for file in side if file] for side in files)
+    merge.notes += lost_comments(origin, local, written)
 
 
 # ---- names --------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ ANSWERS = [
         thing("x: 1\ny: 1\n"), thing("x: 2\ny: 1\n"), thing("y: 1\n"), thing("x: 2\ny: 1\n"),
         ("Thing/a x: deleted here, changed there, upstream",))),
     Row("an object deleted upstream, a comment changed here",
-        {"a.yaml": A, "b.yaml": B}, {"b.yaml": B}, {"a.yaml": "# mine\n" + A, "b.yaml": B}, {"b.yaml": B}),
+        {"a.yaml": A, "b.yaml": B}, {"b.yaml": B}, {"a.yaml": "# mine\n" + A, "b.yaml": B}, {"b.yaml": B}, notes=1),
     Row("the file is part of an object's identity",
         {"a.yaml": A}, {"a.yaml": A2}, {"mine.yaml": A}, {"mine.yaml": A2}),
     Row("an object that upstream renames",

@@ -1,6 +1,7 @@
 """Laws of the three-way merge on generated packages."""
 
 import json
+from collections import Counter
 from copy import deepcopy
 from itertools import count
 
@@ -287,6 +288,12 @@ def facts(value, path=(), name=""):
         yield (path, json.dumps(value))
 
 
+def comments(files):
+    """All comments with how often they are there; the packages have no `#` in values."""
+    lines = [line for _, data in files.values() for line in data.decode().splitlines()]
+    return Counter(line[line.index("#") :] for line in lines if "#" in line)
+
+
 @given(triples())
 def test_what_only_upstream_changed_is_upstream_s_byte_for_byte(sides):
     origin, upstream, _ = sides
@@ -352,3 +359,12 @@ def test_what_is_left_unread_changes_nothing(sides):
     result, whole = merge_packages(*sides), merge_packages(*unread)
     assert {**result.files, "zz.yaml": ("100644", b"{{{")} == whole.files
     assert result.conflicts == whole.conflicts
+
+
+@given(triples())
+def test_no_comment_of_this_side_goes_without_a_word(sides):
+    origin, upstream, local = sides
+    result = merge_packages(origin, upstream, local)
+    before, mine, after = map(comments, (origin, local, result.files))
+    told = Counter(note.split('"')[1] for note in result.notes if "the comment" in note)
+    assert not mine - before - after - told
