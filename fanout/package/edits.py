@@ -125,6 +125,29 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def changes(before: Any, after: Any, path: Path = ()) -> list[tuple[Path, Any]]:
+    """What to set and to remove so that one value becomes another, as deep as it can be."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        found: list[tuple[Path, Any]] = [
+            ((*path, name), REMOVE) for name in before if name not in after
+        ]
+        for name, value in after.items():
+            if name not in before:
+                found.append(((*path, name), value))
+            elif not same(before[name], value):
+                found += changes(before[name], value, (*path, name))
+        return found
+    if isinstance(before, list) and isinstance(after, list) and 0 < len(before) <= len(after):
+        found = []
+        for number, value in enumerate(after):
+            if number >= len(before):
+                found.append(((*path, number), value))
+            elif not same(before[number], value):
+                found += changes(before[number], value, (*path, number))
+        return found
+    return [] if same(before, after) else [(path, after)]
+
+
 def show(path: Path) -> str:
     """`spec.containers[0].image`; a key that is no name is shown as `metadata.labels[a.b/c]`."""
     text = ""

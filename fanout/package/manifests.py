@@ -30,6 +30,7 @@ from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
 from fanout.package.jsontext import edited_json, is_json, json_line, read_json
 from fanout.package.nodes import Root, read
 from fanout.package.roundtrip import CannotEdit, round_trip
+from fanout.package.sharing import edited_where_shared
 from fanout.package.spelling import Spelling, commented, spellings
 
 _MOST_SHAPES: Final = 1000  # remembered per file
@@ -212,7 +213,7 @@ class Manifest:
         shape.plans[kinds] = None
         return self._slowly(edits)
 
-    def _plan(self, edits: Sequence[Edit], kinds: str) -> _Plan:
+    def _plan(self, edits: Sequence[Edit], kinds: str, *, shared: bool = False) -> _Plan:
         spans: list[textpatch.Span] = []
         by_document: dict[int, list[textpatch.Wanted]] = {}
         for number, (edit, kind) in enumerate(zip(edits, kinds, strict=True)):
@@ -221,7 +222,7 @@ class Manifest:
                 wants.append(textpatch.Wanted(number, edit.path, kind))
         for index, wants in by_document.items():
             root = _root(self._by_index[index])
-            spans += textpatch.plan(self._text, root.node, wants)
+            spans += textpatch.plan(self._text, root.node, wants, shared=shared)
         pieces, writes = textpatch.cut(self._text, spans)
         pieces[0] = self._mark() + pieces[0]
         return _Plan(pieces, writes)
@@ -248,9 +249,13 @@ class Manifest:
 
     def _is(self, result: bytes, wanted: dict[int, Any]) -> bool:
         """Does the text read as this data?"""
+        return same(self._read(result), wanted)
+
+    def _read(self, result: bytes) -> dict[int, Any] | None:
+        """The data of a text that an edit came to; None where it cannot be read."""
         reading = read(result.decode().removeprefix("\ufeff"), self.file)
         found = {root.index: root.node.data for root in reading.roots}
-        return not reading.problems and same(found, wanted)
+        return None if reading.problems else found
 
     def _slowly(self, edits: Sequence[Edit]) -> bytes:
         wanted = self._wanted(edits)
@@ -259,6 +264,9 @@ class Manifest:
         touched = [d for d in self.documents if not same(d.value, wanted[d.index])]
         if not touched:
             return self.data
+        shared = self._where_shared(edits, wanted) if "&" in self._text else None
+        if shared is not None:
+            return shared
         try:
             texts = {d.index: self._round_trip(d, edits) for d in touched}
             result = self.replaced(texts)
@@ -271,6 +279,23 @@ class Manifest:
             Manifest.parse(result, self.file)  # too deep, for instance
             raise Bug(f"{self.file} cannot be edited", reason="EditFailed")
         return result
+
+    def _where_shared(self, edits: Sequence[Edit], wanted: dict[int, Any]) -> bytes | None:
+        roots = {document.index: _root(document).node for document in self.documents}
+
+        def patched(now: Sequence[Edit]) -> tuple[bytes, dict[int, Any]] | None:
+            values = [edit.value for edit in now]
+            kinds = "".join(_kind(value, MISSING) if value is not REMOVE else textpatch.REMOVED
+                            for value in values)  # fmt: skip
+            try:
+                plan = self._plan(now, kinds, shared=True)
+            except textpatch.CannotPatch:
+                return None
+            result = textpatch.fill(plan.pieces, plan.writes, values)
+            found = self._read(result)
+            return None if found is None else (result, found)
+
+        return edited_where_shared(roots, edits, wanted, patched)
 
     def _round_trip(self, document: Document, edits: Sequence[Edit]) -> str:
         mine = [edit for edit in edits if edit.document == document.index]

@@ -78,13 +78,16 @@ def style_of(root: Node) -> Style:
     return Style(mapping or 2, sequence or 0)
 
 
-def plan(text: str, root: Node, wanted: Sequence[Wanted]) -> list[Span]:
-    """The spans for the edits of one document; raises CannotPatch."""
+def plan(text: str, root: Node, wanted: Sequence[Wanted], *, shared: bool = False) -> list[Span]:
+    """The spans for the edits of one document; raises CannotPatch.
+
+    `shared`: what others share by its anchor may be changed too, and what it comes to is checked.
+    """
     first = text.find("\n")
     newline = "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
     # at the end of a file without a last line break a literal block would lose its own
     style = replace(style_of(root), literals=text.endswith("\n"))
-    return _Planner(text, root, style, newline).plan(wanted)
+    return _Planner(text, root, style, newline, shared).plan(wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,7 @@ class _Planner:
     root: Node
     style: Style
     newline: str
+    shared: bool
 
     def plan(self, wanted: Sequence[Wanted]) -> list[Span]:
         spans: list[Span] = []
@@ -127,7 +131,7 @@ class _Planner:
         trail, keys = [self.root], list[Node | None]()
         for depth, part in enumerate(path):
             node = trail[-1]
-            if node.anchored:
+            if node.anchored and not self.shared:
                 raise CannotPatch("others share this node")
             if part not in node.children or node.kind == "alias":
                 return _Found(tuple(trail), tuple(keys), path[depth:])
@@ -286,7 +290,7 @@ class _Planner:
                 at, at, above,
                 lambda values: f"{comma}{flow([build(values) for build in builds])[1:-1]}",
             )  # fmt: skip
-        if node.anchored:
+        if node.anchored and not self.shared:
             raise CannotPatch("others share this node")
         at, style = self.line_end(node.end), self.style
         return Span(

@@ -17,6 +17,7 @@ def edited(text, *changes, file="f.yaml"):
     )
 
 
+MERGED = "a: &x # src\n  k:  1 # one\n  l: 3\nb:\n  <<: *x\n  j:   2 # two\nc:   4\n"
 LOOKS = [
     (
         "a comment behind a value stays",
@@ -82,6 +83,27 @@ LOOKS = [
      "a: &x {k: 1} # c\nb:\n  k: 2\n"),
     ("a merged key is overridden", "a: &x {k: 1}\nb:\n  <<: *x\n  j: 2\n", [(("b", "k"), 3)],
      "a: &x {k: 1}\nb:\n  <<: *x\n  j: 2\n  k: 3\n"),
+    ("a merged key that gets what its source gets is not written out", MERGED,
+     [(("a", "k"), 2), (("b", "k"), 2)], MERGED.replace("k:  1", "k:  2")),
+    ("nor is one of several", MERGED, [(("a", "k"), 2), (("a", "l"), 5), (("b", "k"), 2),
+     (("b", "l"), 6)],
+     MERGED.replace("k:  1", "k:  2").replace("l: 3", "l: 5").replace("two\n", "two\n  l: 6\n")),
+    ("a merged key keeps what its source alone loses", MERGED, [(("a", "k"), 2)],
+     MERGED.replace("k:  1", "k:  2").replace("two\n", "two\n  k: 1\n")),
+    ("nor does it get what its source gets anew", MERGED, [(("a", "m"), 2)],
+     MERGED.replace("l: 3\n", "l: 3\n  m: 2\n").replace("  <<: *x\n", "")
+     .replace("two\n", "two\n  k: 1\n  l: 3\n")),
+    ("a merged key goes where it is merged", MERGED, [(("b", "k"), REMOVE)],
+     MERGED.replace("  <<: *x\n", "").replace("two\n", "two\n  l: 3\n")),
+    ("a mapping that is nothing but merged", "a: &x {k: 1} # c\nb:\n  <<: *x\n",
+     [(("b", "k"), REMOVE)], "a: &x {k: 1} # c\nb: {}\n"),
+    ("a mapping that is merged as a whole", "a: &x # x\n  k: {i: 1, j: 2}\nb: # b\n  <<: *x\n",
+     [(("b", "k", "i"), 3)],
+     "a: &x # x\n  k: {i: 1, j: 2}\nb: # b\n  <<: *x\n  k:\n    i: 3\n    j: 2\n"),
+    ("an alias follows its anchor", "a: &x # x\n  k:  1 # one\nb:   *x\n",
+     [(("a", "k"), 2), (("b", "k"), 2)], "a: &x # x\n  k:  2 # one\nb:   *x\n"),
+    ("an alias does not follow where it must not", "a: &x # x\n  k:  1 # one\nb: *x\nc:   1\n",
+     [(("a", "k"), 2)], "a: &x # x\n  k:  2 # one\nb:\n  k: 1\nc:   1\n"),
     ("the first key of an element", "a:\n- x: 1\n  y: 2 # c\n", [(("a", 0, "x"), REMOVE)],
      "a:\n- y: 2 # c\n"),
     ("the document behind a marker", "--- # one\na: 1\n...\n", [(("a",), 2)],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanout.package.dump import dump
-from fanout.package.edits import REMOVE, Edit, Path, same
+from fanout.package.edits import Edit, changes
 from fanout.package.jsontext import is_json
 from fanout.package.manifests import Manifest
 from fanout.package.merge.documents import Document, File, Key, Reader, Unit
@@ -62,29 +62,6 @@ def edited(document: Document, data: Any) -> str:
     index = manifest.documents[0].index
     edits = [Edit(index, path, value) for path, value in changes(document.value.data, data)]
     return manifest.edited(edits).decode()
-
-
-def changes(before: Any, after: Any, path: Path = ()) -> list[tuple[Path, Any]]:
-    """What to set and to remove so that one value becomes another."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        found: list[tuple[Path, Any]] = [
-            ((*path, name), REMOVE) for name in before if name not in after
-        ]
-        for name, value in after.items():
-            if name not in before:
-                found.append(((*path, name), value))
-            elif not same(before[name], value):
-                found += changes(before[name], value, (*path, name))
-        return found
-    if isinstance(before, list) and isinstance(after, list) and 0 < len(before) <= len(after):
-        found = []
-        for number, value in enumerate(after):
-            if number >= len(before):
-                found.append(((*path, number), value))
-            elif not same(before[number], value):
-                found += changes(before[number], value, (*path, number))
-        return found
-    return [] if same(before, after) else [(path, after)]
 
 
 def write_file(

@@ -128,7 +128,7 @@ def test_an_object_that_is_its_own_configuration_is_there_already():
     assert run(files) == {"a.yaml": SERVICE.replace("b # why", "e # why")}
 
 
-def example(text, ):
+def example(text):
     """A plain object as the configuration, which is for tools alone, and says something more."""
     notes = f"  annotations:\n    {LOCAL_CONFIG}: 'true'\n    note: mine\n"
     return {"Kptfile": configured_by("upsert-resource"),
