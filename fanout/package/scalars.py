@@ -32,7 +32,8 @@ _LONGEST_NUMBER: Final = 400  # digits; longer ones are text, and cost nothing t
 _PLAIN: Final = re.compile(
     r"[A-Za-z_/][A-Za-z0-9_./@=+()-]*+(?:[: ][A-Za-z0-9_/(][A-Za-z0-9_./@=+()-]*+)*+\Z"
 )
-_HEX: Final = re.compile(r"(?=[0-9]*[acdf])[0-9a-f]{7,64}\Z")  # commit ids; `1e7` is none
+# Commit ids; but digits alone, `1e7` and `0b1` are numbers to some reader.
+_HEX: Final = re.compile(r"(?![0-9]+(?:e[0-9]*)?\Z|0b[01]*\Z)[0-9a-f]{7,64}\Z")
 _RESERVED: Final = frozenset(word.lower() for word in _WORDS) | {"nan", "inf"}
 
 # What YAML reads as a line break, refuses, or shows to nobody.
