@@ -332,18 +332,36 @@ class _Composer:
             assert key is not None
             self.place_entry(parent, key, node)
 
+    def key_name(self, key: Node) -> str | None:
+        """A key as it stands in the text, `on` and `0755` too; None for what can be no key."""
+        if isinstance(key.data, str) or key.data is None:
+            return key.data
+        if isinstance(key.data, dict | list) or key.kind == "alias":
+            return None if isinstance(key.data, dict | list) else key_text(key.data)
+        # numbers and booleans have no blanks, but may have an anchor or a tag before them
+        return self.text[key.start : key.end].split()[-1]
+
+    def sibling(self, parent: Node, key: Node, name: str) -> Node | None:
+        """The key that is there already, or one that readers of YAML 1.1 take for the same."""
+        if name in parent.children:
+            return parent.children[name][0]
+        if isinstance(key.data, str) and name not in ("true", "false"):
+            return None
+        meaning = key_text(key.data)
+        there = (one for one, _ in parent.children.values() if one is not None)
+        return next((one for one in there if key_text(one.data) == meaning), None)
+
     def place_entry(self, parent: Node, key: Node, node: Node) -> None:
-        name = None if isinstance(key.data, dict | list) else key_text(key.data)
+        name = self.key_name(key)
         if name is None:
             problem = self.fault(key, "a mapping has a key that is no text", "quote the key")
             if key.kind == "mapping":  # {{ name }}, most often
                 sentence = "braces begin a mapping, and in {{ one would be the key of another"
                 problem = self.fault(key, sentence, "put the whole value in quotes")
             self.reading.problems.append(problem)
-        elif name in parent.children:
-            first = parent.children[name][0]
-            line = first.line if first else 0
-            problem = self.fault(key, f"the key {name} is already on line {line}", "remove one")
+        elif (first := self.sibling(parent, key, name)) is not None:
+            sentence = f"the key {name} is already on line {first.line}"
+            problem = self.fault(key, sentence, "remove one")
             self.reading.problems.append(problem)
         else:
             parent.children[name] = (key, node)

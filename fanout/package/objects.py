@@ -12,7 +12,7 @@ import yaml
 from fanout.package.invalid import MAX_DEPTH, MAX_OBJECTS, InvalidManifest, decode, fault
 from fanout.package.jsontext import is_json, read_json
 from fanout.package.nodes import MERGE, Refused, events, read
-from fanout.package.scalars import key_text, resolve
+from fanout.package.scalars import resolve
 
 
 def load_objects(data: bytes, file: str) -> list[dict[str, Any]]:
@@ -104,9 +104,7 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
     return text
 
 
-def _key(value: Any, siblings: dict[str, Any]) -> str:
-    if value.__class__ is not str:
-        value = None if isinstance(value, dict | list) else key_text(value)
-    if value is None or value in siblings:
-        raise _Rare
-    return value  # type: ignore[no-any-return]  # the text of a key
+def _key(value: object, siblings: dict[str, Any]) -> str:
+    if not isinstance(value, str) or value in siblings:
+        raise _Rare  # what is text only as a key has its text there
+    return value

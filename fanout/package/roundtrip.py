@@ -24,7 +24,7 @@ from ruamel.yaml.tag import Tag
 
 from fanout.package.dump import Style
 from fanout.package.edits import REMOVE, Edit
-from fanout.package.scalars import Scalar, is_literal, is_plain, key_text, resolve, scalar
+from fanout.package.scalars import Scalar, is_literal, is_plain, resolve, scalar
 
 # what ruamel.yaml is seen to raise on files that it does not master
 _FAILURES: Final = (
@@ -110,10 +110,7 @@ def _key(data: CommentedMap | CommentedSeq, part: str | int) -> Any:
     """The key as the file spells it, None when it is not there."""
     if isinstance(part, int):
         return part if part < len(data) else None
-    for key in data:
-        if isinstance(key, str) and part == key_text(_meaning(key)):
-            return key
-    return None
+    return next((key for key in data if key == part), None)
 
 
 def _meaning(text: str) -> Scalar:

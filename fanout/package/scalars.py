@@ -2,7 +2,8 @@
 
 Kubernetes reads YAML 1.1 with the extensions and omissions of its own parser (sigs.k8s.io/yaml):
 `yes`, `on` and `y` are booleans, `0o7` and `1e3` numbers, dates and `12:30:45` text. Other tools
-read YAML 1.2, so whatever any of them would take for something else than text is quoted here.
+read YAML 1.2, so whatever any of them would take for something else than text is quoted here. That
+is about values; a mapping's key is its text (decision 0027).
 """
 
 import re
@@ -71,7 +72,7 @@ def resolve(text: str) -> Scalar:
 
 
 def key_text(value: Scalar) -> str | None:
-    """A mapping key as it stands in JSON; None for null, which cannot be a key."""
+    """What readers of YAML 1.1 make of a mapping's key; None for null, which cannot be a key."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, bool):

@@ -58,6 +58,23 @@ def test_it_is_shown_all_objects_with_their_places_and_its_configuration():
     assert seen["functionConfig"]["data"] == {"team": "shop"}
 
 
+def test_names_of_booleans_and_numbers_as_keys_are_text_to_it_and_stay():
+    text = MAP.format("m") + "data:\n  on:   a\n  n: b\n  0755: c\n"
+    files = {"m.yaml": text}
+    found, [seen] = after(files, nothing, "exec: fn")
+    [item] = [item for item in seen["items"] if item["metadata"]["name"] == "m"]
+    assert item["data"] == {"on": "a", "n": "b", "0755": "c"}
+    assert found == {}
+
+    def move(whole):
+        for item in whole["items"]:
+            if item["metadata"]["name"] == "m":
+                item["metadata"]["annotations"][f"{NEW}path"] = "n.yaml"
+
+    moved = {"0755": "c", "n": "b", "on": "a"}
+    assert yaml.safe_load(changed(files, move)["n.yaml"])["data"] == moved
+
+
 def test_it_may_be_configured_by_an_object_of_the_package():
     config = "apiVersion: fn.example.com/v1\nkind: Team\nmetadata: {name: t}\nspec: {owner: a}\n"
     files = {"team.yaml": config, "web.yaml": WEB}
