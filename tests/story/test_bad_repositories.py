@@ -52,7 +52,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     fleet.release("v1")
     for name in NAMES:
         options = ["--object-format=sha256"] if name == "sha" else []
-        fleet.repository(name, *options, first=name != "empty")
+        fleet.repository(name, *options, first=name not in ("empty", "sha"))
         fleet.site(name, "dev", name)
     fleet.site("lost", "dev", "nowhere")
     fleet.write("policy.yaml", POLICY)
@@ -74,6 +74,9 @@ def _spoil(fleet: Fleet) -> None:
     repos["stranger"].commit("drafts/default/sites/stranger/monitoring", {"x": "mine\n"})
     package = {f"sites/taken/{path}": text for path, text in PACKAGE.items()}
     repos["taken"].commit("main", package)
+    sha = repos["sha"]
+    first = sha.git("commit-tree", sha.git("mktree", input=""), "-m", "first commit")
+    sha.git("update-ref", "refs/heads/main", first)
     link = repos["link"]
     blob = link.git("hash-object", "-w", "--stdin", input="/etc")
     tree = link.git("mktree", input=f"120000 blob {blob}\tsites\n")
