@@ -19,10 +19,10 @@ from fanout.errors import Where
 from fanout.package.invalid import InvalidManifest
 from fanout.package.manifests import Document, Manifest
 from fanout.package.objects import load_objects
+from fanout.package.scalars import TRUTHS, resolve, scalar
 from fanout.selection.model import Object
 from fanout.selection.objects import group_of
 
-TRUTHS = frozenset({"true", "false"})  # keys that may have been written as on, yes or off
 RECORDED = {
     "Evidence": "fanout report",
     "Approval": "fanout approve",
@@ -219,12 +219,12 @@ def _text_faults(item: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _truths(data: Any, place: Place, path: Path = ()) -> Iterator[Fault]:
-    """Keys that were written as on, yes or off, and that YAML takes for a truth value."""
+    """Keys that were written as on, yes or off, which the API server has as true or false."""
     if isinstance(data, Mapping):
         for key, value in data.items():
             spelling = place.written_key((*path, key)) if key in TRUTHS else ""
             if spelling and spelling[0] not in "\"'":
-                problem = f"the key {spelling} is {key} to YAML"
+                problem = f"the key {spelling} is {scalar(resolve(key))} to YAML"
                 yield Fault((*path, key), problem, "put it in quotes")
             yield from _truths(value, place, (*path, key))
     elif isinstance(data, list):

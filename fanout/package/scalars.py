@@ -22,6 +22,7 @@ _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys("n N no No NO false False FALSE off Off OFF".split(), False),  # noqa: SIM905
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
 }
+TRUTHS: Final = frozenset(word for word, value in _WORDS.items() if value is not None)
 _INTEGER: Final = re.compile(
     r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(0|[1-9][0-9]*))\Z"
 )

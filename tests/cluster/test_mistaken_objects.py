@@ -24,7 +24,7 @@ def test_labels_that_are_no_text_are_told_and_the_object_is_there(tmp_path: Path
     declared, told = read(tmp_path, text)
     assert [line.replace("ConfigMap/one: metadata.", "") for line in told] == [
         "6: labels.tier: must be text, and 1 is none to YAML; put it in quotes",
-        "7: labels.true: the key on is true to YAML; put it in quotes",
+        "7: labels.on: the key on is true to YAML; put it in quotes",
         "9: labels.ready: must be text, and true is none to YAML; put it in quotes",
         "10: labels.none: has no value; give it one, or remove the key",
         "11: annotations: must be an object; write names and their values",
@@ -39,7 +39,7 @@ def test_a_key_of_an_object_of_ours_that_yaml_takes_for_another_is_told(tmp_path
         "metadata: {name: edge, labels: {on: x, 'true-ish': z}}\nspec: {url: /x}\n"
     )
     declared, told = read(tmp_path, text)
-    at = "3: Repository/edge: metadata.labels.true: "
+    at = "3: Repository/edge: metadata.labels.on: "
     assert told == [f"{at}the key on is true to YAML; put it in quotes"]
     assert [key.name for key in declared.left_out] == ["edge"]
 
