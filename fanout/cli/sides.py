@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from fanout.cli.start import Program
 from fanout.cli.variant import find_variant
-from fanout.errors import InvalidInput
+from fanout.errors import InvalidInput, Stopped
+from fanout.gates.model import Hold
 from fanout.package.merge.conflicts import Conflict
 from fanout.package.merge.packages import Files
 from fanout.plan.cases import Case
@@ -64,6 +65,20 @@ class Sides:
         decided = {item.key for item in self.case.disputes if item.decided}
         return tuple(item for item in self.conflicts if item.key not in decided)
 
+    def refuse_without_draft(self) -> None:
+        """Raises Stopped where it has no next draft: nobody can tell people's part in it."""
+        case, found = self.case, self.case.reverted
+        hold = case.obstacle
+        if case.removed or (found is not None and (found.elsewhere or found.pristine is None)):
+            hold = hold or case.undone
+        if case.baseless and not case.foreign:
+            at = f"{case.home.repository}:{case.home.path}"
+            lost = Hold("BaseMissing", f"{at} has people's edits, and their base is lost")
+            hold = hold or case.hold or lost
+        if hold is not None:
+            problem = f"{case.spec.name} is held and has no next draft: {hold.sentence}"
+            raise Stopped(problem, reason=hold.reason)
+
     def upstream(self) -> Files:
         """Upstream's package at the candidate."""
         assert self.case.package is not None, "it has been rendered"
@@ -109,15 +124,10 @@ class Sides:
             return change if change is not None else (_NOTHING, local)
         return self._tree(self.case.home.view.remote, self.case.pristine), local
 
-    def draft(self) -> Files:
-        """The package on the draft's branch."""
-        draft = self.case.draft
-        return self._tree(self.case.view.remote, draft.tree if draft else None)
-
-    def written(self) -> Files:
-        """What fanout wrote on the draft's branch."""
-        draft = self.case.draft
-        return self._tree(self.case.view.remote, draft.trailers.tree if draft else None)
+    def drafted(self) -> tuple[Files, Files]:
+        """What fanout wrote on the draft's branch, and what it became."""
+        change = _through(self.program, lambda it: it.drafted(self.case))
+        return change if change is not None else (_NOTHING, _NOTHING)
 
     def _of(self, content: Rendered) -> Files:
         assert self.case.package is not None, "it has been rendered"

@@ -1,7 +1,7 @@
 """Reads what people changed and merges it into the renderings that are due."""
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from fanout.errors import Unavailable
@@ -33,14 +33,19 @@ class Merger:
         pipeline of a package that is taken over asks for something first, and what Git raises.
         """
         self.counters.add("merges")
-        with ExitStack() as stack:
-            views = [case.view, case.home.view, *(stray.view for stray in case.strays)]
-            remotes = {view.remote.url: view.remote for view in views}
-            readers = {
-                url: stack.enter_context(self.git.reader(remote)) for url, remote in remotes.items()
-            }
-            edits = _Work(case, readers, self).edits()
+        with self._work(case) as work:
+            edits = work.edits()
         return replace(case, merged=merge(_rendering(case), edits, case.choices))
+
+    def drafted(self, case: Case) -> Change | None:
+        """What fanout wrote on the variant's open draft, and what people made of it.
+
+        None where there is no draft. Raises as `merged` does.
+        """
+        if case.draft is None or case.draft.tree is None:
+            return None
+        with self._work(case) as work:
+            return work.drafted(case.view, case.spec.path, case.draft, case.draft.tree)
 
     def taken_over(self, case: Case, local: Files) -> Change | None:
         """What people changed in a package that is taken over, as far as its origin is known."""
@@ -49,6 +54,17 @@ class Merger:
         with self.git.reader(case.origin.upstream) as reader:
             origin = _files(reader, case.origin.tree)
         return change_since_cloned(origin, local, self.limits, self.answers.known)
+
+    @contextmanager
+    def _work(self, case: Case) -> Iterator["_Work"]:
+        """The work on one case, with its repositories open."""
+        with ExitStack() as stack:
+            views = [case.view, case.home.view, *(stray.view for stray in case.strays)]
+            remotes = {view.remote.url: view.remote for view in views}
+            readers = {
+                url: stack.enter_context(self.git.reader(remote)) for url, remote in remotes.items()
+            }
+            yield _Work(case, readers, self)
 
 
 def _rendering(case: Case) -> Files:
@@ -75,11 +91,15 @@ class _Work:
         return Edits(
             self._published(case.own.tree),
             tuple(
-                (self._as_written(view, path, draft), self._files(view, draft.tree))
+                self.drafted(view, path, draft, draft.tree)
                 for view, path, draft in drafts
                 if draft.carries and draft.tree is not None
             ),
         )
+
+    def drafted(self, view: RepositoryView, path: str, draft: OpenDraft, tree: str) -> Change:
+        """What fanout wrote on a draft, and the tree that became of it."""
+        return self._as_written(view, path, draft), self._files(view, tree)
 
     def _published(self, tree: str | None) -> Change | None:
         """What people made of the package that is published, where it stands as this tree."""

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, POLICY, Fleet
 from killing import killer
 
@@ -30,10 +31,10 @@ def cloned(
     fleet.repos["edge"].commit("main", inside, "cloned by hand")
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """A site whose package was cloned at v1 and edited, and one that has none; v2 is out."""
-    made = Fleet.build(tmp_path / "live", {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
     made.write("policy.yaml", ADOPTING)
     first = made.repos["blueprints"].refs()["refs/tags/monitoring/v1"]
     text = PACKAGE["deployment.yaml"] + "  paused: true # by hand\n"
@@ -170,6 +171,10 @@ def test_by_default_the_package_is_left_alone(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "PathTaken"
     assert "adoptionPolicy: AdoptExisting" in sentence
+    for how in ((), ("--three-way",), ("--against", "draft"), ("--against", "upstream")):
+        told = fleet.run("diff", AMS, *how)
+        assert (told.code, told.out) == (3, "")  # no patch that takes the package's edits away
+        assert sentence in told.err
     assert fleet.repos["edge"].file("main", DEPLOYMENT) == head
 
 
@@ -237,6 +242,10 @@ def test_a_package_whose_origin_is_unclear_is_held_and_the_others_served(
         assert swept.code == 3
         assert words in swept.err
     assert fleet.condition(AMS)[0] == reason
+    told = fleet.run("diff", AMS)
+    assert (told.code, told.out) == (3, "")
+    assert "is held and has no next draft: " in told.err
+    assert words in told.err
     assert fleet.published() == {AMS: "", BER: "v2"}
     assert fleet.repos["edge"].git("rev-parse", f"main:{AMS}") == before
     assert fleet.repos["edge"].drafts() == []

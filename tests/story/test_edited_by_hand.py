@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, Fleet
 
 AMS, BER = "sites/ams", "sites/ber"
@@ -12,9 +13,9 @@ MARKED = TEXT.replace("  replicas: 1\n", "<<<<<<< a\n  replicas: 1\n=======\n>>>
 RENDERED = "refs/heads/fanout/default/rendered"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
     made.settle()
     return made
 
@@ -88,4 +89,6 @@ def test_diff_does_not_dispute_what_a_commit_on_the_draft_has_decided(fleet: Fle
     assert "# conflict:" in fleet.run(*diff).out
     text = edge.file(draft, DEPLOYMENT)
     edge.commit(draft, {DEPLOYMENT: text.replace("replicas: 2", "replicas: 5")})
-    assert fleet.run(*diff).out == ""
+    told = fleet.run(*diff).out
+    assert "# conflict:" not in told
+    assert "\n-  replicas: 2\n+  replicas: 5\n" in told

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, Fleet
 
 AMS, DEPLOYMENT = "sites/ams", "sites/ams/deployment.yaml"
@@ -13,9 +14,9 @@ DRAFT = "drafts/default/sites/ams/monitoring"
 PAUSED = "  paused: true # by hand\n"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.settle()
     return made
 
@@ -58,6 +59,9 @@ def test_edits_that_were_merged_before_are_held_and_not_overwritten(merged: Flee
     assert "restore that branch" in sentence
     assert (merged.published(), edge.drafts()) == ({AMS: "v2"}, [])
     assert PAUSED in edge.file("main", DEPLOYMENT)
+    told = merged.run("diff", AMS)
+    assert (told.code, told.out) == (3, "")  # no patch that takes the edit away
+    assert sentence in told.err
 
 
 def test_what_was_never_merged_has_its_base_in_the_branch_s_own_history(fleet: Fleet, spoil):

@@ -3,15 +3,16 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, Fleet, Repo
 
 AMS, DEPLOYMENT = "sites/ams", "sites/ams/deployment.yaml"
 TEXT = PACKAGE["deployment.yaml"]
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.settle()
     assert made.published() == {AMS: "v1"}
     return made
@@ -140,6 +141,41 @@ def test_diff_shows_what_people_did_on_a_draft(fleet: Fleet):
     told = fleet.run("diff", "sites/ams", "--three-way", "--against", "draft").out
     assert told.startswith("=== deployment.yaml: changed here\n")
     assert " +  paused: true\n" in told
+    plain = fleet.run("diff", "sites/ams", "--against", "draft")
+    assert plain.out.startswith("diff --git written/deployment.yaml draft/deployment.yaml\n")
+    assert "\n+  paused: true\n" in plain.out
+    assert "rendered/" not in plain.out
+    assert plain.code == 1
+
+
+def test_diff_shows_what_people_did_on_drafts_before_and_what_comes_next(
+    fleet: Fleet, tmp_path: Path
+):
+    edge, branch = fleet.repos["edge"], "drafts/default/sites/ams/monitoring"
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    edge.commit(branch, {DEPLOYMENT: draft(fleet) + "  paused: true\n"})
+    fleet.release("v3")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    assert "\n+  paused: true\n" in fleet.run("diff", AMS, "--against", "draft").out
+    assert " +  paused: true\n" in fleet.run("diff", AMS, "--three-way", "--against", "draft").out
+    fleet.release("v4")
+    told = fleet.later(minutes=1).run("diff", AMS, "--against", "draft").out
+    first, then = told.split("diff --git draft/Kptfile rendered/Kptfile\n")
+    assert "\n+  paused: true\n" in first
+    assert "\n-  replicas: 3\n+  replicas: 4\n" in then
+
+
+def test_diff_tells_of_a_comment_that_goes_with_what_upstream_removed(fleet: Fleet):
+    fleet.release("v2", {"deployment.yaml": TEXT + "  paused: true\n"})
+    fleet.later(minutes=1).settle()
+    fleet.repos["edge"].commit("main", {DEPLOYMENT: TEXT + "  paused: true # until June\n"})
+    fleet.release("v3", {"deployment.yaml": TEXT})
+    told = fleet.later(minutes=1).run("diff", "sites/ams").out
+    assert told.startswith(
+        '# note: deployment.yaml:7: the comment "# until June" went with'
+        " Deployment/prometheus: spec.paused\n"
+    )
 
 
 def test_a_recorded_decision_resolves_a_conflict(fleet: Fleet):

@@ -3,16 +3,17 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import Fleet
 
 AMS = "sites/ams"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Two sites in dev before one in prod; all is published and ready."""
     sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge"), "cph": ("prod", "core")}
-    made = Fleet.build(tmp_path, sites)
+    made = Fleet.build(root, sites)
     made.settle()
     made.later(minutes=1).report("dev", "v1")
     made.settle()
@@ -37,6 +38,9 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet):
     assert "edge:sites/ams was removed from the branch by hand" in sentence
     assert "git revert" in sentence
     assert "fanout remove monitoring monitoring-" in sentence
+    told = fleet.run("diff", AMS)
+    assert (told.code, told.out) == (3, "")  # it is not put back
+    assert sentence in told.err
     [policy] = fleet.run("get", "policies", "-o", "json").items
     assert policy["status"]["conditions"][0]["status"] == "False"
 

@@ -1,6 +1,7 @@
 """`fanout diff`: a variant beside what is published, its draft or its upstream."""
 
 import sys
+from itertools import pairwise
 
 import click
 
@@ -34,40 +35,50 @@ from fanout.cli.threeway import three_way
 def command(settings: Settings, variant: str, against: str, each_side: bool) -> ExitCode:
     """Compare a variant with what is published.
 
-    Prints a patch that makes what is published (or the draft, or upstream's package) what the
-    variant's next draft holds, people's changes included. With --three-way, prints what fanout
-    and people did since: to what was published, to the draft, or to upstream's package at the
-    revision that is published. Leaves with 1 when anything differs. VARIANT is a name, a target,
-    or repository:path.
+    Prints a patch that makes what is published (or upstream's package) what the variant's next
+    draft holds, people's changes included; --against draft prints what people did to the draft
+    that fanout wrote, and then what the next one changes in it. With --three-way, prints what
+    fanout and people did since: to what was published, to the draft, or to upstream's package at
+    the revision that is published. Leaves with 1 when anything differs, with 3 where the variant is
+    held and no draft is to be written. VARIANT is a name, a target, or repository:path.
     """
     with open_program(settings) as program:
         sides = open_sides(program, variant)
-        text = _since(sides, against) if each_side else _patch(sides, against)
+        sides.refuse_without_draft()
+        lines = _since(sides, against) if each_side else _patch(sides, against)
+    text = "".join(f"{line}\n" for line in lines)
     write(printable(text) if sys.stdout.isatty() else text)
-    return ExitCode.DIFFERENCES if text else ExitCode.OK
+    return ExitCode.DIFFERENCES if lines else ExitCode.OK
 
 
-def _patch(sides: Sides, against: str) -> str:
+def _patch(sides: Sides, against: str) -> list[str]:
     match against:
         case "published":
-            before = sides.published()
+            steps = [("published", sides.published())]
         case "draft":
-            before = sides.draft()
+            written, draft = sides.drafted()
+            steps = [("written", written), ("draft", draft)]
         case _:
-            before = sides.upstream()
+            steps = [("upstream", sides.upstream())]
+    steps.append(("rendered", sides.rendered()))
     disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in sides.undecided]
-    told = [*disputed, *(f"# note: {note}" for note in sides.notes)]
-    lines = patch(before, sides.rendered(), (against, "rendered"))
-    return "".join(f"{line}\n" for line in [*told, *lines])
+    lines = [
+        line
+        for (old, before), (new, after) in pairwise(steps)
+        for line in patch(before, after, (old, new))
+    ]
+    notes = [f"# note: {note}" for note in sides.notes] if lines else []
+    return [*disputed, *notes, *lines]
 
 
-def _since(sides: Sides, against: str) -> str:
+def _since(sides: Sides, against: str) -> list[str]:
     match against:
         case "published":
             before, after = sides.since_published()
             three = before, sides.rendering(), after
         case "draft":
-            three = sides.written(), sides.rendering(), sides.draft()
+            written, draft = sides.drafted()
+            three = written, sides.rendering(), draft
         case _:
             three = sides.upstream_before(), sides.upstream(), sides.published()
-    return "".join(f"{line}\n" for line in three_way(*three))
+    return list(three_way(*three))
