@@ -105,6 +105,11 @@ class DecisionSpec(About):
     overrides: Distinct[Override] = Field(
         default=(), description="What a Publish lifts; nothing else is lifted."
     )
+    trees: Distinct[CommitId] = Field(
+        default=(),
+        description="The trees of the drafts that a Publish is about; none: there was no draft of"
+        " the revision yet.",
+    )
     choices: Mapping[ConflictKey, Winner] = Field(
         default={},
         description="Whose value wins, by the conflict's key; a Resolve without any decides the"

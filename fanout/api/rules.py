@@ -148,6 +148,8 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield from _removal(spec)
     if not publish and spec.get("overrides"):
         yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
+    if not publish and spec.get("trees"):
+        yield Fault(("spec", "trees"), "only Publish is about drafts", "remove them")
     if spec.get("action") != "Resolve" and spec.get("choices"):
         yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
     if (spec.get("action") == "Withdraw") != bool(spec.get("withdraws")):

@@ -12,6 +12,7 @@ from fanout.cli.start import Program
 from fanout.errors import InvalidInput
 from fanout.git.identity import configured_identity
 from fanout.plan.book import Recorded
+from fanout.plan.cases import Case
 from fanout.plan.repository import Identity
 from fanout.reconcile.names import book_key
 from fanout.reconcile.report import PolicyPass
@@ -56,6 +57,20 @@ def about(item: PolicyPass, stage: str, variants: Sequence[str]) -> dict[str, An
         **({"stage": stage} if stage else {}),
         **({"variants": chosen} if chosen else {}),
     }
+
+
+def trees_to_see(cases: Sequence[Case], revision: str) -> list[str]:
+    """The trees of the drafts of a revision that are up to date: what people can have looked at."""
+    return sorted(
+        {
+            case.draft.tree
+            for case in cases
+            if case.draft is not None
+            and case.draft.tree
+            and case.standing
+            and case.draft.trailers.revision == revision
+        }
+    )
 
 
 def about_of(earlier: Recorded) -> dict[str, Any]:

@@ -1,16 +1,51 @@
-"""What a decision to publish came to where nothing, or not everything, was published."""
+"""What a decision to publish comes to where nothing, or not everything, is published."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.cli.naming import meant
+from fanout.errors import InvalidInput
 from fanout.gates.model import Hold
 from fanout.gates.wording import counted, stage_named
 from fanout.plan.actions import Kind
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.report import PolicyPass, Report
+
+
+def nothing_to_publish(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> str:
+    """Why a decision made now would be about nothing; "" where it is about steps to the revision.
+
+    For variants of which no draft can be looked at. Raises InvalidInput where one is due: whoever
+    decided now would decide about what is not written yet.
+    """
+    due = [case for case in those if not _in_force(case, revision)]
+    if not due:
+        return _idle(stage, revision, some=bool(those))
+    drafted = any(_drafted(case, revision) for case in due)
+    if drafted or all(_published(case, revision) for case in those):
+        why = "; ".join(_reasons(item, stage, due, revision))
+        raise InvalidInput(
+            f"there is no draft of {revision} that is up to date: {why}",
+            reason="NoDraft",
+            remedy="`fanout sweep --drafts-only` brings drafts up to date",
+        )
+    return ""
+
+
+def unseen(those: Sequence[Case], trees: Collection[str], revision: str) -> Iterator[str]:
+    """Which of the variants a decision is not about, because they had no draft to look at."""
+    number = sum(
+        not _in_force(case, revision) and (case.draft is None or case.draft.tree not in trees)
+        for case in those
+    )
+    if number:
+        have, it = ("has", "it") if number == 1 else ("have", "them")
+        yield (
+            f"{number} of {counted(len(those), 'variant')} {have} no draft of {revision} that is up"
+            f" to date: the decision is not about {it}; decide again once there is one"
+        )
 
 
 def unpublished(
@@ -38,13 +73,26 @@ def unpublished(
             head = _head(len(waiting), len(those), bool(published))
             yield from (f"{head}: {line}" for line in _reasons(item, stage, waiting, revision))
         elif not published:
-            where = f"in {stage_named(stage)}" if stage else "of it"
-            yield f"nothing is to be published: {revision} is published {where} already"
+            yield _idle(stage, revision, some=bool(those))
+
+
+def _idle(stage: str, revision: str, *, some: bool) -> str:
+    if not some:
+        return f"nothing is to be published: no variant is in {stage_named(stage)}"
+    where = f"in {stage_named(stage)}" if stage else "of it"
+    return f"nothing is to be published: {revision} is published {where} already"
+
+
+def _published(case: Case, revision: str) -> bool:
+    return case.published is not None and case.published.revision == revision
+
+
+def _drafted(case: Case, revision: str) -> bool:
+    return case.draft is not None and case.draft.trailers.revision == revision
 
 
 def _in_force(case: Case, revision: str) -> bool:
-    there = case.published is not None and case.published.revision == revision
-    return there and (case.revision != revision or case.in_force)
+    return _published(case, revision) and (case.revision != revision or case.in_force)
 
 
 def _head(waiting: int, all_: int, some: bool) -> str:

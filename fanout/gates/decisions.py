@@ -2,7 +2,8 @@
 
 The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that. A Publish
 covers one revision and the next step of each variant: whatever is published for a variant after the
-decision spends it for that variant, for ever, also when that was another revision.
+decision spends it for that variant, for ever, also when that was another revision. And it covers
+the drafts that there were to see: one that is rewritten asks anew.
 (Design §2 and §6.)
 """
 
@@ -12,7 +13,7 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
-from fanout.gates.model import Action, Decision, Hold, Override, VariantFacts
+from fanout.gates.model import Action, Decision, Draft, Hold, Override, VariantFacts
 from fanout.gates.wording import stage_named
 
 Scope = tuple[str, str]
@@ -37,6 +38,17 @@ class Order:
         if stepped is None or stepped != self.at:
             return stepped is not None and stepped > self.at
         return published is None or published.revision == self.decision.revision
+
+    def covers(self, variant: VariantFacts, draft: Draft | None) -> bool:
+        """Is it about this draft, or about the one that is to come?
+
+        As an approval it is about the trees that there were to see. Where no draft of the revision
+        was there yet, it is about the variant's step to the revision, and about no more.
+        """
+        if self.decision.trees and draft is not None:
+            return draft.tree in self.decision.trees
+        published = variant.published
+        return published is None or published.revision != self.decision.revision
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ class Fate(StrEnum):
 
     STANDING = "standing"  # something may come of it yet, or it holds something up
     SPENT = "spent"  # it was carried out, or overtaken
+    OUTDATED = "outdated"  # the drafts that it is about were rewritten
     WITHDRAWN = "withdrawn"  # a later decision took it back
     EXPIRED = "expired"  # its own end is over
 
@@ -24,24 +25,25 @@ def fates(
     """The fate of each decision that nobody withdrew, by its name.
 
     A Suspend stands until another decision about the same follows, a Publish until each variant
-    that it is about has taken its step. A Resume is carried out when it is made.
+    that it is about has taken its step or has another draft. A Resume is carried out when it is
+    made.
     """
     said = list(decisions)
     suspending = {it.name for it in Standing(said, now).suspensions().values()}
     found: dict[str, Fate] = {}
     for at, decision in in_record_order(said, now):
         if decision.expires is not None and decision.expires <= now:
-            stands, otherwise = False, Fate.EXPIRED
+            found[decision.name] = Fate.EXPIRED
         elif decision.action is Action.PUBLISH:
-            stands, otherwise = _waits(Order(at, decision), variants), Fate.SPENT
+            found[decision.name] = _of_order(Order(at, decision), variants)
         else:
             ahead = from_the_future(at, now) and decision.action is Action.RESUME
-            stands, otherwise = ahead or decision.name in suspending, Fate.SPENT
-        found[decision.name] = Fate.STANDING if stands else otherwise
+            stands = ahead or decision.name in suspending
+            found[decision.name] = Fate.STANDING if stands else Fate.SPENT
     return found
 
 
-def _waits(order: Order, variants: Sequence[VariantFacts]) -> bool:
+def _of_order(order: Order, variants: Sequence[VariantFacts]) -> Fate:
     """May anything come of a Publish? Where nobody is in the stage, somebody may join it."""
     decision = order.decision
     about = [
@@ -49,7 +51,16 @@ def _waits(order: Order, variants: Sequence[VariantFacts]) -> bool:
         for it in variants
         if (it.name in decision.variants if decision.variants else it.stage == decision.stage)
     ]
-    return not about or any(not order.spent(it) or _lifts(order, it) for it in about)
+    if not about or any(_waits(order, it) or _lifts(order, it) for it in about):
+        return Fate.STANDING
+    return Fate.SPENT if any(map(order.spent, about)) else Fate.OUTDATED
+
+
+def _waits(order: Order, variant: VariantFacts) -> bool:
+    """May the variant's next step come of it?"""
+    draft = variant.draft
+    same = draft is not None and draft.revision == order.decision.revision
+    return not order.spent(variant) and order.covers(variant, draft if same else None)
 
 
 def _lifts(order: Order, variant: VariantFacts) -> bool:

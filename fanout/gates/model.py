@@ -122,6 +122,7 @@ class Decision:
     stage: str = ""
     variants: tuple[str, ...] = ()
     revision: str = ""
+    trees: frozenset[str] = frozenset()  # of the drafts that a Publish is about
     overrides: frozenset[Override] = frozenset()
     reason: str = ""
     expires: datetime | None = None

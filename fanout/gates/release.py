@@ -5,7 +5,7 @@ A release is on record for one digest; it does not outlive the gate that gave it
 the gate must still be open. (Design §6.)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -95,10 +95,11 @@ class StageGate:
     def _drafted(self, member: Member, draft: Draft) -> VariantDecision:
         facts, rule = member.facts, self._rule
         orders = self._judgement.standing.orders(rule.name, facts.name, self.candidate)
-        orders = [order for order in orders if not order.spent(facts)]
+        waiting = [order for order in orders if not order.spent(facts)]
+        orders = [order for order in waiting if order.covers(facts, draft)]
         lifts = overrides(orders) if orders else _NOTHING
         gate = self._gate(lifts)
-        barred = None if orders else self._barred(member, draft)
+        barred = None if orders else _rewritten(self._barred(member, draft), waiting)
         granted = facts.grant is not None and (facts.grant.revision, facts.grant.digest) == (
             draft.revision,
             draft.digest,
@@ -220,6 +221,15 @@ class StageGate:
             f"it has a newer revision than {self.candidate}, and automation never goes back",
             "whoever may decide: fanout promote",
         )
+
+
+def _rewritten(barred: Hold | None, orders: Sequence[Order]) -> Hold | None:
+    """With whoever promoted another draft, and so did not see this one."""
+    if barred is None or not orders:
+        return barred
+    said = orders[-1].decision
+    told = f"decision {said.name} of {said.by} is about another draft than this one"
+    return replace(barred, sentence=f"{barred.sentence}; {told}")
 
 
 def _older(grant: Grant | None, orders: Iterable[Order], checks: Iterable[CheckView]) -> bool:

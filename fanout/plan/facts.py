@@ -227,6 +227,7 @@ def _decision(item: Recorded) -> Decision:
         stage=spec.get("stage", ""),
         variants=tuple(spec.get("variants", ())),
         revision=spec.get("revision", ""),
+        trees=frozenset(spec.get("trees", ())),
         overrides=frozenset(Override(item) for item in spec.get("overrides", ())),
         reason=spec.get("reason", ""),
         expires=instant(spec["expires"]) if spec.get("expires") else None,

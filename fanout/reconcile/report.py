@@ -96,9 +96,9 @@ class Observed:
 
     now: datetime
     policies: tuple[PolicyPass, ...]
-    plans: tuple[PolicyPlan, ...]
-    plan: Plan
-    changes: tuple[RepositoryChange, ...]
+    plans: tuple[PolicyPlan, ...] = ()
+    plan: Plan = field(default_factory=Plan)
+    changes: tuple[RepositoryChange, ...] = ()
     warnings: tuple[str, ...] = ()  # what holds nothing and should be known
     undeclared: tuple[str, ...] = ()  # those of policies that are on record alone
 

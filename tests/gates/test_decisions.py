@@ -306,6 +306,30 @@ def test_what_was_decided_before_the_last_publication_publishes_no_more(_, has, 
     assert automatic.publish is (has.revision == "v1")
 
 
+SEEN, OTHER = {"trees": frozenset({"tree-v1"})}, {"trees": frozenset({"tree-v1-old"})}
+ABOUT = [
+    ("the draft that there was to see", SEEN, None, True),
+    ("a draft that was rewritten since", OTHER, None, False),
+    ("the step to the revision, where no draft was there yet", {}, None, True),
+    ("the step from another revision, where no draft was there yet", {}, "v0", True),
+    ("new inputs of the revision that is in force, which were there to see", SEEN, "v1", True),
+    ("those that came later", OTHER, "v1", False),
+    ("those that came later, where no draft was there", {}, "v1", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "trees", "revision", "expected"), ABOUT, ids=map(itemgetter(0), ABOUT)
+)
+def test_a_decision_to_publish_is_about(_, trees, revision, expected):
+    has = published(revision, 0, "old") if revision else None
+    said_so = decided(PUBLISH, name="d1", **V1, **trees)
+    p = evaluate(prod(OK, said_so, rule=BY_HAND, has=has)).variants["p"]
+    assert (p.release, p.publish) == (expected, expected)
+    if not expected:
+        assert "decision d1 of ann is about another draft than this one" in p.holds[0].sentence
+
+
 def test_what_was_decided_before_a_removal_publishes_no_more():
     removed = prod(OK, decided(PUBLISH, **V1), rule=BY_HAND, removed=at(2))
     assert evaluate(removed).variants["p"].publish is False

@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 import pytest
-from gates.worlds import at, decided, published, variant
+from gates.worlds import at, decided, draft, published, variant
 
 from fanout.gates.fates import fates
 from fanout.gates.model import Action, Override
@@ -26,6 +26,12 @@ ROWS = [
      "standing"),
     ("and no more once that is gone", [decided(PUBLISH, Override.VERIFICATION, **V2)],
      (LATER, LATER), "spent"),
+    ("one about a draft that stands", [decided(PUBLISH, trees=frozenset({"tree-v2"}), **V2)],
+     (OLD, NEW), "standing"),
+    ("one about a draft that was rewritten",
+     [decided(PUBLISH, trees=frozenset({"tree-v2-old"}), **V2)], (OLD, OLD), "outdated"),
+    ("one about a draft that came after what is in force", [decided(PUBLISH, when=6, **V2)],
+     (NEW, NEW), "outdated"),
     ("one whose end is over", [decided(PUBLISH, expires=at(9), **V2)], (OLD, OLD), "expired"),
     ("a suspension", [decided(SUSPEND)], (OLD, OLD), "standing"),
     ("a suspension that was resumed", [decided(SUSPEND), decided(RESUME, when=2)], (OLD, OLD),
@@ -44,5 +50,6 @@ ROWS = [
 
 @pytest.mark.parametrize(("_", "decisions", "have", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
 def test_fate(_, decisions, have, expected):
-    variants = [variant(name, "prod", it) for name, it in zip("pq", have, strict=True)]
+    pair = zip("pq", have, strict=True)
+    variants = [variant(name, "prod", it, draft=draft("v2")) for name, it in pair]
     assert list(fates(decisions, variants, at(10)).values()) == expected.split()

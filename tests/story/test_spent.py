@@ -36,6 +36,69 @@ def test_a_vanished_tag_takes_nobody_back_to_what_was_promoted_before(fleet: Fle
     assert fleet.published()["sites/ams"] == "v3"
 
 
+def test_a_promotion_with_nothing_to_publish_is_not_kept_for_the_next_inputs(fleet: Fleet):
+    before = fleet.records().refs()
+    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert (told.code, told.out) == (0, "nothing to do\n")
+    assert "nothing is to be published: v1 is published in stage prod already" in told.err
+    assert fleet.records().refs() == before
+    fleet.site("ber", "prod", "edge", retention="30d")
+    fleet.later(minutes=5).settle()
+    assert fleet.repos["edge"].drafts() == ["sites/ber/monitoring"]
+    promoted(fleet)
+    assert fleet.repos["edge"].drafts() == []
+
+
+def test_a_promotion_is_about_the_drafts_that_there_were_to_see(fleet: Fleet):
+    """Nobody has looked at what is rendered after it."""
+    fleet.release("v2")
+    fleet.settle()
+    fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
+    fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    fleet.site("ber", "prod", "edge", retention="30d")
+    fleet.later(minutes=5).run("resume", "monitoring", "--variant", "sites/ber", *WHY)
+    fleet.settle()
+    assert fleet.published()["sites/ber"] == "v1"
+    assert fleet.published()["sites/cph"] == "v2"
+    reason, sentence = fleet.condition("sites/ber")
+    assert reason == "AutomationOff"
+    assert "of ann@example.com is about another draft than this one" in sentence
+    promoted(fleet)
+    assert fleet.published()["sites/ber"] == "v2"
+
+
+def test_nobody_promotes_inputs_of_which_no_draft_is_written(fleet: Fleet):
+    fleet.site("ber", "prod", "edge", retention="30d")
+    before = fleet.records().refs()
+    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert (told.code, told.out) == (2, "")
+    assert "there is no draft of v1 that is up to date" in told.err
+    assert "`fanout sweep --drafts-only` brings drafts up to date" in told.err
+    assert fleet.records().refs() == before
+
+
+def test_who_promotes_hears_which_variants_had_no_draft(fleet: Fleet):
+    fleet.release("v2")
+    fleet.settle()
+    fleet.site("ber", "prod", "edge", retention="30d")
+    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert "1 of 2 variants has no draft of v2 that is up to date: the decision is not" in told.err
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {"sites/ams": "v2", "sites/ber": "v1", "sites/cph": "v2"}
+
+
+def test_a_revision_may_be_promoted_before_there_is_a_draft_of_it(fleet: Fleet):
+    fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))  # dev is to be reported on first
+    fleet.report("dev", "v1")
+    fleet.release("v2")
+    fleet.settle()
+    assert fleet.repos["core"].drafts() == []
+    more = ("--revision", "v2", "--override", "after")
+    fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *more, *WHY)
+    fleet.settle()
+    assert fleet.published()["sites/cph"] == "v2"
+
+
 def test_a_move_is_not_published_by_what_was_decided_before_it(fleet: Fleet):
     assert fleet.published()["sites/ber"] == "v1"
     fleet.repository("moved")

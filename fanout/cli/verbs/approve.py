@@ -7,7 +7,7 @@ from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, record
+from fanout.cli.recording import about, by_option, identity, record, trees_to_see
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
@@ -128,18 +128,11 @@ def _waiting(item: PolicyPass, rule: StageRule) -> set[str]:
 
 
 def _trees(item: PolicyPass, stage: str, revision: str, variants: list[str]) -> list[str]:
-    trees = {
-        case.draft.tree
-        for case in meant(item, stage, variants)
-        if case.draft is not None
-        and case.draft.tree
-        and case.standing
-        and case.draft.trailers.revision == revision
-    }
+    trees = trees_to_see(meant(item, stage, variants), revision)
     if not trees:
         raise InvalidInput(
             f"stage {stage} of {item.title} has no draft that is up to date at {revision}",
             reason="NoDraft",
             remedy="see `fanout get drafts`; `fanout sweep --drafts-only` brings drafts up to date",
         )
-    return sorted(trees)
+    return trees

@@ -4,20 +4,20 @@ import click
 
 from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.exit_codes import ExitCode
-from fanout.cli.naming import judged, refuse_no_stage
+from fanout.cli.naming import judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, record
+from fanout.cli.recording import about, by_option, identity, record, trees_to_see
 from fanout.cli.settings import Format, Settings, parse_instant
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
 from fanout.cli.terminal import say
-from fanout.cli.waiting import unpublished
+from fanout.cli.waiting import nothing_to_publish, unpublished, unseen
 from fanout.errors import InvalidInput, Where
 from fanout.gates.model import Override
 from fanout.plan.status import written
 from fanout.reconcile.passes import Mode
-from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.report import Observed, PolicyPass, Report
 
 
 @click.command()
@@ -43,9 +43,11 @@ def command(
 ) -> ExitCode:
     """Publish in a stage by hand, through the same gates.
 
-    What automation would do there, if it were switched on. The decision is recorded and stands
-    until it is carried out, withdrawn (`fanout withdraw`) or expired; what its gates still hold is
-    published by a later sweep. Overrides lift only what they name.
+    What automation would do there, if it were switched on. The decision is recorded, with the
+    drafts that it is about, and stands until it is carried out, withdrawn (`fanout withdraw`) or
+    expired; what its gates still hold is published by a later sweep. A draft that is rewritten
+    asks anew. Overrides lift only what they name. Where there is nothing to publish, nothing is
+    recorded.
     """
     who = identity(by)
     expires = _expires(str(said["expires"]), settings)
@@ -54,9 +56,18 @@ def command(
         refuse_no_stage(item, stage)
         spec = about(item, stage, tuple(said["variants"]))
         candidate = _known(item, str(said["revision"])) or _candidate(item, stage)
+        those = meant(item, stage, spec.get("variants", ()))
+        trees = trees_to_see(those, candidate)
+        if not trees and Override.VERIFICATION.value not in said["overrides"]:
+            idle = nothing_to_publish(item, stage, those, candidate)
+            if idle:
+                tell_report(Report(Observed(settings.now(), (item,))), settings)
+                say(idle, settings.color)
+                return ExitCode.OK
         spec |= {
             "action": "Publish",
             "revision": candidate,
+            "trees": trees,
             "reason": said["reason"],
             "overrides": list(said["overrides"]),
             "expires": expires,
@@ -68,7 +79,8 @@ def command(
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
     tell_report(report, settings)
-    for sentence in unpublished(report, stage, spec.get("variants", ()), candidate):
+    left = unseen(those, trees, candidate) if trees else ()
+    for sentence in (*left, *unpublished(report, stage, spec.get("variants", ()), candidate)):
         say(sentence, settings.color)
     return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
 
