@@ -42,6 +42,7 @@ class Fields:
     whole: frozenset[Path] = frozenset()  # values that are never mixed
     quiet: frozenset[Path] = frozenset()  # values in which a local change always stays
     lines: tuple[int, int, int] = (0, 0, 0)  # before each side's stretch of its file
+    line_of: Callable[[Path], int] = lambda _: 0  # where values themselves do not know it
     conflicts: list[Conflict] = field(default_factory=list)
 
     def merge(self, sides: Sides, shape: Shape, path: Path = ()) -> Outcome:
@@ -90,7 +91,8 @@ class Fields:
         else:
             cause = Cause.BOTH_CHANGED if o is not None else Cause.BOTH_ADDED
         before = zip(sides[::-1], (self.lines[2], self.lines[1], self.lines[0]), strict=True)
-        line = next((side.line + above for side, above in before if side and side.line), 0)
+        known = (side.line + above for side, above in before if side and side.line)
+        line = next(known, 0) or self.line_of(path)
         where = Where(self.subject, show(path) if path else "", self.file, line)
         three = values[0], values[1], values[2]
         conflict = disputed(where, cause, three, default, self.choices)

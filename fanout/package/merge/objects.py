@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fanout.package.edits import Path
+from fanout.package.jsontext import is_json, json_line
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.merge.conflicts import Choices, Conflict, Side
 from fanout.package.merge.documents import Container, Key, Unit
@@ -102,6 +103,7 @@ class Objects:
             whole=_WHOLE if is_kptfile else frozenset(),
             quiet=_OWN if is_kptfile and self.root else frozenset(),
             lines=(o, u, mine),
+            line_of=lambda path: _line_in_json(unit, path),
             conflicts=self.conflicts,
         )
 
@@ -155,6 +157,18 @@ class Objects:
                 entries.append(Entry("", (values[0], values[1], values[2]), outcome))
         o, u, mine = (side.children["items"] if side else None for side in sides)
         return unless_empty(sequence(entries), (o, u, mine))
+
+
+def _line_in_json(unit: Unit, path: Path) -> int:
+    """The line of a field, or of the nearest value around it; 0 in YAML, whose values know it."""
+    document = unit.document
+    if not is_json(document.file):
+        return 0
+    if unit.value is document.value:
+        return json_line(document.text, path)
+    items = document.value.children["items"].children
+    number = next(number for number, item in items.items() if item is unit.value)
+    return json_line(document.text, ("items", number, *path))
 
 
 def crds_of(units: Sequence[Units]) -> list[Any]:

@@ -48,6 +48,22 @@ def merge(origin, upstream, local, **options):
 A, B, C = thing("a"), thing("b"), thing("c")
 A2, A3 = thing("a", 2), thing("a", 3)
 
+ODD_JSON = """\
+{   "apiVersion": "v1",  "kind": "X",
+    "metadata": { "name": "a", "labels": {} },
+
+    "p": %s, "q" :%s,  "list": ["a",
+                        "b" ], "numbers": [1.50, 1e3], "text": "\\u00e9é\\/"
+}"""
+JSON_LIST = """\
+{"apiVersion": "v1", "kind": "List",
+ "items": [
+   {"apiVersion": "v1", "kind": "X", "metadata": {"name": "a"}, "p":%s},
+
+   { "apiVersion": "v1", "kind": "X", "metadata": {"name": "b"}, "q":  %s }
+ ]}
+"""
+
 # origin, upstream, local, result, conflicts
 OBJECTS = [
     ("an object only here stays", {"a.yaml": A}, {"a.yaml": A2}, {"a.yaml": A, "b.yaml": B},
@@ -138,6 +154,12 @@ DOCUMENTS = [
      {"a.json": '{"apiVersion": "v1", "kind": "X", "metadata": {"name": "a"}, "p": 2, "q": 1}\n'},
      {"a.json": '{"apiVersion": "v1", "kind": "X", "metadata": {"name": "a"}, "p": 1, "q": 3}\n'},
      {"a.json": '{"apiVersion": "v1", "kind": "X", "metadata": {"name": "a"}, "p": 2, "q": 3}\n'}, []),
+    ("a json manifest keeps its layout and the spelling of its numbers and texts",
+     {"a.json": ODD_JSON % ("1", "1")}, {"a.json": ODD_JSON % ("2", "1")},
+     {"a.json": ODD_JSON % ("1", "3")}, {"a.json": ODD_JSON % ("2", "3")}, []),
+    ("the items of a List in json are objects, and keep their layout",
+     {"l.json": JSON_LIST % ("1", "1")}, {"l.json": JSON_LIST % ("2", "1")},
+     {"l.json": JSON_LIST % ("1", "3")}, {"l.json": JSON_LIST % ("2", "3")}, []),
     ("json that is no object merges as text", {"d.json": '{\n "a": 1,\n "x": 0,\n "b": 1\n}\n'},
      {"d.json": '{\n "a": 2,\n "x": 0,\n "b": 1\n}\n'}, {"d.json": '{\n "a": 1,\n "x": 0,\n "b": 3\n}\n'},
      {"d.json": '{\n "a": 2,\n "x": 0,\n "b": 3\n}\n'}, []),
@@ -303,6 +325,14 @@ def test_a_conflict_says_where_what_and_who_won():
         "d/a.yaml:13: ConfigMap/a: data.value: both changed "
         "(base 1, upstream 2, local 3); upstream won"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"), [(ODD_JSON, [4, 4]), (JSON_LIST, [3, 5])], ids=["an object", "a List"]
+)
+def test_conflicts_in_json_have_lines_too(text, lines):
+    sides = (package({"a.json": text % values}) for values in (("1", "1"), ("2", "2"), ("3", "3")))
+    assert [conflict.line for conflict in merge_packages(*sides).conflicts] == lines
 
 
 def test_what_is_not_there_is_missing_in_a_conflict():
