@@ -36,6 +36,7 @@ class Step:
     selection: Selection = ALL
     where: Where = NOWHERE  # of its entry, for errors
     validates: bool = False  # it only judges: what it changes is forgotten
+    config_file: str = ""  # "": its configuration is in its entry
 
     @property
     def key(self) -> Hashable:
@@ -72,6 +73,7 @@ class Declared:
             self.selection,
             self.where,
             self.validates,
+            self.config_file,
         )
 
 

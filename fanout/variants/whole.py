@@ -24,6 +24,7 @@ from fanout.variants.functions.function import (
     Result,
     Seen,
 )
+from fanout.variants.functions.resourcelist import field_path
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
 from fanout.variants.pipeline import Declared, Step, refused
 from fanout.variants.prepared import Place, PreparedPackage
@@ -120,8 +121,8 @@ class Whole:
             if function.survey:
                 facts = replace(facts, survey=function.survey(step.config, around))
             if function.reports:
-                said = function.reports(step.config, around)
-                self.results += (item._replace(function=function.name) for item in said)
+                said = function.reports(step.config, around, facts)
+                self.results += (self._placed(step, item) for item in said)
         except InvalidInput as problem:
             raise refused(function, problem, step.where) from None
         for place, overlay in seen.items():
@@ -129,6 +130,18 @@ class Whole:
         if not step.validates:
             for path, item in new:
                 self._add(f"{step.below}{path}", item, function.name)
+
+    def _placed(self, step: Step, result: Result) -> Result:
+        """The result with its function, and with the line if it is about the configuration."""
+        result = result._replace(function=step.function.name)
+        if not result.field or result.file:
+            return result
+        if not step.config_file:
+            return result._replace(file=step.where.file, line=step.where.line)
+        document = self._manifest(step.config_file).documents[0]
+        return result._replace(
+            file=step.config_file, line=document.line_of(field_path(result.field))
+        )
 
     def _external(self, step: Step, function: External) -> None:
         """Show a program what it sees, and take over what it answers."""

@@ -127,7 +127,7 @@ def test_files_that_functions_add_and_remove_are_named(tmp_path, capsys):
 
 def test_what_a_function_finds_wrong_is_told_and_nothing_is_written(package, monkeypatch, capsys):
     found = (Result("all is bad", "error"), Result("some is odd", "warning"))
-    checker = InProcess("checker", "1", repr, nothing, reports=lambda _config, _seen: iter(found))
+    checker = InProcess("checker", "1", repr, nothing, reports=lambda *_: iter(found))
     monkeypatch.setitem(FUNCTIONS, "checker", checker)
     directory = package({"Kptfile": pipeline(LABELS, "{image: checker}"), "web.yaml": deployment()})
     before = state(directory)

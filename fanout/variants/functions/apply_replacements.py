@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from fanout.errors import InvalidInput
 from fanout.package.edits import MISSING, BlockedPath, get, with_value
 from fanout.package.scalars import scalar
-from fanout.variants.functions.fieldpath import find, place
+from fanout.variants.functions.fieldpath import Part, find, place, reach
 from fanout.variants.functions.function import (
     Change,
     Facts,
     InProcess,
     Object,
     Path,
+    Result,
     Seen,
     Unfit,
 )
@@ -41,20 +42,30 @@ class _Draft:
         self.changes.append((path, value))
 
 
-def _survey(config: _Config, items: Sequence[Seen]) -> dict[int, _Draft]:
+@dataclass(slots=True)
+class _Survey:
     """What becomes of each object, by its `written`, which nothing else has."""
-    drafts = {id(item.written): _Draft(item.value) for item in items}
+
+    drafts: dict[int, _Draft]
+    idle: list[Target] = field(default_factory=list)  # select nothing
+
+
+def _survey(config: _Config, items: Sequence[Seen]) -> _Survey:
+    survey = _Survey({id(item.written): _Draft(item.value) for item in items})
+    drafts = survey.drafts.values()
     for number, replacement in enumerate(config):
-        value = _source(replacement, f"replacements[{number}].source", list(drafts.values()))
+        value = _source(replacement, f"replacements[{number}].source", list(drafts))
         for target in replacement.targets:
-            for draft in drafts.values():
-                if target.fits(draft.value):
-                    try:
-                        _replace(draft, target, value)
-                    except Unfit as unfit:
-                        draft.unfit = unfit
-                        return drafts
-    return drafts
+            found = [draft for draft in drafts if target.fits(draft.value)]
+            if not found:
+                survey.idle.append(target)
+            for draft in found:
+                try:
+                    _replace(draft, target, value)
+                except Unfit as unfit:
+                    draft.unfit = unfit
+                    return survey
+    return survey
 
 
 def _source(replacement: Replacement, at: str, drafts: Sequence[_Draft]) -> object:
@@ -70,7 +81,7 @@ def _source(replacement: Replacement, at: str, drafts: Sequence[_Draft]) -> obje
     value = get(found[0], paths[0]) if len(paths) == 1 else None
     if value in (None, "", {}, []):
         raise InvalidInput(
-            f"{at}.fieldPath leads to no value in {found[0].get('kind')}/"
+            f"{at}.fieldPath ({replacement.text}) leads to no value in {found[0].get('kind')}/"
             f"{found[0].get('metadata', {}).get('name')}",
             remedy="correct the path",
         )
@@ -93,17 +104,30 @@ def _text(value: object, at: str) -> str:
 
 
 def _replace(draft: _Draft, target: Target, value: object) -> None:
-    for parts in target.paths:
-        paths = list(find(draft.value, parts))
-        if not paths and not target.options.create:
-            raise Unfit((), "the object has no field of a target", "correct fieldPaths, or create")
-        if not paths:
-            *made, (path, _) = place(draft.value, parts)
-            for change in made:
-                draft.set(*change)
-            paths = [path]
-        for path in paths:
-            draft.set(path, _new(get(draft.value, path), value, path, target.options))
+    """Put the value at the target's fields; raises Unfit, which names the one that is not there."""
+    for number, (parts, text) in enumerate(zip(target.paths, target.texts, strict=True)):
+        try:
+            _put(draft, parts, value, target.options)
+        except Unfit as unfit:
+            problem = f"{target.at}.fieldPaths[{number}] ({text}): {unfit.problem}"
+            raise Unfit(unfit.path, problem, unfit.remedy) from None
+
+
+def _put(draft: _Draft, parts: tuple[Part, ...], value: object, options: Options) -> None:
+    paths = list(find(draft.value, parts))
+    if not paths and not options.create:
+        raise Unfit(
+            reach(draft.value, parts),
+            "the object has no such field",
+            "correct the path, or give options.create",
+        )
+    if not paths:
+        *made, (path, _) = place(draft.value, parts)
+        for change in made:
+            draft.set(*change)
+        paths = [path]
+    for path in paths:
+        draft.set(path, _new(get(draft.value, path), value, path, options))
 
 
 def _new(present: object, value: object, path: Path, options: Options) -> object:
@@ -126,10 +150,18 @@ def _new(present: object, value: object, path: Path, options: Options) -> object
 
 
 def _changes(_config: _Config, _item: Object, facts: Facts) -> Iterator[Change]:
-    draft: _Draft = facts.survey[id(facts.written)]
+    draft: _Draft = facts.survey.drafts[id(facts.written)]
     if draft.unfit is not None:
         raise draft.unfit
     yield from draft.changes
+
+
+def _reports(_config: _Config, _items: Sequence[Seen], facts: Facts) -> Iterator[Result]:
+    """Targets that are no object's, which the catalog's function passes over in silence."""
+    for target in facts.survey.idle:
+        rejected = ", or all of them are rejected" if target.reject else ""
+        problem = f"no object is selected by {target.select}{rejected}"
+        yield Result(problem, "warning", field=f"{target.at}.select")
 
 
 APPLY_REPLACEMENTS = InProcess(
@@ -140,4 +172,5 @@ APPLY_REPLACEMENTS = InProcess(
     in_text=True,
     sees_local=True,
     survey=_survey,
+    reports=_reports,
 )

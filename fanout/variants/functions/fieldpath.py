@@ -70,6 +70,18 @@ def find(value: object, parts: tuple[Part, ...], path: Path = ()) -> Iterator[Pa
         yield from find(get(value, (part,)), parts[1:], (*path, part))
 
 
+def reach(value: object, parts: tuple[Part, ...]) -> Path:
+    """How far the path leads: to the deepest value on it that is there."""
+    path: Path = ()
+    for part in parts:
+        here = _here(value, part)
+        if not here:
+            break
+        path = (*path, here[0])
+        value = get(value, (here[0],))
+    return path
+
+
 def _here(value: object, part: Part) -> list[str | int]:
     if isinstance(value, dict):
         if part == ANY:

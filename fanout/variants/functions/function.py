@@ -126,8 +126,8 @@ class InProcess:
     survey: Callable[[Any, Sequence[Seen]], object] | None = None
     # Objects that are to be new in the package, and their files; raises InvalidInput.
     adds: Callable[[Any, Sequence[Seen]], Iterator[tuple[str, Object]]] | None = None
-    # What it reports of its objects.
-    reports: Callable[[Any, Sequence[Seen]], Iterator[Result]] | None = None
+    # What it reports of its objects, or of its configuration: then with a field of that alone.
+    reports: Callable[[Any, Sequence[Seen], Facts], Iterator[Result]] | None = None
     # What it finds wrong with one object.
     judges: Callable[[Any, Object, Facts], Iterator[Finding]] | None = None
     # What it must be told before it can begin; the answer is in the facts.

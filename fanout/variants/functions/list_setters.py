@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from fanout.package.edits import MISSING, get
 from fanout.package.spelling import Spelling
 from fanout.variants.functions.config import check_inline
-from fanout.variants.functions.function import InProcess, Object, Result, Seen, nothing
+from fanout.variants.functions.function import (
+    Facts,
+    InProcess,
+    Object,
+    Result,
+    Seen,
+    nothing,
+)
 from fanout.variants.functions.setters import derived, setter_comments, single
 
 _TYPES = {str: "str", bool: "bool", int: "int", float: "float", type(None): "null"}
@@ -24,7 +31,7 @@ def _configure(config: Object) -> None:
     check_inline(config, ())
 
 
-def _reports(_config: None, items: Sequence[Seen]) -> Iterator[Result]:
+def _reports(_config: None, items: Sequence[Seen], _facts: Facts) -> Iterator[Result]:
     found: dict[str, _Setter] = {}
     for item in items:
         for path, pattern in setter_comments(item.written):

@@ -44,9 +44,12 @@ class Selector:
         )
 
     def __str__(self) -> str:
-        """What of the identity is given."""
+        """What is given of it."""
         given = zip(_IDENTITY, self.identity, strict=True)
-        return ", ".join(f"{key} {value}" for key, value in given if value) or "anything"
+        parts = [f"{key} {value}" for key, value in given if value]
+        parts += ["its labels"] if self.labels else []
+        parts += ["its annotations"] if self.annotations else []
+        return ", ".join(parts) or "anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,11 @@ class Options:
 class Target:
     """Fields of the objects that are selected and not rejected."""
 
+    at: str  # its field in the configuration
     select: Selector
     reject: tuple[Selector, ...]
     paths: tuple[tuple[Part, ...], ...]
+    texts: tuple[str, ...]  # the paths as they are written
     options: Options
 
     def fits(self, item: Object) -> bool:
@@ -78,6 +83,7 @@ class Replacement:
 
     source: Selector | None  # None: it is `value`
     path: tuple[Part, ...]
+    text: str  # the path as it is written
     options: Options
     value: str
     targets: tuple[Target, ...]
@@ -101,13 +107,14 @@ def _replacement(row: Mapping[str, Any], at: str) -> Replacement:
     targets = _each(row.get("targets"), f"{at}.targets", _target)
     if "sourceValue" in row:
         value = _typed(row, at, "sourceValue", str, "")
-        return Replacement(None, (), Options(), value, targets)
+        return Replacement(None, (), "", Options(), value, targets)
     source = _map(row["source"], f"{at}.source")
     _known(source, f"{at}.source", (*_IDENTITY, "fieldPath", "options"))
     path = _typed(source, f"{at}.source", "fieldPath", str, "") or _NAME
     return Replacement(
         _selector(source, f"{at}.source"),
         _path(path, f"{at}.source.fieldPath"),
+        path,
         _options(source, f"{at}.source"),
         "",
         targets,
@@ -126,7 +133,8 @@ def _target(row: Mapping[str, Any], at: str) -> Target:
     options = _options(row, at)
     if options.create and any(ANY in path for path in parts):
         raise InvalidInput(f"{at}.options.create does not go with *", remedy="drop one of the two")
-    return Target(_selector(select, f"{at}.select"), reject, parts, options)
+    selector = _selector(select, f"{at}.select")
+    return Target(at, selector, reject, parts, tuple(paths), options)
 
 
 def _rejected(row: Mapping[str, Any], at: str) -> Selector:

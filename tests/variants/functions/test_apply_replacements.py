@@ -105,7 +105,25 @@ NOT_MEANT = [
 
 @pytest.mark.parametrize("replacement", rows(NOT_MEANT))
 def test_nothing_is_copied_to(replacement):
-    assert run(files_with(replacement)) == {}
+    files = files_with(replacement)
+    assert run(files) == {}
+    [warning] = rendered(files).results
+    at = "replacements[0].targets[0].select"
+    assert warning.sentence.startswith(
+        f"apply-replacements: config.yaml:6: {at}: no object is selected by "
+    )
+
+
+def test_a_warning_names_the_target_that_selects_nothing_and_the_others_are_made():
+    second = "{kind: StatefulSet, labelSelector: a=b}"
+    files = files_with(copy("metadata.name"), copy("metadata.name", select=second))
+    assert list(run(files)) == ["target.yaml"]
+    [warning] = rendered(files).results
+    assert warning.severity == "warning"
+    assert warning.sentence == (
+        "apply-replacements: config.yaml:7: replacements[1].targets[0].select: "
+        "no object is selected by kind StatefulSet, its labels"
+    )
 
 
 def test_a_number_for_a_text_becomes_text():
@@ -157,17 +175,27 @@ REFUSED = [
     ("two objects of the source", "{source: {version: v1}, targets: [{select: {kind: Pod}}]}",
      "Kptfile:7: Kptfile: pipeline.mutators[0]: apply-replacements: replacements[0].source: "),
     ("a source that is not there", copy("a", "data.none"),
-     "replacements[0].source.fieldPath leads to no value in ConfigMap/values"),
+     "replacements[0].source.fieldPath (data.none) leads to no value in ConfigMap/values"),
     ("an index out of bounds", copy("metadata.name", "data.path",
      refine="{delimiter: '/', index: 3}"), "source.options.index 3: the value has 3 parts"),
     ("a delimiter for a map", copy("metadata.name", "data", refine="{delimiter: '/'}"),
      "source.options.delimiter is for texts"),
     ("a delimiter in a map", copy("metadata", options="{delimiter: '/'}"),
-     "target.yaml:3: Deployment/app: metadata: apply-replacements: a delimiter is for texts"),
+     ("target.yaml:3: Deployment/app: metadata: apply-replacements: "
+     "replacements[0].targets[0].fieldPaths[0] (metadata): a delimiter is for texts")),
     ("a target that is not there", copy("spec.none"),
-     "target.yaml:1: Deployment/app: the document: apply-replacements: the object has no field"),
+     ("target.yaml:8: Deployment/app: spec: apply-replacements: "
+     "replacements[0].targets[0].fieldPaths[0] (spec.none): the object has no such field; "
+     "correct the path, or give options.create")),
+    ("a target that is not there in an element", copy("spec.containers.[name=two].env.9.value"),
+     "target.yaml:17: Deployment/app: spec.containers[1].env: apply-replacements: "),
+    ("the second path of the second target", ("{sourceValue: x, targets: ["
+     "{select: {kind: Deployment}}, "
+     "{select: {kind: Deployment}, fieldPaths: [metadata.name, spec.b]}]}"),
+     "replacements[0].targets[1].fieldPaths[1] (spec.b): the object has no such field"),
     ("a target below a text", copy("spec.image.tag", options="{create: true}"),
-     "target.yaml:10: Deployment/app: spec.image: apply-replacements: there is no tag"),
+     ("target.yaml:10: Deployment/app: spec.image: apply-replacements: "
+     "replacements[0].targets[0].fieldPaths[0] (spec.image.tag): there is no tag")),
     ("an element far behind a list", copy("spec.containers.7.name", options="{create: true}"),
      "there is no 7 in what is there"),
     ("no source", "{targets: [{select: {kind: Pod}}]}", "replacements[0].source: there must be"),
