@@ -58,7 +58,7 @@ metadata:
   labels:
     app: app-{number}
 spec:
-  replicas: 2
+  replicas: {replicas}
   selector:
     matchLabels:
       app: app-{number}
@@ -118,12 +118,17 @@ def package_files(revision: int) -> dict[str, str]:
         "settings.yaml": _SETTINGS,
     }
     for number in range(5):
-        rows = (f"VAR_{row}\n          value: '{chance.randrange(1 << 30)}'" for row in range(27))
-        variables = "\n".join(f"        - name: {row}" for row in rows)
-        files[f"app-{number}.yaml"] = _DEPLOYMENT.format(
-            number=number, revision=revision if number == 0 else 0, variables=variables
-        )
+        variables = {f"VAR_{row}": str(chance.randrange(1 << 30)) for row in range(27)}
+        files[f"app-{number}.yaml"] = deployment(number, revision if number == 0 else 0, variables)
     return files
+
+
+def deployment(number: int, revision: int, variables: Mapping[str, str], replicas: int = 2) -> str:
+    """A Deployment with comments; its image has the revision."""
+    lines = (f"        - name: {name}\n          value: '{it}'" for name, it in variables.items())
+    return _DEPLOYMENT.format(
+        number=number, revision=revision, replicas=replicas, variables="\n".join(lines)
+    )
 
 
 # ---- repositories ------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ class Installation:
         if mirrors:
             shutil.copytree(self._planned, state)
         inputs.make_upstream(self._upstream)
+        self._revision = 1
         inputs.copy_seed(self.seed, self.remotes, self.size.repositories)
         inputs.write_objects(self.policies, self.size, self._upstream, self.remotes)
 
@@ -69,7 +70,8 @@ class Installation:
 
     def release(self) -> None:
         """Upstream's next revision."""
-        inputs.release(self._upstream, 2)
+        self._revision += 1
+        inputs.release(self._upstream, self._revision)
 
     def command(self) -> float:
         """Seconds of `fanout sweep --drafts-only`."""

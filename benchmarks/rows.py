@@ -11,6 +11,7 @@ from benchmarks.inputs import FEW
 _UPSTREAM_AND_RECORDS = 2  # repositories that are listed beside the downstream ones
 _PROCESSES_OF_A_RECORD = 2  # fast-import and push
 _QUIET = (Case.NOTHING, Case.RUNNING)
+_PUBLISHED = (Case.PUBLISH, Case.PUBLISH_ONE)
 # Targets from which a bar holds: with a handful the start of the interpreter is what takes time,
 # and with few to a repository both ways pay mostly for its push.
 _SOME, _MANY = 1_000, 10_000
@@ -53,11 +54,12 @@ def _of_case(found: Measured) -> Iterator[Row]:
         yield at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
     listings = found.size.repositories + _UPSTREAM_AND_RECORDS
     yield _exactly(f"{name}/listings", counts["listings"], listings)
-    pushes = 2 if "publish" in found.case else 1
+    pushes = 2 if found.case in _PUBLISHED else 1
     yield _exactly(f"{name}/pushes", downstream_pushes(found), pushes * found.touched)
     yield Row(f"{name}/sent", sweep.sent, "bytes")
-    renders = 0 if "publish" in found.case else found.variants
+    renders = 0 if found.case in _PUBLISHED else found.variants
     yield _exactly(f"{name}/renders", counts["renders"], renders)
+    yield _exactly(f"{name}/merges", counts["merges"], 0)  # nobody edited any: digests tell
     yield Row(f"{name}/evaluations", counts["evaluations"], "")
     for number in ("objects_written", "record_writes"):
         told = Row(f"{name}/{number.replace('_', '-')}", counts[number], "")

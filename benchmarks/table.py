@@ -37,7 +37,8 @@ _WHAT = """\
 - `changed-everywhere`, `changed-in-one`: the ConfigMaps of 1 % of the targets changed, spread over
   all repositories or all in one (as many as that one has).
 - `bump`: upstream released a revision; `publish`: all drafts are merged and tagged;
-  `publish-in-one`: the same where all drafts are in one repository.
+  `publish-in-one`: the same where all drafts are in one repository; `bump-published`: upstream
+  released another one, so that what nobody has edited is to be told from what somebody has.
 
 `to git` is the time divided by that of `git fast-import` and `git push` of the same draft commits,
 bytes ready, two repositories at a time (cases without drafts: of all drafts). `to naive` is the
