@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from companies import Companies, company
 from fleet import Fleet
 
 from fanout.sandbox.limits import Limits
@@ -41,7 +42,13 @@ def keep_sandboxes(sandboxes: dict[Limits, ProcessSandbox]) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@pytest.fixture(scope="session")
+def companies(tmp_path_factory: pytest.TempPathFactory) -> Companies:
+    """The companies of all stories."""
+    return Companies(tmp_path_factory.mktemp("companies"))
+
+
+@company
+def fleet(root: Path) -> Fleet:
     """A company of three sites in two repositories, dev before prod."""
-    return Fleet.build(tmp_path)
+    return Fleet.build(root)

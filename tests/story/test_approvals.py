@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import POLICY, Fleet
 
 ANN = "Ann <ann@example.com>"
@@ -11,10 +12,10 @@ SIGNED = "requires: [{name: signed, approval: {atLeast: 2, from: [sre], expires:
 PROD = "after: {stages: [dev], soak: 1h}"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Two sites in prod behind a check that two people of sre must answer; dev verifies nothing."""
-    fleet = Fleet.build(tmp_path)
+    fleet = Fleet.build(root)
     policy = POLICY.replace(", verification: [{name: e2e, report: {}}]", "")
     fleet.write("policy.yaml", policy.replace(PROD, f"after: {{stages: [dev]}}, {SIGNED}"))
     fleet.settle()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, Fleet
 
 AMS, DEPLOYMENT = "sites/ams", "sites/ams/deployment.yaml"
@@ -23,9 +24,9 @@ spec:
 """
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.settle()
     made.release("v2")
     made.later(minutes=1).sweep("--drafts-only")

@@ -4,17 +4,18 @@ from operator import itemgetter
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import Fleet
 
 WHY = ("--reason", "because", "--by", "Ann <ann@example.com>")
 KEY = "Cluster.infra.example.com/default/ams"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Two clusters in dev, of which v1 is in force, and one in prod."""
     sites = {"ams": ("dev", "edge"), "amst": ("dev", "edge"), "ber": ("prod", "edge")}
-    made = Fleet.build(tmp_path, sites)
+    made = Fleet.build(root, sites)
     made.settle()
     return made
 

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import Fleet
 
 from fanout.git.command import GitProgram
@@ -20,10 +21,10 @@ SITES = {
 ANN = ("--reason", "holidays", "--by", "Ann <ann@example.com>")
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Five sites in three repositories; with upstream and records five repositories are listed."""
-    return Fleet.build(tmp_path, SITES)
+    return Fleet.build(root, SITES)
 
 
 def idle(cost: dict[str, int]) -> dict[str, int]:

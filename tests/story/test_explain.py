@@ -3,15 +3,16 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, PROMOTION, Fleet
 
 TEXT = PACKAGE["deployment.yaml"]
 ANN = ("--by", "Ann <ann@x.org>")
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
     made.settle()
     return made
 

@@ -1,8 +1,10 @@
 """Validators and programs in whole passes: what fails is one variant's, and says by what."""
 
 import os
+from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import POLICY, Fleet
 
 from fanout.cli.settings import Settings
@@ -38,9 +40,9 @@ spec:
 """
 
 
-@pytest.fixture
-def fleet(tmp_path):
-    made = Fleet.build(tmp_path)
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root)
     made.release("v2", {"deployment.yaml": WEB, "map.yaml": MAP})
     return made
 

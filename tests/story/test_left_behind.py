@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-import pytest
+from companies import company
 from fleet import Fleet
 
 ANN = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """One site in edge; one in core that never got further than a draft and is gone."""
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "core")})
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("prod", "core")})
     made.settle()
     assert made.repos["core"].drafts() == ["sites/ber/monitoring"]
     made.remove("site-ber.yaml")

@@ -14,21 +14,27 @@ DRAFT = "drafts/default/sites/ams/monitoring"
 PAUSED = "  paused: true # by hand\n"
 
 
-@company
-def fleet(root: Path) -> Fleet:
+def one_site(root: Path) -> Fleet:
     made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.settle()
     return made
 
 
-@pytest.fixture
-def merged(fleet: Fleet) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
+    """What is published at v1 is what fanout made of it."""
+    return one_site(root)
+
+
+@company
+def merged(root: Path) -> Fleet:
     """What is published at v2 has a person's edit in it, and nobody has edited it since."""
-    fleet.repos["edge"].commit("main", {DEPLOYMENT: TEXT + PAUSED})
-    fleet.release("v2")
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v2"}
-    return fleet
+    made = one_site(root)
+    made.repos["edge"].commit("main", {DEPLOYMENT: TEXT + PAUSED})
+    made.release("v2")
+    made.later(minutes=1).settle()
+    assert made.published() == {AMS: "v2"}
+    return made
 
 
 def lost(fleet: Fleet) -> None:

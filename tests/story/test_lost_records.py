@@ -4,22 +4,24 @@ import shutil
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import POLICY, Fleet
 
 BY = ("--by", "Ann <ann@example.com>")
 FREEZE = ("suspend", "monitoring", "--stage", "prod", "--reason", "freeze", *BY)
 
 
-@pytest.fixture
-def frozen(fleet: Fleet) -> Fleet:
+@company
+def frozen(root: Path) -> Fleet:
     """Prod is suspended, everything else is done."""
-    fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
-    fleet.settle()
-    fleet.run(*FREEZE)
-    fleet.report("dev", "v1")
-    fleet.settle()
-    assert fleet.states()["sites/ber"] == "Suspended"
-    return fleet
+    made = Fleet.build(root)
+    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    made.settle()
+    made.run(*FREEZE)
+    made.report("dev", "v1")
+    made.settle()
+    assert made.states()["sites/ber"] == "Suspended"
+    return made
 
 
 VERBS = [

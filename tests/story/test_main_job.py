@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-import pytest
+from companies import company
 from fleet import Fleet
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    return Fleet.build(tmp_path)
+@company
+def fleet(root: Path) -> Fleet:
+    return Fleet.build(root)
 
 
 def test_one_upstream_package_becomes_a_draft_for_every_target(fleet: Fleet):

@@ -3,15 +3,16 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PROMOTION, Fleet
 from moving import AMS, ANN, NEW, RENDERED, edit, is_edited, packages, place, two_sites
 
 MANUAL = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    return two_sites(tmp_path / "live")
+@company
+def fleet(root: Path) -> Fleet:
+    return two_sites(root)
 
 
 def name_at(fleet: Fleet, path: str) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import Fleet
 from moving import (
     AMS,
@@ -19,9 +20,9 @@ from moving import (
 )
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    return two_sites(tmp_path / "live")
+@company
+def fleet(root: Path) -> Fleet:
+    return two_sites(root)
 
 
 def test_two_sites_change_places(fleet: Fleet):

@@ -1,8 +1,10 @@
 """Somebody else writes while a pass is under way: never overwritten, observed again, then done."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, Fleet
 
 from fanout.git.store import MirrorStore
@@ -35,12 +37,13 @@ RACES: list[tuple[str, Callable[[Fleet], None]]] = [
 ]
 
 
-@pytest.fixture
-def fleet(fleet: Fleet) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """One more site of dev in a repository where nobody else is at work."""
-    fleet.repository("calm")
-    fleet.site("dub", "dev", "calm")
-    return fleet
+    made = Fleet.build(root)
+    made.repository("calm")
+    made.site("dub", "dev", "calm")
+    return made
 
 
 def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, POLICY, Fleet
 from killing import killer
 
@@ -12,11 +13,11 @@ EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
 RENDERED = "fanout/default/rendered"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Two sites in one repository, and a third alone in another; all are published."""
     sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge"), "cph": ("dev", "core")}
-    made = Fleet.build(tmp_path / "live", sites)
+    made = Fleet.build(root, sites)
     made.settle()
     assert set(made.published().values()) == {"v1"}
     return made

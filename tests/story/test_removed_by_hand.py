@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from companies import company
 from fleet import Fleet
 

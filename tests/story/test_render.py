@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import pytest
 import yaml
+from companies import company
 from fleet import Fleet
 
 MORE = {
@@ -16,9 +16,9 @@ MORE = {
 }
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.release("v2", MORE)
     return made
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import PACKAGE, Fleet
 
 AMS, CPH = "sites/ams", "sites/cph"
@@ -13,11 +14,11 @@ WHY = ("--reason", "it is mended", "--by", "Ann <ann@example.com>")
 PAUSED = "  paused: true # by hand\n"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """A site in dev before one in prod; v3 is published in dev, with a person's edit in it."""
     sites = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
-    made = Fleet.build(tmp_path, sites)
+    made = Fleet.build(root, sites)
     made.settle()
     made.repos["edge"].commit("main", {DEPLOYMENT: PACKAGE["deployment.yaml"] + PAUSED})
     made.release("v2")

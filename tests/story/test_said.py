@@ -1,6 +1,9 @@
 """What people say with the verbs that record: refused where it is idle, taken back, answered."""
 
+from pathlib import Path
+
 import pytest
+from companies import company
 from fleet import POLICY, PROMOTION, Fleet
 
 ANN = "Ann <ann@example.com>"
@@ -20,13 +23,14 @@ SHORT = (
 )
 
 
-@pytest.fixture
-def fleet(fleet: Fleet) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Prod is published by hand, as soon as dev has passed; nobody has reported on dev yet."""
-    fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
-    fleet.write("promotion.yaml", BY_HAND)
-    fleet.settle()
-    return fleet
+    made = Fleet.build(root)
+    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    made.write("promotion.yaml", BY_HAND)
+    made.settle()
+    return made
 
 
 def promote(fleet: Fleet, *more: str):

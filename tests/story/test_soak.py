@@ -1,6 +1,9 @@
 """A soak begins when a sweep puts the verdict on record; who only looks starts no clock."""
 
+from pathlib import Path
+
 import pytest
+from companies import company
 from fleet import Fleet
 
 LINES = [
@@ -10,12 +13,13 @@ LINES = [
 ]
 
 
-@pytest.fixture
-def reported(fleet: Fleet) -> Fleet:
+@company
+def reported(root: Path) -> Fleet:
     """Dev is published and verified, and no sweep has seen it yet."""
-    fleet.settle()
-    assert fleet.later(minutes=5).report("dev", "v1").code == 0
-    return fleet
+    made = Fleet.build(root)
+    made.settle()
+    assert made.later(minutes=5).report("dev", "v1").code == 0
+    return made
 
 
 @pytest.mark.parametrize("line", [row[1] for row in LINES], ids=[row[0] for row in LINES])

@@ -5,13 +5,14 @@ from operator import itemgetter
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import Fleet
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """v1 is in force in dev and drafted in prod."""
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
     made.settle()
     assert made.published() == {"sites/ams": "v1", "sites/ber": ""}
     return made

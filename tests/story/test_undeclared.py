@@ -3,16 +3,17 @@
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import POLICY, Fleet
 
 ANN = ("--reason", "closed", "--by", "Ann <ann@example.com>")
 AWAY = "policy default/monitoring is not declared, and it has 1 published variant; declare it again"
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """One site, published, and a second policy; the file of the first is away."""
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.policy("second")
     made.settle()
     made.remove("policy.yaml")

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from companies import company
 from fleet import POLICY, Fleet
 
 AMS, BER = "sites/ams", "sites/ber"
@@ -23,10 +24,10 @@ def another(fleet: Fleet) -> None:
     fleet.write("other.yaml", text.replace("{name: monitoring}", "{name: other}"))
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """One site, published; the policy's file is away, and another wants its path and one more."""
-    made = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.settle()
     made.remove("policy.yaml")
     made.site("ber", "dev", "edge")
