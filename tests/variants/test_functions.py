@@ -120,6 +120,19 @@ MATCHERS = [
 ]
 
 
+def test_accounts_of_foreign_namespaces_move_unless_a_matcher_keeps_them():
+    accounts = [
+        {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+        for name, namespace in [("ours", "old"), ("prometheus", "monitoring")]
+    ]
+    binding = thing(RBAC, "ClusterRoleBinding", subjects=accounts)
+    ours, theirs = "subjects.0.namespace", "subjects.1.namespace"
+    every = function_config(namespace="new")
+    assert changes("set-namespace", every, binding) == {ours: "new", theirs: "new"}
+    matched = function_config(namespace="new", namespaceMatcher="old")
+    assert changes("set-namespace", matched, binding) == {ours: "new"}
+
+
 @pytest.mark.parametrize(("fields", "moves"), rows(MATCHERS))
 def test_set_namespace_with_a_matcher(fields, moves):
     config = function_config(namespace="new", namespaceMatcher="old")
