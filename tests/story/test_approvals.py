@@ -109,12 +109,19 @@ OVERRIDES = [
 ]
 
 
+@company
+def soaking(root: Path) -> Fleet:
+    """Dev is published; it is to be verified and to soak before prod, which asks nobody."""
+    made = Fleet.build(root)
+    made.settle()
+    return made
+
+
 @pytest.mark.parametrize(
     ("_", "passed", "lifted", "published"), OVERRIDES, ids=[row[0] for row in OVERRIDES]
 )
-def test_an_override_lifts_what_it_names(tmp_path: Path, _, passed, lifted, published):
-    fleet = Fleet.build(tmp_path)
-    fleet.settle()
+def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, published):
+    fleet = soaking
     if passed:
         fleet.report("dev", "v1")
     flags = [f"--override={name}" for name in lifted]
@@ -124,9 +131,8 @@ def test_an_override_lifts_what_it_names(tmp_path: Path, _, passed, lifted, publ
     assert prod(fleet) == published
 
 
-def test_verification_that_a_person_lifts_starts_the_soak(tmp_path: Path):
-    fleet = Fleet.build(tmp_path)
-    fleet.settle()
+def test_verification_that_a_person_lifts_starts_the_soak(soaking: Fleet):
+    fleet = soaking
     why = ("--override=verification", "--reason", "tested by hand", "--by", ANN)
     assert fleet.run("promote", "monitoring", "--stage", "dev", *why).code == 0
     fleet.settle()

@@ -1,20 +1,23 @@
 """A decision to publish is for one step of a variant: it never comes back to life."""
 
-import pytest
+from pathlib import Path
+
+from companies import company
 from fleet import POLICY, PROMOTION, Fleet
 
 WHY = ("--reason", "because", "--by", "Ann <ann@example.com>")
 
 
-@pytest.fixture
-def fleet(fleet: Fleet) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """Prod is published by hand, as soon as dev is."""
     text = POLICY.replace(", soak: 1h", "").replace(", verification: [{name: e2e, report: {}}]", "")
-    fleet.write("policy.yaml", text)
-    fleet.write("promotion.yaml", PROMOTION.replace('["*"]}', "[dev]}"))
-    fleet.settle()
-    promoted(fleet)
-    return fleet
+    made = Fleet.build(root)
+    made.write("policy.yaml", text)
+    made.write("promotion.yaml", PROMOTION.replace('["*"]}', "[dev]}"))
+    made.settle()
+    promoted(made)
+    return made
 
 
 def promoted(fleet: Fleet) -> None:
