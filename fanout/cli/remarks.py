@@ -18,8 +18,15 @@ from fanout.plan.disputes import RESOLVE, read, resolutions
 from fanout.reconcile.damage import broken, edited, lost_renderings
 from fanout.reconcile.gathering import gathered
 from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.upstream import tag_lost
 
-_FOR_THE_POLICY = (Reason.TARGET_GONE, Reason.CONFLICT_UNDECIDED, Reason.PACKAGE_BROKEN)
+_FOR_THE_POLICY = (
+    Reason.TARGET_GONE,
+    Reason.CONFLICT_UNDECIDED,
+    Reason.PACKAGE_BROKEN,
+    Reason.TAG_MISSING,
+)
+_FOR_THE_STAGE = (Reason.CONFLICT_UNDECIDED, Reason.TAG_MISSING)
 
 
 def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
@@ -36,16 +43,12 @@ def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
 
 
 def of_stage(item: PolicyPass, stage: str) -> tuple[Explanation, ...]:
-    """Drafts of the stage with open conflicts, and what was published without its gates."""
+    """Drafts with open conflicts, tags that are gone, what was published without its gates."""
     members = {case.spec.name for case in item.cases if case.spec.stage == stage}
-    found = (
-        it
-        for it in item.troubles
-        if it.reason == Reason.CONFLICT_UNDECIDED and it.subject in members
-    )
-    conflicts = tuple(Explanation(it.first.reason, "Held", it.sentence) for it in gathered(found))
+    found = (it for it in item.troubles if it.reason in _FOR_THE_STAGE and it.subject in members)
+    told = tuple(Explanation(it.first.reason, "Held", it.sentence) for it in gathered(found))
     cases = [case for case in item.cases if case.spec.name in members]
-    return (*conflicts, *_damage(cases), *_out_of_band(cases))
+    return (*told, *_damage(cases), *_out_of_band(cases))
 
 
 def of_variant(
@@ -53,6 +56,8 @@ def of_variant(
 ) -> tuple[Explanation, ...]:
     """Each conflict of its draft with who won and who decided, and whether it is out of band."""
     told = [_conflict(item, case, one) for one in conflicts]
+    if case.lost_tag:
+        told.append(Explanation(str(Reason.TAG_MISSING), "True", tag_lost(case)))
     if case.shows_edits:
         told.append(Explanation("Edited", "True", edited(case)))
     return (*told, *_damage([case]), *_out_of_band([case]))

@@ -45,6 +45,7 @@ class Case:
     waits: Hold | None = None  # for another variant, which is no fault of anybody's
     reverted: Reverted | None = None  # somebody took back what is published
     faults: tuple[InvalidInput, ...] = ()  # what people have broken in what is published
+    lost_tag: str = ""  # of the published revision, which upstream does not have any more
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate

@@ -37,7 +37,7 @@ from fanout.reconcile.opening import Opener
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.stopped import stopped
-from fanout.reconcile.upstream import revisions
+from fanout.reconcile.upstream import revisions, with_lost_tags
 from fanout.reconcile.whereabouts import Known
 from fanout.reconcile.world import Setup
 from fanout.selection.model import TargetFailure
@@ -106,7 +106,7 @@ class Judge:
     ) -> tuple[PolicyPass, PolicyPlan]:
         named = told.named
         opener = self._opener(told, status)
-        cases = opener.cases()
+        cases = with_lost_tags(named, opener.cases(), told.listings)
         if not told.book.head and not self.setup.new_records:
             refuse_lost_book(named, told.known.views, cases, self.git)
         said = records(_about(told))

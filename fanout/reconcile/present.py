@@ -17,6 +17,7 @@ from fanout.plan.status import written
 from fanout.reconcile.damage import broken, edited
 from fanout.reconcile.names import repository_key
 from fanout.reconcile.report import Observed, PolicyPass
+from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
 
 Plain = dict[str, Any]
@@ -247,6 +248,8 @@ def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
         )
     if case.shows_edits:
         conditions.append(_holds_too("Edited", "EditedDownstream", edited(case)))
+    if case.lost_tag:
+        conditions.append(_holds_too("TagMissing", Reason.TAG_MISSING, tag_lost(case)))
     if case.faults:
         conditions.append(_holds_too("Broken", Reason.PACKAGE_BROKEN, broken(case)))
     return conditions

@@ -24,6 +24,7 @@ from fanout.plan.repository import RepositoryChange
 from fanout.plan.status import Status
 from fanout.reconcile.damage import broken, lost_renderings
 from fanout.reconcile.names import Named
+from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
 
 
@@ -168,6 +169,9 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         reason, sentence = held.reason, held.sentence
         misplaced = reason == Reason.NOT_IN_STAGE and bool(spec.stage)
         yield Trouble(title, spec.name, str(reason), sentence, failed=misplaced, names=names)
+    if case.lost_tag:
+        reason, sentence = Reason.TAG_MISSING, tag_lost(case)
+        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
     if case.faults and case.failure is None:
         reason, sentence = Reason.PACKAGE_BROKEN, broken(case)
         yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)

@@ -1,12 +1,13 @@
 """The upstream side of a pass: which revisions a rule allows, and the package at each of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fanout.api.repository import Repository
 from fanout.api.upstream import RevisionRule, Upstream
 from fanout.errors import Bug, FanoutError, InvalidInput, Where
 from fanout.package.revision import Revision, allowed, parse_range, releases, tagged
+from fanout.plan.cases import Case
 from fanout.plan.repository import Listing
 from fanout.ports import GitStore
 from fanout.reconcile.look import remote_of, upstream_path
@@ -58,9 +59,51 @@ def revisions(
     return found
 
 
-def _fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tuple[str, str]]:
+def with_lost_tags(
+    named: Named, cases: tuple[Case, ...], listings: Mapping[str, Listing | FanoutError]
+) -> tuple[Case, ...]:
+    """The cases; those whose published revision has no tag upstream any more name it.
+
+    Without its tag a revision is none that any rule allows: the candidate goes back to an older
+    one, and nobody would hear why.
+    """
+    assert named.upstream is not None, "a policy without its upstream is not asked"
+    listing = listings[named.upstream.spec.url]
+    if isinstance(listing, FanoutError):
+        return cases
+    tags = _tags(listing.refs)
+    path = upstream_path(named.upstream, written_upstream(named).package)
+    published = {it.published.revision: it.published.commit for it in cases if it.published}
+    lost = {
+        name: f"{path}/{name}".lstrip("/")
+        for name, commit in published.items()
+        if name != commit and not tagged(tags, path, name)
+    }
+    if not lost:
+        return cases
+    return tuple(
+        replace(case, lost_tag=lost.get(case.published.revision, "")) if case.published else case
+        for case in cases
+    )
+
+
+def tag_lost(case: Case) -> str:
+    """That the tag of what is published is gone, and what to do."""
+    assert case.published is not None, "it has lost a tag"
+    return (
+        f"tag {case.lost_tag} is gone from {case.spec.upstream_repository}, and"
+        f" {case.published.revision} is published; put the tag back ({case.published.commit}), or"
+        " release a newer revision: automation never goes back"
+    )
+
+
+def _tags(refs: Mapping[str, str]) -> dict[str, str]:
     prefix = "refs/tags/"
-    tags = {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
+    return {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
+
+
+def _fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tuple[str, str]]:
+    tags = _tags(refs)
     if rule.tag:
         return tagged(tags, path, rule.tag)
     return allowed(tags, path, parse_range(rule.semver)) if rule.semver else releases(tags, path)
