@@ -12,7 +12,7 @@ from fanout.errors import Bug
 from fanout.package.edits import Path
 from fanout.package.nodes import Node
 
-_COMMENT: Final = re.compile(r"(?:[ \t]+#(?P<said>[^\r\n]*))?[ \t]*(?=\r?\n|\Z)")
+_COMMENT: Final = re.compile(r"(?:(?P<gap>[ \t]+)#(?P<said>[^\r\n]*))?[ \t]*(?=\r?\n|\Z)")
 
 
 class Spelling(NamedTuple):
@@ -43,9 +43,10 @@ def commented(text: str, root: Node, comments: Mapping[Path, str]) -> str:
             room = _room(text, key, node)
             if room is None:
                 raise Bug("there is no room for a comment", reason="EditFailed")
-            places.append((room.start(), room.end(), comments[path]))
-    for start, end, comment in sorted(places, reverse=True):
-        text = f"{text[:start]} # {comment}{text[end:]}"
+            new = f"{room['gap'] or ' '}# {comments[path]}"
+            places.append((room.start(), room.end(), new))
+    for start, end, new in sorted(places, reverse=True):
+        text = f"{text[:start]}{new}{text[end:]}"
     return text
 
 

@@ -9,8 +9,7 @@ changes (porch.md §8.2). A pipeline with such a function runs here, for every t
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fanout.api.reasons import Reason
-from fanout.errors import InvalidInput, Where
+from fanout.errors import InvalidInput
 from fanout.package.dump import dump
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
@@ -23,6 +22,7 @@ from fanout.variants.functions.function import (
     Object,
     Result,
     Seen,
+    mapping,
 )
 from fanout.variants.functions.resourcelist import field_path
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
@@ -129,7 +129,7 @@ class Whole:
             self.results += run_step(step, facts, place[0], overlay)
         if not step.validates:
             for path, item in new:
-                self._add(f"{step.below}{path}", item, function.name)
+                self._add(step, f"{step.below}{path}", item)
 
     def _placed(self, step: Step, result: Result) -> Result:
         """The result with its function, and with the line if it is about the configuration."""
@@ -155,21 +155,19 @@ class Whole:
             raise refused(function, problem, step.where) from None
         self.results += results
         for path, item in new:
-            self._add(f"{step.below}{path}", item, function.name)
+            self._add(step, f"{step.below}{path}", item)
 
-    def _add(self, file: str, item: Object, function: str) -> None:
+    def _add(self, step: Step, file: str, item: Object) -> None:
         problem = check_path(file)
         if not problem and (not file.endswith(_SUFFIXES) or file.rpartition("/")[2] == KPTFILE):
             problem = f"{file} is no name of a YAML file"
         if not problem and file in self.prepared.entries and file not in self.prepared.manifests:
             problem = f"{file} holds no objects"
         if problem:
-            raise InvalidInput(
-                f"{function}: {problem}",
-                reason=Reason.RENDER_FAILED,
-                remedy="give the object another target-path",
-                where=Where(object=f"{item.get('kind', '')}", file=file),
-            )
+            name = mapping(item.get("metadata")).get("name", "")
+            remedy = "have it give the object another path"
+            found = InvalidInput(f"{item.get('kind', '')}/{name}: {problem}", remedy=remedy)
+            raise refused(step.function, found, step.where)
         manifest = Manifest.parse(dump(item).encode(), file)
         index = max(self._indices(file), default=-1) + 1
         self.fresh[file, index] = manifest

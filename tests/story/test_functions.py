@@ -18,6 +18,11 @@ list=$(cat)
 case "$list" in *"retention: fail"*) echo "too short" >&2; exit 3;; esac
 case "$list" in *"retention: hang"*) sleep 60;; esac
 case "$list" in *"retention: loud"*) exec yes;; esac
+case "$list" in *"retention: babble"*) echo 'kind: [of'; exit;; esac
+case "$list" in *"retention: silent"*) exit;; esac
+moved() { printf '%s\\n' "$list" | sed "s#/path: $1#/path: $2#"; exit; }
+case "$list" in *"retention: roam"*) moved map.yaml ../map.yaml;; esac
+case "$list" in *"retention: twice"*) moved '.*' one.yaml;; esac
 text=$(printf '%s\\n' "$list" | sed -n 's/^    text: //p' | tail -n 1)
 printf '%s\\n' "$list" | sed "s/SHORT/$text/"
 case "$list" in *'retention: "7d"'*)
@@ -100,15 +105,26 @@ BROKEN = [
     ("fails", "", "shout: it ended with status 3: too short"),
     ("hangs", ", wallSeconds: 1", "shout: it took longer than 1 s"),
     ("is endless", ", outputMiB: 1", "shout: its output is longer than 1,048,576 bytes"),
+    ("prints garbage", "", "shout: its output cannot be read: YAML syntax"),
+    ("prints nothing", "", "shout: its output is no ResourceList"),
+    ("writes outside the package", "", "shout: ConfigMap/m: the path '../map.yaml'"),
+    ("returns two objects at one index", "", "shout: it returns two objects at one.yaml, index 0"),
 ]
-WORDS = {"fails": "fail", "hangs": "hang", "is endless": "loud"}
-
-
-@pytest.mark.parametrize(
+WORDS = dict(
+    zip(
+        [row[0] for row in BROKEN],
+        ["fail", "hang", "loud", "babble", "silent", "roam", "twice"],
+        strict=True,
+    )
+)
+BREAKS = pytest.mark.parametrize(
     ("word", "limits", "told"),
     [(WORDS[row[0]], *row[1:]) for row in BROKEN],
     ids=[f"one that {row[0]}" for row in BROKEN],
 )
+
+
+@BREAKS
 def test_a_program_that_breaks_for_one_target_is_that_target_s_failure(fleet, word, limits, told):
     with_pipeline(fleet, MUTATOR)
     fleet.site("ber", "dev", "edge", retention=word)
@@ -119,6 +135,24 @@ def test_a_program_that_breaks_for_one_target_is_that_target_s_failure(fleet, wo
     assert "pipeline.mutators[0]" in failed["message"]
     assert drafted(fleet, "ams", "map.yaml") == MAP.replace("SHORT", "loud")
     assert not [name for name in fleet.repos["edge"].drafts() if "/ber/" in name]
+
+
+def test_a_program_that_breaks_leaves_what_is_published_as_it_was(fleet):
+    with_pipeline(fleet, MUTATOR)
+    config = allowed(fleet)
+    for _ in range(2):
+        assert fleet.sweep(*config).code == 0
+    before = fleet.published()
+    assert before
+    for word in ("fail", "babble", "roam", "twice"):
+        fleet.site("ams", "dev", "edge", retention=word)
+        swept = fleet.sweep(*config, "-o", "json")
+        assert [failed["reason"] for failed in swept.json["failedVariants"]] == ["RenderFailed"]
+        assert fleet.published() == before
+    fleet.site("ams", "dev", "edge", retention="30d")
+    for _ in range(2):
+        assert fleet.sweep(*config).code == 0
+    assert "30d" in fleet.repos["edge"].file("main", "sites/ams/settings.yaml")
 
 
 def test_what_a_validator_finds_fails_the_variant_and_explain_says_where(fleet):
