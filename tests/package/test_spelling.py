@@ -69,7 +69,7 @@ def test_json_has_no_spellings():
 
 PUT = [
     (("a",), "a: 1 # new\n"),
-    (("b",), 'b: "x" # new\n'),
+    (("b",), 'b: "x"   # new\n'),
     (("nothing",), "nothing: # new\n"),
     (("list",), "list: # new\n- x # first\n"),
     (("list", 1), "- z # new\nflow:"),

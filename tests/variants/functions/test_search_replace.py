@@ -49,7 +49,7 @@ FOUND = [
     ("a comment", {"by-value": "3", "put-comment": "kpt-set: ${n}"}, "a: 3\nb: 4",
      "a: 3 # kpt-set: ${n}\nb: 4"),
     ("a comment in place of another", {"by-value": "3", "put-comment": "new"}, "a: 3  # old",
-     "a: 3 # new"),
+     "a: 3  # new"),
     ("a comment with groups", {"by-value-regex": "app-(.*)", "put-comment": "${n}-${1}"},
      "a: app-dev", "a: app-dev # ${n}-dev"),
     ("a comment on a list", {"by-path": "a", "put-comment": "kpt-set: ${l}"}, "a:\n- b",

@@ -119,7 +119,7 @@ CREATED = [
     ("a list with more elements is another one", {"e": "[dev]"}, "a:\n- dev\n- qa", None),
     ("elements by themselves", {"e": "dev"}, "a:\n- dev\n- qa",
      "a:\n- dev # kpt-set: ${e}\n- qa"),
-    ("a comment gives way", {"n": "4"}, "a: 4   # four", "a: 4 # kpt-set: ${n}"),
+    ("a comment gives way, its column stays", {"n": "4"}, "a: 4   # four", "a: 4   # kpt-set: ${n}"),
     ("one that is there stays, to the blank", {"n": "4"}, "a: 4  # kpt-set: ${n}", None),
     ("what comes from an anchor is commented once, where it stands", {"n": "4"},
      "a: &a\n  v: 4\nd: *a", "a: &a\n  v: 4 # kpt-set: ${n}\nd: *a"),
