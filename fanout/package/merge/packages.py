@@ -281,7 +281,7 @@ def _merge_manifests(
         outcome = objects.merge(key)
         if outcome.how is not How.GONE:
             path = str(destination[0])
-            placed.setdefault(path, []).append(Placed(key, outcome, objects.units(key)))
+            placed.setdefault(path, []).append(Placed(key, path, outcome, objects.units(key)))
     written: dict[str, bytes] = {}
     for path, inside in placed.items():
         written[path] = write_file(inside, manifests[path], merge.reader)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanout.package.dump import dump
-from fanout.package.edits import Edit, changes
+from fanout.package.edits import Edit, changes, same
 from fanout.package.jsontext import is_json
 from fanout.package.manifests import Manifest
 from fanout.package.merge.documents import Document, File, Key, Reader, Unit
@@ -23,26 +23,28 @@ class Placed:
     """A unit of the result that stands in a file by itself."""
 
     key: Key
+    path: str  # of the file
     outcome: Outcome
     units: tuple[Unit | None, Unit | None, Unit | None]  # origin, upstream, local
 
     @property
     def source(self) -> Unit:
-        """The unit whose text is the first draft of the result's."""
+        """The unit whose text is the first draft of the result's: JSON in JSON, YAML in YAML."""
         _, u, mine = self.units
-        source = u if self.outcome.how is How.UPSTREAM or mine is None or in_list(mine) else mine
-        assert source is not None
-        return source
+        theirs = self.outcome.how is How.UPSTREAM or mine is None or in_list(mine)
+        known = [unit for unit in ((u, mine) if theirs else (mine, u)) if unit is not None]
+        fits = (unit for unit in known if is_json(unit.document.file) == is_json(self.path))
+        return next(fits, known[0])
 
     def text(self, careful: bool = False) -> str:
         """The document; `careful` where a first attempt did not read as it should."""
         source = self.source
         if in_list(source):
             return dump(self.outcome.data)
-        how = self.outcome.how
-        if how is How.UPSTREAM or (how is How.LOCAL and source is self.units[2]):
+        how, (_, u, mine) = self.outcome.how, self.units
+        if source is (u if how is How.UPSTREAM else mine) and how in (How.UPSTREAM, How.LOCAL):
             return source.document.text
-        if not careful and source is self.units[2]:
+        if not careful and source is mine and how is not How.UPSTREAM:
             values: list[Value | None] = [unit.value if unit else None for unit in self.units]
             try:
                 return spliced((values[0], values[1], source.value), self.outcome)
@@ -72,6 +74,8 @@ def write_file(
     base = mine or u
     assert base is not None
     writer = _Writer(placed, base, sides)
+    if o and u and mine and mine.data == o.data and _is_json_of(placed, u):
+        return u.data
     if _is(placed, mine, 2, How.LOCAL) and writer.head() == base.between(0):
         return base.data
     if _is(placed, u, 1, How.UPSTREAM) and (mine is None or o is None or mine.data == o.data):
@@ -90,6 +94,11 @@ def write_file(
         if not reader.says(text, data):
             text = "---\n".join(map(dump, data))
     return bom + (text.replace("\n", "\r\n") if crlf else text).encode()
+
+
+def _is_json_of(placed: Sequence[Placed], file: File) -> bool:
+    """Does the JSON file say the same? Its layout is no part of a value, and so no difference."""
+    return is_json(file.path) and same(placed[0].outcome.data, file.documents[0].value.data)
 
 
 def _is(placed: Sequence[Placed], file: File | None, side: int, how: How) -> bool:

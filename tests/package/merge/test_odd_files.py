@@ -1,7 +1,10 @@
 """Files that are unusual in every way YAML allows: the merge reads, keeps and writes them."""
 
+# ruff: noqa: E501 - a row of a table is easier to read on few lines
+
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,3 +100,31 @@ def test_a_merged_json_file_changes_where_upstream_changed_it_and_nowhere_else()
     expected = local.replace('"2"', '"there"').replace("1,2", "1,2,3")
     assert result.files["a.json"][1].decode() == expected
     assert not result.conflicts
+
+
+AS_JSON = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "x": %d, "y": %d}\n'
+AS_YAML = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\nx: %d\ny: %d\n"
+MOVES = [
+    ("upstream moves an object to JSON", ("a.yaml", AS_YAML), ("a.json", AS_JSON), ("a.yaml", AS_YAML), "a.json"),
+    ("upstream moves an object to YAML", ("a.json", AS_JSON), ("a.yaml", AS_YAML), ("a.json", AS_JSON), "a.yaml"),
+    ("an object is moved to YAML here", ("a.json", AS_JSON), ("a.json", AS_JSON), ("a.yaml", AS_YAML), "a.yaml"),
+    ("an object is moved to JSON here", ("a.yaml", AS_YAML), ("a.yaml", AS_YAML), ("a.json", AS_JSON), "a.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "values", [((1, 1), (2, 1), (1, 3)), ((1, 1), (2, 1), (1, 1)), ((1, 1), (1, 1), (1, 3))]
+)
+@pytest.mark.parametrize(
+    ("origin", "upstream", "local", "path"), [r[1:] for r in MOVES], ids=[r[0] for r in MOVES]
+)
+def test_an_object_that_changes_its_file_s_language_is_written_in_that(
+    origin, upstream, local, path, values
+):
+    sides = [
+        {name: ("100644", (text % it).encode())}
+        for (name, text), it in zip((origin, upstream, local), values, strict=True)
+    ]
+    text = (AS_JSON if path.endswith(".json") else AS_YAML) % (values[1][0], values[2][1])
+    result = merge_packages(*sides)
+    assert (result.files, result.conflicts) == ({path: ("100644", text.encode())}, ())
