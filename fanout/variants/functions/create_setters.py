@@ -104,5 +104,5 @@ def _scalar(config: _Config, path: Path, written: Written) -> Iterator[Change]:
 
 
 CREATE_SETTERS = InProcess(
-    "create-setters", "1", _configure, _changes, in_text=True, sees_local=True
+    "create-setters", "2", _configure, _changes, in_text=True, sees_local=True
 )

@@ -152,5 +152,5 @@ def _missing(config: _Config, item: Object, path: Path, facts: Facts) -> Iterato
 
 
 SEARCH_REPLACE = InProcess(
-    "search-replace", "1", _configure, _changes, in_text=True, sees_local=True
+    "search-replace", "2", _configure, _changes, in_text=True, sees_local=True
 )
