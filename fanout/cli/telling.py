@@ -78,7 +78,7 @@ def tell_problems(observed: Observed, settings: Settings) -> None:
         say(f"warning: {warning}", settings.color, fg="yellow")
     for one in gathered(observed.troubles):
         colour = "red" if one.first.failed else "yellow"
-        say(f"{one.first.policy}: {one.sentence}", settings.color, fg=colour)
+        say(f"{one.first.policy}: {one.reminder}", settings.color, fg=colour)
 
 
 def troubles_plain(observed: Observed) -> dict[str, object]:

@@ -18,16 +18,25 @@ class Gathered:
 
     first: Trouble
     subjects: tuple[str, ...]
+    again: bool = False  # all of it was told before
 
     @property
     def sentence(self) -> str:
         """Whom it is about, and what it is; the policy is not named."""
+        return self._about(self.first.sentence)
+
+    @property
+    def reminder(self) -> str:
+        """The same, and in one line what was told in full before."""
+        return self._about(self.first.again if self.again else self.first.sentence)
+
+    def _about(self, sentence: str) -> str:
         if not self.first.subject:
-            return self.first.sentence
+            return sentence
         if len(self.subjects) == 1:
-            return f"{self.first.subject}: {self.first.sentence}"
+            return f"{self.first.subject}: {sentence}"
         number = counted(len(self.subjects), self.first.noun)
-        return f"{number} ({listed(self.subjects)}): {self.first.sentence}"
+        return f"{number} ({listed(self.subjects)}): {sentence}"
 
 
 def gathered(troubles: Iterable[Trouble]) -> Iterator[Gathered]:
@@ -37,7 +46,8 @@ def gathered(troubles: Iterable[Trouble]) -> Iterator[Gathered]:
         key = (trouble.policy, trouble.noun, trouble.reason, trouble.failed, _shape(trouble))
         groups.setdefault(key, []).append(trouble)
     for group in groups.values():
-        yield Gathered(group[0], tuple(trouble.subject for trouble in group))
+        again = all(trouble.again for trouble in group)
+        yield Gathered(group[0], tuple(trouble.subject for trouble in group), again)
 
 
 def failures(troubles: Iterable[Trouble]) -> str:

@@ -26,7 +26,7 @@ from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
 from fanout.plan.rules import hand_written_rule, stage_rules
 from fanout.plan.status import Status, read_status
-from fanout.plan.steps import Planned, plan_step
+from fanout.plan.steps import Planned, Step, plan_step
 from fanout.ports import GitStore
 from fanout.reconcile.beginnings import refuse_lost_book
 from fanout.reconcile.by_hand import ByHand
@@ -153,6 +153,7 @@ class Judge:
             facts=told_facts,
             decision=decision,
             views=views,
+            publishing=frozenset(it.case.spec.name for it in steps if it.step is Step.PUBLISH),
             staying={
                 item.case.spec.name: tuple(staying(item.case, leave)) for item, leave in leaves
             },

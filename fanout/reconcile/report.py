@@ -15,6 +15,7 @@ from fanout.gates.model import (
     State,
     VariantDecision,
 )
+from fanout.gates.wording import counted
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book, Recorded
 from fanout.plan.cases import Case
@@ -39,6 +40,7 @@ class Trouble:
     noun: str = "variant"  # what the subject is: policy, repository, target or variant
     failed: bool = True  # False: it is held, or a person should know of it
     names: tuple[str, ...] = ()  # what else the sentence may call the subject
+    again: str = ""  # where it was told in full before: one line, and where to read the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class PolicyPass:
     facts: PolicyFacts | None = None
     decision: PolicyDecision | None = None
     views: tuple[RepositoryView, ...] = ()  # of the repositories that the pass looked at
+    publishing: frozenset[str] = frozenset()  # variants whose draft this pass publishes
     staying: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)  # what variants left
     gone: tuple[TargetFailure, ...] = ()  # variants on record whose target is not there any more
     problem: FanoutError | None = None  # stops this policy and no other
@@ -144,7 +147,11 @@ def _troubles(item: PolicyPass) -> Iterator[Trouble]:
         return  # it is what holds the variants
     for repository, sentence in lost_renderings(item.cases):
         reason = str(Reason.BASE_MISSING)
-        yield Trouble(title, repository, reason, sentence, "repository", failed=False)
+        again = (
+            "the branch of renderings does not have what is published there; see"
+            f" `fanout explain {item.named.name}`"
+        )
+        yield Trouble(title, repository, reason, sentence, "repository", failed=False, again=again)
     standing = item.disputed
     for case in item.cases:
         yield from _of_variant(item, case, standing.get(case.spec.name, 0))
@@ -176,19 +183,40 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         reason, sentence = Reason.PACKAGE_BROKEN, broken(case)
         yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
     if disputed := _disputed(item, case, standing):
-        values = "value" if disputed == 1 else "values"
-        sentence = (
-            f"{disputed} {values} of its draft both sides changed: see `fanout diff {spec.name}`;"
-            " commit to the draft what is right, or decide it as it stands with"
-            f" `fanout resolve {item.named.name} --variant {spec.name} --reason WHY`"
-        )
-        reason = Reason.CONFLICT_UNDECIDED
-        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+        yield _conflicts(item, case, disputed, names)
     for left in item.staying.get(spec.name, ()):
         yield Trouble(title, spec.name, left.reason, left.sentence, failed=False, names=names)
     if case.unrecorded and case.published is not None and case.published.out_of_band:
         reason, sentence = Reason.OUT_OF_BAND, "a person merged its draft without its gates"
         yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+
+
+def _conflicts(item: PolicyPass, case: Case, disputed: int, names: tuple[str, ...]) -> Trouble:
+    """What people have to decide about a draft, in full when it is written, and then in short."""
+    spec, again = case.spec, ""
+    values = counted(disputed, "value")
+    if spec.name in item.publishing:
+        undecided = counted(disputed, "undecided value")
+        sentence = f"its draft goes out as it is, with {undecided} that both sides changed"
+    else:
+        sentence = (
+            f"{values} of its draft both sides changed: see `fanout diff {spec.name}`;"
+            " commit to the draft what is right, or decide it as it stands with"
+            f" `fanout resolve {item.named.name} --variant {spec.name} --reason WHY`"
+        )
+        if case.merged is None:
+            parts = (item.named.name, spec.stage, spec.name) if spec.policy else (spec.name,)
+            about = "/".join(parts)
+            again = f"{values} of its draft undecided; see `fanout explain {about}`"
+    return Trouble(
+        item.title,
+        spec.name,
+        str(Reason.CONFLICT_UNDECIDED),
+        sentence,
+        failed=False,
+        names=names,
+        again=again,
+    )
 
 
 def _hold_of(decided: VariantDecision) -> Hold | None:

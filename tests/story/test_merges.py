@@ -90,6 +90,27 @@ def test_upstream_wins_in_a_conflict_and_automation_waits_for_a_decision(fleet: 
     assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
+def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(fleet: Fleet):
+    text = TEXT.replace("replicas: 1", "replicas: 7")
+    fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
+    fleet.release("v2")
+    full, short = "fanout resolve monitoring", "1 value of its draft undecided; see `fanout explain"
+    told = [fleet.plan().err, fleet.sweep().err, fleet.sweep().err, fleet.plan().err]
+    assert [full in err for err in told] == [True, True, False, False]
+    assert [short in err for err in told] == [False, False, True, True]
+    [held] = fleet.plan("-o", "json").json["held"]
+    assert full in held["message"]
+
+
+def test_who_promotes_an_undecided_draft_hears_what_goes_out(fleet: Fleet):
+    conflict(fleet)
+    told = fleet.run("promote", "monitoring", "--stage", "dev", *BY)
+    assert fleet.published()[AMS] == "v2"
+    assert "its draft goes out as it is, with 1 undecided value that both sides changed" in told.err
+    assert "fanout resolve" not in told.err
+    assert fleet.sweep().err == ""
+
+
 def test_diff_names_the_conflict_with_its_three_values(fleet: Fleet):
     conflict(fleet)
     told = fleet.run("diff", "sites/ams").out.splitlines()[0]
