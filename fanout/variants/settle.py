@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import REMOVE, show
+from fanout.package.edits import REMOVE, get, show, with_value
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.tree import Entry, blob_id
 from fanout.selection.objects import group_of
@@ -72,10 +72,12 @@ def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> Iterable[
     try:
         changes = function.changes(step.config, overlay.value, facts)
         for path, value in () if step.validates else changes:
-            if path or value is REMOVE:
-                overlay.set(path, value)
-            else:
+            if not path and value is not REMOVE:
                 become(overlay, value, facts.shapes)
+            elif isinstance(value, list) and isinstance(get(overlay.value, path), list):
+                become(overlay, with_value(overlay.value, path, value), facts.shapes)
+            else:
+                overlay.set(path, value)
         if step.validates:
             deque(changes, maxlen=0)  # for what it cannot do its work on
         if function.judges is None:

@@ -77,4 +77,4 @@ def elements(text: str) -> list[object] | None:
     return value if isinstance(value, list) else None
 
 
-APPLY_SETTERS = InProcess("apply-setters", "1", _configure, _changes, in_text=True, sees_local=True)
+APPLY_SETTERS = InProcess("apply-setters", "2", _configure, _changes, in_text=True, sees_local=True)

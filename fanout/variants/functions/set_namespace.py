@@ -41,7 +41,9 @@ def _configure(config: Object) -> _Config:
         named = mapping(config.get("metadata")).get("name")
         key = "name" if named == CONTEXT_NAME and not values.get("namespace") else "namespace"
     namespace = values.get(key)
-    if not isinstance(namespace, str) or not _LABEL.match(namespace):
+    if namespace is not None and not isinstance(namespace, str):
+        raise InvalidInput(f"{key} is not text", remedy="put the value in quotes")
+    if not namespace or not _LABEL.match(namespace):
         problem = f"{namespace!r} is no name for a namespace" if namespace else f"no {key} is given"
         raise InvalidInput(
             problem,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from variants.builders import config_map, package, point, rows, spec
-from variants.running import kptfile, rendered, run
+from variants.running import configured_by, kptfile, rendered, run
 
 from fanout.api.functions import FUNCTIONS as NAMED
 from fanout.errors import InvalidInput
@@ -128,3 +128,10 @@ def test_a_pipeline_gives_the_same_with_and_without_memory(steps):
         assert result.tree == tree_id(result.entries)
         upstream = {entry.oid for entry, _ in package(FILES).files.values()}
         assert {entry.oid for entry in result.entries.values()} <= upstream | result.blobs.keys()
+
+
+def test_a_namespace_that_yaml_takes_for_a_boolean_is_told_as_what_it_is():
+    config = "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetNamespace\nmetadata: {name: x}\n"
+    files = {"Kptfile": configured_by("set-namespace"), "config.yaml": f"{config}namespace: n\n"}
+    with pytest.raises(InvalidInput, match="set-namespace: namespace is not text; put the value"):
+        run(files)
