@@ -113,7 +113,8 @@ KPTFILE = {
     },
     "info": {"readinessGates": [{"conditionType": "A"}]},
 }
-FIXED = {("apiVersion",), ("kind",), ("metadata",), ("metadata", "name"), ("spec",)}
+FIXED = {("apiVersion",), ("kind",), ("metadata",), ("spec",)}
+FIXED |= {("metadata", "name"), ("metadata", "namespace")}
 LISTS = {
     "containers": lambda n: {"name": f"c{n}", "image": f"i:{n}"},
     "env": lambda n: {"name": f"E{n}", "value": str(n)},
@@ -160,7 +161,10 @@ def at(value, path):
 
 def edit(draw, package, numbers, paths=(), kinds=EDITS):
     """One random edit of a package in place; of one of these paths if there are any."""
-    path = draw(st.sampled_from(sorted(paths or package)))
+    left = sorted(path for path in paths or package if path in package)
+    if not left:
+        return
+    path = draw(st.sampled_from(left))
     number, kind = next(numbers), draw(st.sampled_from(kinds))
     if isinstance(package[path], str):
         edit_text(draw, package, path, number, kind)

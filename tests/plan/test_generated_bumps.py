@@ -1,0 +1,119 @@
+"""Laws of a bump on generated packages, in which what is injected changes as well."""
+
+from copy import deepcopy
+from itertools import count
+
+from hypothesis import given
+from hypothesis import strategies as st
+from package.merge.generated import (
+    KPTFILE,
+    edited,
+    files_of,
+    lost,
+    objects,
+    packages,
+)
+from variants.builders import config_map, package, point, spec
+
+from fanout.package.dump import Style
+from fanout.package.manifests import Manifest
+from fanout.package.merge.identity import shown
+from fanout.plan.merging import Edits, merge
+from fanout.selection.model import Injector
+from fanout.selection.objects import ObjectIndex
+from fanout.variants.model import Limits
+from fanout.variants.prepare import prepare
+from fanout.variants.render import render
+from fanout.variants.resolve import resolve
+
+STYLE = Style(2, 0)
+POINT = "settings.yaml"
+SETTINGS = point() + "data: {example: here}\n"
+DATA = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["1", "on", "x y"]), min_size=1)
+
+
+def rendering(files, injected):
+    """What fanout makes of upstream's files, with these values injected."""
+    prepared = prepare(package({**files, POINT: SETTINGS}), Limits())
+    variant = spec(injectors=(Injector("eu", kind="ConfigMap"),))
+    inputs = resolve(prepared, variant, ObjectIndex([config_map("eu", data=injected)]))
+    found = render(prepared, variant, inputs)
+    known = {entry.oid: data for entry, data in prepared.upstream.files.values()} | found.blobs
+    return {path: (entry.mode, known[entry.oid]) for path, entry in found.entries.items()}
+
+
+def as_documents(files):
+    """A rendering as a package of the generator."""
+    return {
+        path: data.decode()
+        if path.endswith(".txt")
+        else [deepcopy(it.value) for it in Manifest.parse(data, path).documents]
+        for path, (_, data) in files.items()
+    }
+
+
+@st.composite
+def bumps(draw):
+    """A rendering, that of the next revision and of other values, what people made of the first."""
+    numbers = count(1000)
+    before = draw(packages())
+    before["Kptfile"] = [{**deepcopy(KPTFILE), "pipeline": {"mutators": [
+        {"image": "set-namespace", "configMap": {"namespace": "shop"}},
+        {"image": "set-labels", "configMap": {"team": "edge"}},
+    ]}}]  # fmt: skip
+    paths = sorted(before.keys() - {"Kptfile", "crd.yaml"})
+    after = edited(draw, before, numbers, paths=paths)
+    texts = [
+        {path: data.decode() for path, (_, data) in files_of(side, STYLE, {}).items()}
+        for side in (before, after)
+    ]
+    values = [draw(DATA), draw(DATA)]
+    origin, upstream = map(rendering, texts, values)
+    written = as_documents(origin)
+    local = edited(draw, written, numbers, paths=[*paths, "package-context.yaml"])
+    people = {
+        path: origin[path] if content == written.get(path) else data
+        for (path, content), data in zip(
+            local.items(), files_of(local, STYLE, {}).values(), strict=True
+        )
+    }
+    return origin, upstream, people, values
+
+
+def contents(merged):
+    known = merged.content.blobs
+    return {path: (e.mode, known[e.oid]) for path, e in merged.content.entries.items()}
+
+
+@given(bumps())
+def test_nothing_is_lost_and_the_new_values_arrive(bump):
+    origin, upstream, local, (_, injected) = bump
+    merged = merge(upstream, Edits((origin, local)))
+    result = contents(merged)
+    disputed = {conflict.object for conflict in merged.conflicts}
+    for side in (upstream, local):
+        for identity, wrong in lost(origin, side, result).items():
+            assert shown(identity) in disputed or identity[1] in disputed, wrong
+    found = {shown(identity): value for identity, value in objects(result).items()}
+    assert found["ConfigMap/shop/settings"]["data"] == injected
+
+
+@given(bumps())
+def test_merging_again_changes_nothing(bump):
+    origin, upstream, local, _ = bump
+    once = contents(merge(upstream, Edits((origin, local))))
+    assert contents(merge(upstream, Edits((origin, once)))) == once
+
+
+@given(bumps())
+def test_who_edited_nothing_has_the_new_rendering(bump):
+    origin, upstream, _, _ = bump
+    merged = merge(upstream, Edits((origin, origin)))
+    assert (contents(merged), merged.conflicts) == (upstream, ())
+
+
+@given(bumps())
+def test_the_same_rendering_again_leaves_everything_as_people_have_it(bump):
+    origin, _, local, _ = bump
+    merged = merge(origin, Edits((origin, local)))
+    assert (contents(merged), merged.conflicts) == (local, ())
