@@ -48,4 +48,4 @@ def identities(manifest: Manifest) -> Iterator[tuple[Identity, bool, int]]:
             items = [(item, ("items", at)) for at, item in enumerate(value["items"])]
         for item, path in items:
             if identity := identity_of(item):
-                yield identity, is_local(item), document.line_of(path)
+                yield identity, is_local(item) or is_local(value), document.line_of(path)

@@ -73,9 +73,9 @@ NEW = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web # theirs\nspec:\n  
 LISTED = "apiVersion: v1\nkind: List\nitems:\n"
 
 
-def listed(*texts):
+def listed(*texts, head=LISTED):
     items = "".join("- " + text.replace("\n", "\n  ").rstrip(" ") for text in texts)
-    return {"Kptfile": configured_by("upsert-resource"), "config.yaml": f"{LISTED}{items}"}
+    return {"Kptfile": configured_by("upsert-resource"), "config.yaml": f"{head}{items}"}
 
 
 def named(name, text=NEW, **notes):
@@ -151,8 +151,18 @@ def test_a_plain_object_that_is_for_tools_alone(files, expected):
     assert run({**example(PLAIN), **files}) == expected
 
 
-def test_a_package_with_a_plain_object_as_configuration_has_nothing_twice():
-    files = {**example(PLAIN), "a.yaml": SERVICE}
+CONFIGURATIONS = [
+    ("a plain object", example(PLAIN)),
+    (
+        "a List",
+        listed(NEW, head=LISTED.replace("items:", f"{LOCAL}items:").replace("  name: x\n", "")),
+    ),
+]
+
+
+@pytest.mark.parametrize("files", rows(CONFIGURATIONS))
+def test_what_is_for_tools_alone_is_nothing_that_the_package_has_twice(files):
+    files = {**files, "a.yaml": SERVICE}
     result = rendered(files)
     after = {
         path: Manifest.parse(result.blobs.get(entry.oid) or files[path].encode(), path)
