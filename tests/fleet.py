@@ -9,6 +9,7 @@ import io
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,6 +93,7 @@ spec:
   autoPromotion: {stages: ["*"]}
   approvers: [{group: sre, subjects: [ann@example.com, bob@example.com]}]
 """
+Content = str | bytes | tuple[str, bytes] | None  # of a file; see Repo.commit
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,13 @@ class Result:
     @property
     def items(self) -> list[dict[str, Any]]:
         return list(self.json["items"])
+
+
+def stored(content: str | bytes | tuple[str, bytes]) -> tuple[str, bytes]:
+    """Mode and bytes of a file."""
+    if isinstance(content, tuple):
+        return content
+    return "100644", content.encode() if isinstance(content, str) else content
 
 
 def _person(role: str) -> pygit2.Signature:
@@ -149,19 +158,22 @@ class Repo:
     def files(self, revision: str = "main") -> list[str]:
         return self.git("ls-tree", "-r", "--name-only", revision).splitlines()
 
-    def commit(self, branch: str, files: dict[str, str | None], message: str = "by hand") -> str:
-        """A person's commit on a branch; in process, because tests do little else so often."""
+    def commit(self, branch: str, files: Mapping[str, Content], message: str = "by hand") -> str:
+        """A person's commit on a branch; in process, because tests do little else so often.
+
+        Content is text or bytes of an ordinary file, or a mode with bytes; None removes the file.
+        """
         ref = f"refs/heads/{branch}"
         repo, index = pygit2.Repository(str(self.path)), pygit2.Index()
         parents = [repo.references[ref].target] if ref in repo.references else []
         for parent in parents:
             index.read_tree(repo[parent].peel(pygit2.Tree))
-        for path, text in files.items():
-            if text is None:
+        for path, content in files.items():
+            if content is None:
                 index.remove(path)
             else:
-                blob = repo.create_blob(text.encode())
-                index.add(pygit2.IndexEntry(path, blob, pygit2.enums.FileMode.BLOB))
+                mode, data = stored(content)
+                index.add(pygit2.IndexEntry(path, repo.create_blob(data), int(mode, 8)))
         people = (_person("AUTHOR"), _person("COMMITTER"))
         return str(
             repo.create_commit(ref, *people, message + "\n", index.write_tree(repo), parents)

@@ -5,12 +5,11 @@ at `ber` nobody has.
 """
 
 import hashlib
-import os
 import subprocess
 from dataclasses import dataclass, field
 
 import pytest
-from fleet import PACKAGE, RULE, Fleet, Repo
+from fleet import PACKAGE, RULE, Content, Fleet, Repo, stored
 
 KPTFILE = PACKAGE["Kptfile"]
 
@@ -52,7 +51,7 @@ def thing(x: int, y: int) -> str:
 A1, A2, A3 = config_map(x=1, y=1), config_map(x=2, y=1), config_map(x=1, y=3)
 A23 = config_map(x=2, y=3)
 LONG = "v" * 300_000
-Files = dict[str, str | bytes | tuple[str, bytes] | None]
+Files = dict[str, Content]
 
 
 @dataclass(frozen=True)
@@ -167,35 +166,6 @@ REFUSED = [
 ROWS = [*MERGED, *REFUSED]
 
 
-def content(value: str | bytes | tuple[str, bytes]) -> tuple[str, bytes]:
-    if isinstance(value, tuple):
-        return value
-    return "100644", value.encode() if isinstance(value, str) else value
-
-
-def commit(repo: Repo, files: Files) -> str:
-    """A commit of bytes and modes on the main branch, without a work tree."""
-    env = {**os.environ, "GIT_INDEX_FILE": str(repo.path / "index-of-bytes")}
-
-    def run(*args: str, data: bytes = b"") -> str:
-        command = ["git", *args]
-        done = subprocess.run(
-            command, cwd=repo.path, env=env, input=data, check=True, capture_output=True
-        )
-        return done.stdout.decode().strip()
-
-    run("read-tree", "main")
-    lines = b""
-    for path, value in files.items():
-        mode, data = ("0", b"") if value is None else content(value)
-        oid = "0" * 40 if value is None else run("hash-object", "-w", "--stdin", data=data)
-        lines += f"{mode} {oid}\t{path}\n".encode()
-    run("update-index", "--add", "--index-info", data=lines)
-    made = run("commit-tree", run("write-tree"), "-p", "main", "-m", "odd")
-    run("update-ref", "refs/heads/main", made)
-    return made
-
-
 def read(repo: Repo, revision: str, path: str) -> tuple[str, bytes] | None:
     line = repo.git("ls-tree", revision, path)
     if not line:
@@ -216,9 +186,15 @@ class Story:
 
 
 def published(fleet: Fleet) -> dict[str, str]:
-    edge = fleet.repos["edge"]
     paths = [f"{row.name}/{site}" for row in ROWS for site in ("ams", "ber")]
-    return {path: edge.git("rev-parse", f"main:{path}") for path in paths}
+    trees = fleet.repos["edge"].git("rev-parse", *(f"main:{path}" for path in paths))
+    return dict(zip(paths, trees.splitlines(), strict=True))
+
+
+def tagged(upstream: Repo, revision: str) -> None:
+    """The packages of all rows have this revision."""
+    lines = [f"update refs/tags/{row.name}/{revision} main\n" for row in ROWS]
+    upstream.git("update-ref", "--stdin", input="".join(lines))
 
 
 @pytest.fixture(scope="module")
@@ -231,14 +207,12 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     for row in ROWS:
         fleet.policy(row.name, (RULE, f"package: {row.name}, revision: {{latest: true}}"))
         first |= {f"{row.name}/{p}": text for p, text in {"Kptfile": KPTFILE, **row.before}.items()}
-    commit(upstream, first)
-    for row in ROWS:
-        upstream.git("update-ref", f"refs/tags/{row.name}/v1", "main")
+    upstream.commit("main", first)
+    tagged(upstream, "v1")
     fleet.settle()
-    commit(edge, {f"{row.name}/ams/{p}": to for row in ROWS for p, to in row.edit.items()})
-    commit(upstream, {f"{row.name}/{p}": to for row in ROWS for p, to in row.after.items()})
-    for row in ROWS:
-        upstream.git("update-ref", f"refs/tags/{row.name}/v2", "main")
+    edge.commit("main", {f"{row.name}/ams/{p}": to for row in ROWS for p, to in row.edit.items()})
+    upstream.commit("main", {f"{row.name}/{p}": to for row in ROWS for p, to in row.after.items()})
+    tagged(upstream, "v2")
     before = published(fleet)
     assert fleet.later(minutes=1).sweep("--drafts-only").code == 3
     found = fleet.run("get", "targets", "-o", "json").items
@@ -256,12 +230,12 @@ def test_it_is_merged(story: Story, row: Row):
     edge = story.fleet.repos["edge"]
     draft = f"drafts/default/{row.name}/ams/{row.name}"
     found = {path: read(edge, draft, f"{row.name}/ams/{path}") for path in row.drafted}
-    wanted = {p: None if to is None else content(to) for p, to in row.drafted.items()}
+    wanted = {p: None if to is None else stored(to) for p, to in row.drafted.items()}
     assert found == wanted
     untouched = f"drafts/default/{row.name}/ber/{row.name}"
     for path, to in row.after.items():
         kept = read(edge, untouched, f"{row.name}/ber/{path}")
-        assert kept == (None if to is None else content(to))
+        assert kept == (None if to is None else stored(to))
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.sentence)
