@@ -1,9 +1,8 @@
 """What a variant may be called on the command line: by name, target or place, and in short."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fanout.plan.cases import Case
-from fanout.plan.status import Status
 from fanout.reconcile.names import Named
 from fanout.selection.naming import variant_digest, variant_name
 
@@ -42,18 +41,21 @@ def called(cases: Iterable[Case], name: str) -> list[Case]:
     return own or [case for case in those if name in short_names_of(case)]
 
 
-def gone_called(named: Named, status: Status, gone: Iterable[str], name: str) -> list[str]:
+def gone_called(
+    named: Named, gone: Iterable[str], places: Mapping[str, Collection[str]], name: str
+) -> list[str]:
     """The variants among `gone`, whose targets are not there any more, that a name may mean.
 
-    By their path, by their target's key as far as it can be told from its name (a variant's name
-    holds the digest of it), or by the part of their own name that people read.
+    By their path with or without the repository (`places`, by variant), by their target's key as
+    far as it can be told from its name (a variant's name holds the digest of it), or by the part of
+    their own name that people read.
     """
     digests = {variant_digest(named.namespace, named.name, key) for key in _keys(named, name)}
     stem = variant_name(named.namespace, named.name, "", name).rpartition("-")[0]
     return [
         variant
         for variant in gone
-        if (variant in status.variants and status.variants[variant].path == name)
+        if name in places.get(variant, ())
         or variant.rpartition("-")[2] in digests
         or ("/" not in name and variant.rpartition("-")[0] == stem)
     ]

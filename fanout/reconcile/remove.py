@@ -4,7 +4,7 @@ The person's Decision is on record first; then the repository is pushed, and the
 variant last. So whoever ends it in between finds the variant still named, and runs it again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError, InvalidInput, Unavailable
 from fanout.plan.book import Book, StatusChange
 from fanout.plan.change import Writing
-from fanout.plan.observation import RepositoryView
+from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.removal import Removal, removal_change
 from fanout.plan.repository import Look
 from fanout.plan.status import Lines, Place, VariantLine, read_status
@@ -112,6 +112,21 @@ def lost_variant(world: World, declared: Declared, namespace: str, name: str) ->
     return PolicyPass(named, book, read_status(book.status), gone=(gone,))
 
 
+def places_of(item: PolicyPass) -> Iterator[tuple[str, Place]]:
+    """Each variant with a place at which something of it is published, released or drafted."""
+    yield from ((name, line.place) for name, line in item.status.variants.items())
+    owner = owner_of(item.named)
+    for view in item.views:
+        for draft in view.drafts.values():
+            if draft.trailers.policy == owner:
+                yield draft.trailers.variant, (view.key, _path_of(draft))
+
+
+def _path_of(draft: OpenDraft) -> str:
+    """The path is between the installation and the policy in the branch's name."""
+    return draft.ref.split("/", 4)[4].rpartition("/")[0]
+
+
 def _spots(item: PolicyPass, variant: str, line: VariantLine | None) -> list[_Spot]:
     """Wherever a variant that nothing asks for may have something."""
     found: dict[Place, _Spot] = {}
@@ -125,7 +140,7 @@ def _spots(item: PolicyPass, variant: str, line: VariantLine | None) -> list[_Sp
     for view in item.views:
         for draft in view.drafts.values():
             if (draft.trailers.policy, draft.trailers.variant) == (owner, variant):
-                place = view.key, draft.ref.split("/", 4)[4].rpartition("/")[0]
+                place = view.key, _path_of(draft)
                 found.setdefault(place, _Spot(place))
     return list(found.values())
 

@@ -1,4 +1,4 @@
-"""Policies that are on record and not declared: a bad merge or a forgotten -f takes no policy away.
+"""What is on record and not declared: a bad merge or a forgotten -f takes no policy away.
 
 What they published stays where it is and nothing looks after it, which nobody would know.
 """
@@ -16,14 +16,14 @@ def undeclared(
 ) -> tuple[str, ...]:
     """A sentence for each policy of the namespace (empty: of all) that has something and no file.
 
-    None while a file cannot be read: it may be in that, and that is told. An object that cannot be
-    used is declared.
+    And for each variant that was written by hand. None while a file cannot be read: it may be in
+    that, and that is told. An object that cannot be used is declared.
     """
     if declared.unread:
         return ()
     known = {(it.metadata.namespace, it.metadata.name) for it in declared.policies}
     known |= {(it.namespace, it.name) for it in declared.left_out if it.kind == "UpstreamPolicy"}
-    return tuple(
+    policies = (
         f"policy {key.namespace}/{key.policy} is not declared, and it has {has}; {_REMEDY}"
         f" `fanout remove {key.policy} VARIANT --reason WHY`"
         for key, book in sorted(books.items())
@@ -31,6 +31,29 @@ def undeclared(
         if namespace in ("", key.namespace)
         if (has := " and ".join(_what(book)))
     )
+    by_hand = (
+        sentence
+        for key, book in sorted(books.items())
+        if not key.policy and namespace in ("", key.namespace)
+        for sentence in _variants(key.namespace, book, declared)
+    )
+    return (*policies, *by_hand)
+
+
+def _variants(namespace: str, book: Book, declared: Declared) -> Iterator[str]:
+    """A sentence for each variant written by hand of the namespace whose object is gone."""
+    known = {(it.metadata.namespace, it.metadata.name) for it in declared.variants}
+    known |= {(it.namespace, it.name) for it in declared.left_out if it.kind == "PackageVariant"}
+    for key, line in sorted(book.status.items()):
+        kind, _, name = key.partition("/")
+        if kind != "variant" or (namespace, name) in known:
+            continue
+        stays = "its package stays published" if line.get("published") else "it is on record"
+        yield (
+            f"PackageVariant {namespace}/{name} is not declared any more: {stays}"
+            f" ({line['repository']}, {line['path']}) and nothing looks after it; declare it again,"
+            f" or remove it: fanout remove {name} --reason WHY"
+        )
 
 
 _REMEDY = "declare it again; if it is to go, give it targets that choose nothing, and then"

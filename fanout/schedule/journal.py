@@ -68,9 +68,9 @@ class Journal:
         tell("Pass done", trigger=sorted(triggers), sweep=mode.sweep, **counts, **failed)
         fresh, over = self._news("undeclared", report.observed.undeclared)
         for sentence in fresh:
-            _log.warning("A policy is not declared", problem=sentence)
+            _log.warning("Something on record is not declared", problem=sentence)
         for sentence in over:
-            _log.info("A policy is not missed any more", problem=sentence)
+            _log.info("It is not missed any more", problem=sentence)
         for item in report.observed.policies:
             fresh, over = self._news(item.title, _problems(item, report))
             for sentence in fresh:

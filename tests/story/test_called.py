@@ -49,10 +49,19 @@ def test_a_variant_goes_by(fleet: Fleet, _: str, name: str):
     records = fleet.run("get", "records", "-o", "json").items
     assert [record["spec"]["variants"] for record in records] == [[own]] * 3
     fleet.remove("site-ams.yaml")
-    removed = fleet.run("remove", "monitoring", name.removeprefix("edge:"), *WHY)
+    removed = fleet.run("remove", "monitoring", name, *WHY)
     assert removed.code == 0, removed.err
     assert removed.out.splitlines()[1].startswith(f"{own} removed: sites/ams in ")
     assert "sites/ams" not in fleet.variants()
+
+
+def test_a_draft_without_a_target_is_removed_by_its_place(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    fleet.sweep()
+    fleet.remove("site-ams.yaml")
+    removed = fleet.run("remove", "monitoring", "edge:sites/ams", *WHY)
+    assert removed.code == 0, removed.err
+    assert fleet.repos["edge"].drafts() == ["sites/ber/monitoring"]
 
 
 def test_a_name_that_two_variants_have_names_both(fleet: Fleet):

@@ -50,6 +50,35 @@ def test_a_policy_that_has_a_fault_is_declared(fleet: Fleet):
     assert "is not declared" not in fleet.sweep().err
 
 
+SOLO = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: solo}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {tag: v1}}
+  downstream: {repository: edge, package: solo/monitoring}
+"""
+
+
+def test_a_variant_written_by_hand_is_missed_until_it_is_removed(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.write("solo.yaml", SOLO)
+    fleet.settle()
+    fleet.run("promote", "solo", *ANN)
+    assert fleet.sweep().err == ""
+    fleet.write("solo.yaml", SOLO.replace("upstream:", "up:"))
+    assert "not declared any more" not in fleet.sweep().err
+    fleet.remove("solo.yaml")
+    away = "PackageVariant default/solo is not declared any more: its package stays published"
+    for line in (("sweep",), ("plan",), ("get", "policies")):
+        told = fleet.run(*line)
+        assert (told.code, told.err.count(away)) == (0, 1)
+    assert "fanout remove solo --reason WHY" in told.err
+    assert fleet.sweep("monitoring").err == ""
+    assert fleet.run("remove", "solo", *ANN).code == 0
+    assert fleet.sweep().err == ""
+
+
 def test_a_policy_that_only_had_drafts_is_missed_too(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.policy("second")

@@ -12,13 +12,16 @@ from fanout.cli.output import write
 from fanout.cli.recording import by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import Program, open_program
+from fanout.cluster.declared import Declared
 from fanout.errors import InvalidInput
 from fanout.gates.wording import listed
 from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
-from fanout.reconcile.remove import carry_out, find_removals, lost_variant
+from fanout.reconcile.places import place_of
+from fanout.reconcile.remove import carry_out, find_removals, lost_variant, places_of
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.undeclared import refuse_undeclared
+from fanout.selection.targets import usable_by
 
 
 @click.command()
@@ -35,16 +38,17 @@ def command(
 
     One that moved leaves its package where it was until it is ready.
 
-    VARIANT is its name, as `fanout get targets` shows those with TargetGone, its path, or what its
-    target was called; one that was written by hand is named alone. Its package leaves the branch in
-    one commit, unless the deletionPolicy is Orphan; its draft goes, its tags stay. Interrupted, it
-    is run again.
+    VARIANT is its name, as `fanout get targets` shows those with TargetGone, its path, its
+    repository:path, or what its target was called; one that was written by hand is named alone. Its
+    package leaves the branch in one commit, unless the deletionPolicy is Orphan; its draft goes,
+    its tags stay. Interrupted, it is run again.
     """
     who = identity(by)
     with open_program(settings) as program:
         item = _meant(program, policy, alone=variant is None)
-        name = _named(item, variant) if variant else policy
-        removals = find_removals(program.world, item, program.declared(), name)
+        declared = program.declared()
+        name = _named(item, variant, declared) if variant else policy
+        removals = find_removals(program.world, item, declared, name)
         changed = [it for removal in removals for it in removal.edited]
         if changed and not edited:
             raise InvalidInput(
@@ -76,13 +80,13 @@ def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
         return lost
 
 
-def _named(item: PolicyPass, name: str) -> str:
+def _named(item: PolicyPass, name: str, declared: Declared) -> str:
     """The name of the variant that is meant; one that nothing has is answered by what removes."""
     gone = {failure.target for failure in item.gone}
     if name in gone or name in item.status.variants:
         return name
     those = gone | item.status.variants.keys() - {case.spec.name for case in item.cases}
-    lost = gone_called(item.named, item.status, those, name)
+    lost = gone_called(item.named, those, _places(item, declared), name)
     found = sorted({*lost, *(case.spec.name for case in called(item.cases, name))})
     if len(found) > 1:
         raise InvalidInput(
@@ -99,6 +103,19 @@ def _named(item: PolicyPass, name: str) -> str:
             remedy=suggestion(name, names, otherwise or "see `fanout get targets`"),
         )
     return found[0]
+
+
+def _places(item: PolicyPass, declared: Declared) -> dict[str, set[str]]:
+    """Path and `repository:path` of what is on record or drafted, by variant."""
+    usable = usable_by(item.named.namespace, declared.repositories)
+    aliases: dict[str, list[str]] = {}
+    for name, repository in usable.items():
+        aliases.setdefault(place_of(repository), []).append(name)
+    found: dict[str, set[str]] = {}
+    for variant, (place, path) in places_of(item):
+        names = (f"{name}:{path}" for name in aliases.get(place, ()))
+        found.setdefault(variant, set()).update((path, *names))
+    return found
 
 
 def _told(removal: Removal) -> str:
