@@ -6,6 +6,7 @@ from fanout.package.merge.conflicts import Cause, Choices, Conflict, Side, dispu
 from fanout.package.merge.texts import merge_texts
 
 Bytes = bytes | None
+_CRLF = "\r\n"
 
 
 def merge_file(
@@ -59,5 +60,19 @@ def _by_lines(origin: Bytes, upstream: Bytes, local: Bytes, winner: Side | None 
             texts.append(side.decode())
         except UnicodeDecodeError:
             return None
+    breaks = [_breaks(text) for text in texts]
+    one_kind = len(set(breaks)) == 1 or not all(breaks)
+    if not one_kind:
+        texts = [text.replace(_CRLF, "\n") for text in texts]
     merged = merge_texts(texts[0], texts[1], texts[2], winner)
+    if merged is not None and not one_kind:  # three ways, like everything else
+        merged = merged.replace("\n", breaks[1] if breaks[2] == breaks[0] else breaks[2])
     return None if merged is None else merged.encode()
+
+
+def _breaks(text: str) -> str:
+    """What its lines end with; "" where that differs."""
+    windows = text.count(_CRLF)
+    if windows and windows < text.count("\n"):
+        return ""
+    return _CRLF if windows else "\n"

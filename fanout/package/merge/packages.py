@@ -302,15 +302,18 @@ def _separate(sides: Sides, merge: Merge) -> None:
             merge.notes.append(f"{path} and {other} are one file where case does not count")
         parent = path
         while parent := parent.rpartition("/")[0]:
-            if parent in merge.files:
-                _drop(path if path in sides[2] and parent in sides[1] else parent, sides, merge)
+            if parent in merge.files and path in merge.files:
+                _choose(path, parent, sides, merge)
 
 
-def _drop(path: str, sides: Sides, merge: Merge) -> None:
-    if path not in merge.files:
-        return
-    o, u, mine = (_bytes(path, files) for files in sides)
-    merge.conflicts.append(
-        file_conflict(path, Cause.BOTH_ADDED, (o, u, mine), Side.UPSTREAM, NO_CHOICES)
-    )
-    del merge.files[path]
+def _choose(path: str, parent: str, sides: Sides, merge: Merge) -> None:
+    """One of a file and a directory of that name goes; by default the one that is here."""
+    loser = path if path in sides[2] and parent in sides[1] else parent
+    o, u, mine = (_bytes(loser, files) for files in sides)
+    values, default = (o, u, mine), Side.UPSTREAM
+    conflict = file_conflict(loser, Cause.BOTH_ADDED, values, default, merge.choices)
+    if all(known.key != conflict.key for known in merge.conflicts):
+        merge.conflicts.append(conflict)
+    if conflict.winner is Side.LOCAL:
+        loser = parent if loser == path else path
+    del merge.files[loser]

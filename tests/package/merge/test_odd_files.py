@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fanout.package.edits import same
 from fanout.package.manifests import Manifest
+from fanout.package.merge.conflicts import Side
 from fanout.package.merge.packages import merge_packages
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
@@ -128,3 +129,34 @@ def test_an_object_that_changes_its_file_s_language_is_written_in_that(
     text = (AS_JSON if path.endswith(".json") else AS_YAML) % (values[1][0], values[2][1])
     result = merge_packages(*sides)
     assert (result.files, result.conflicts) == ({path: ("100644", text.encode())}, ())
+
+
+def test_line_breaks_of_a_plain_file_that_changed_here_stay_and_the_lines_merge():
+    sides = ("a\nb\nc\n", "A\nb\nc\n", "a\r\nb\r\nC\r\n")
+    o, u, mine = ({"r.md": ("100644", text.encode())} for text in sides)
+    wanted = {"r.md": ("100644", b"A\r\nb\r\nC\r\n")}
+    for one, other in ((u, mine), (mine, u)):
+        result = merge_packages(o, one, other)
+        assert (result.files, result.conflicts) == (wanted, ())
+
+
+def test_keys_that_are_no_texts_to_yaml_merge_by_what_they_are_called():
+    text = HEAD + "m: {{1: {}, true: b, 0755: {}}}\n"
+    o, u, mine, wanted = (
+        {"a.yaml": ("100644", text.format(*it).encode())} for it in ("aa", "xa", "ay", "xy")
+    )
+    result = merge_packages(o, u, mine)
+    assert (result.files, result.conflicts) == (wanted, ())
+
+
+FILE, DIRECTORY = {"d": ("100644", b"file")}, {f"d/{n}": ("100644", b"inside") for n in "ab"}
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [(FILE, DIRECTORY), (DIRECTORY, FILE)])
+def test_a_person_chooses_between_a_file_and_a_directory_of_one_name(theirs, ours):
+    result = merge_packages({}, theirs, ours)
+    assert result.files == theirs
+    choices = {conflict.key: Side.LOCAL for conflict in result.conflicts}
+    chosen = merge_packages({}, theirs, ours, choices)
+    assert chosen.files == ours
+    assert all(conflict.decided for conflict in chosen.conflicts)
