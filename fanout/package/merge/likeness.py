@@ -13,7 +13,7 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.merge.documents import File, Key, Reader, Unit, is_manifest, units_of
 from fanout.package.merge.identity import Identity, identity_of
 from fanout.package.merge.namespaces import followed
-from fanout.package.merge.packages import Files
+from fanout.package.merge.packages import Files, package_of
 
 _Fact = tuple[object, ...]
 
@@ -62,14 +62,6 @@ def identities(files: Files) -> set[tuple[str, Identity]]:
         for document in file.documents
         if (identity := identity_of(document.value.data))
     }
-
-
-def package_of(path: str, directories: set[str]) -> str:
-    """The directory, of those given, of the innermost package that the file is in."""
-    directory = path.rpartition("/")[0]
-    while directory and directory not in directories:
-        directory = directory.rpartition("/")[0]
-    return directory
 
 
 def _packages(files: Files) -> set[str]:

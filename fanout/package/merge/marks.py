@@ -11,8 +11,7 @@ from typing import Final
 from fanout.package.invalid import BOM
 from fanout.package.merge.documents import Document, File, Reader, is_manifest
 from fanout.package.merge.identity import Identity, identity_of, merge_identity
-from fanout.package.merge.likeness import package_of
-from fanout.package.merge.packages import Files
+from fanout.package.merge.packages import Files, package_of
 from fanout.package.merge.sides import line_end
 
 _MARK: Final = re.compile(r"(?P<before>[ \t]*#.*?)\bkpt-merge:\s*[^\s/]*/[^\s/]+[ \t]*$")

@@ -4,7 +4,7 @@ Every package and subpackage is merged by itself, because objects of one identit
 several of them. What all three sides have alike is not read at all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
@@ -165,11 +165,16 @@ def _scopes(sides: Sides, directories: set[str]) -> dict[str, list[str]]:
     """The paths of each package, by its directory."""
     found: dict[str, list[str]] = {}
     for path in sorted({path for files in sides for path in files}):
-        directory = path.rpartition("/")[0]
-        while directory and directory not in directories:
-            directory = directory.rpartition("/")[0]
-        found.setdefault(directory, []).append(path)
+        found.setdefault(package_of(path, directories), []).append(path)
     return found
+
+
+def package_of(path: str, directories: Collection[str]) -> str:
+    """The directory, of those given, of the innermost package that the file is in."""
+    directory = path.rpartition("/")[0]
+    while directory and directory not in directories:
+        directory = directory.rpartition("/")[0]
+    return directory
 
 
 # ---- one package --------------------------------------------------------------------------------
