@@ -120,12 +120,11 @@ def stored(content: str | bytes | tuple[str, bytes]) -> tuple[str, bytes]:
     return "100644", content.encode() if isinstance(content, str) else content
 
 
-def _person(role: str) -> pygit2.Signature:
-    """The author or committer that git would take from the environment."""
-    name, email = (os.environ[f"GIT_{role}_{part}"] for part in ("NAME", "EMAIL"))
+def _ada(role: str) -> pygit2.Signature:
+    """The author or committer, at the time that git would take from the environment."""
     date = os.environ.get(f"GIT_{role}_DATE")
     when = datetime.fromisoformat(date) if date else datetime.now(UTC)
-    return pygit2.Signature(name, email, int(when.timestamp()))
+    return pygit2.Signature("Ada Author", "ada@example.com", int(when.timestamp()))
 
 
 @dataclass
@@ -174,7 +173,7 @@ class Repo:
             else:
                 mode, data = stored(content)
                 index.add(pygit2.IndexEntry(path, repo.create_blob(data), int(mode, 8)))
-        people = (_person("AUTHOR"), _person("COMMITTER"))
+        people = (_ada("AUTHOR"), _ada("COMMITTER"))
         return str(
             repo.create_commit(ref, *people, message + "\n", index.write_tree(repo), parents)
         )
