@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Set before anything is imported that reads it; child processes inherit it. Nothing that fanout would
-# have to take away from its own git: that costs one more process each time, and has its own tests.
+# Set before anything is imported that reads it; child processes inherit it. Nothing that fanout
+# would have to take away from its own git: that is one more process each time, and has own tests.
 PINNED = {
     "GIT_CONFIG_GLOBAL": str(Path(__file__).with_name("gitconfig")),
     "GIT_CONFIG_NOSYSTEM": "1",
