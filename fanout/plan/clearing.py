@@ -38,10 +38,11 @@ class Clearing:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """All of that for one policy; and the repositories that need not be looked at any more."""
+    """All of that for one policy; and which repositories are to be looked at from now on."""
 
     clearings: tuple[Clearing, ...] = ()
-    emptied: frozenset[str] = frozenset()
+    emptied: frozenset[str] = frozenset()  # no more
+    found: frozenset[str] = frozenset()  # again, because records begin anew
 
 
 @dataclass(frozen=True, slots=True)

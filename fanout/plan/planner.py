@@ -83,7 +83,9 @@ def plan_policy(
         replace(about, detail=f"that nothing of it is left in {place}")
         for place in sorted(leftovers.emptied)
     ]
-    places = (before.places | _places(steps)) - leftovers.emptied
+    if leftovers.found:
+        actions.append(replace(about, detail="that its records begin anew"))
+    places = (before.places | _places(steps) | leftovers.found) - leftovers.emptied
     planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places)
     actions += _verdicts(about, before, planned_status)
     order = list(Kind)

@@ -44,26 +44,41 @@ def refuse_lost_book(
     named: Named, views: Mapping[str, RepositoryView], cases: Sequence[Case], git: GitStore
 ) -> None:
     """Raises InvalidInput when a policy without records has written something downstream."""
-    seen = next(_of_the_policy(named, views, cases, git), "")
-    if seen:
+    for view, what in _of_the_policy(named, views, cases, git):
         raise InvalidInput(
-            f"nothing of it is on record, but {seen}",
+            f"nothing of it is on record, but {view.remote.url} has {what}",
             reason="RecordsLost",
             remedy=REMEDY,
         )
 
 
+def found_again(
+    named: Named,
+    views: Mapping[str, RepositoryView],
+    cases: Sequence[Case],
+    git: GitStore,
+    install: str,
+) -> frozenset[str]:
+    """Where something is although nothing is on record; a new beginning is remembered by it.
+
+    A beginning that wrote nothing, because everything is held, would be no beginning for the next
+    pass.
+    """
+    own = {view.key for view, _ in _of_the_policy(named, views, cases, git)}
+    return frozenset(own | {it.key for it in views.values() if vendor_ref(install) in it.refs})
+
+
 def _of_the_policy(
     named: Named, views: Mapping[str, RepositoryView], cases: Sequence[Case], git: GitStore
-) -> Iterator[str]:
-    """What shows that the policy, or the variant written by hand, was at work."""
+) -> Iterator[tuple[RepositoryView, str]]:
+    """Where something shows that the policy, or the variant written by hand, was at work."""
     owner = f"{named.namespace}/{named.name if named.policy is not None else ''}"
     own = {case.spec.name for case in cases}
     for _, view in sorted(views.items()):
         for draft in view.drafts.values():
             said = draft.trailers
             if said.policy == owner and (named.policy is not None or said.variant in own):
-                yield f"{view.remote.url} has its draft {draft.ref.removeprefix('refs/heads/')}"
+                yield view, f"its draft {draft.ref.removeprefix('refs/heads/')}"
     trailer = f"{Trailer.POLICY.value}: {owner}"
     for case in cases:
         number = case.view.tags.get(case.spec.path, 0)
@@ -73,4 +88,4 @@ def _of_the_policy(
         commit = case.view.refs[tag]
         with git.reader(case.view.remote) as reader:
             if reader.has(commit) and trailer in reader.commit(commit).message.splitlines():
-                yield f"{case.view.remote.url} has its publication {tag.removeprefix('refs/tags/')}"
+                yield case.view, f"its publication {tag.removeprefix('refs/tags/')}"

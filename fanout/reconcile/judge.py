@@ -28,7 +28,7 @@ from fanout.plan.rules import hand_written_rule, stage_rules
 from fanout.plan.status import Status, read_status
 from fanout.plan.steps import Planned, Step, plan_step
 from fanout.ports import GitStore
-from fanout.reconcile.beginnings import refuse_lost_book
+from fanout.reconcile.beginnings import found_again, refuse_lost_book
 from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.evidence import prove
 from fanout.reconcile.look import orphans
@@ -107,8 +107,7 @@ class Judge:
         named = told.named
         opener = self._opener(told, status)
         cases = with_lost_tags(named, opener.cases(), told.listings)
-        if not told.book.head and not self.setup.new_records:
-            refuse_lost_book(named, told.known.views, cases, self.git)
+        found = self._beginning(told, cases)
         said = records(_about(told))
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git)
         question = Question(
@@ -141,7 +140,7 @@ class Judge:
         views = tuple(told.known.views.values())
         leaves = self._leaves(told, steps, told_facts)
         clear = tuple(it for item, leave in leaves for it in clearings(item, leave))
-        leftovers = Leftovers(clear, opener.emptied())
+        leftovers = Leftovers(clear, opener.emptied(), found)
         plan = plan_policy(named.namespace, named.name, steps, status, history, self.now, leftovers)
         done = PolicyPass(
             named=named,
@@ -160,6 +159,16 @@ class Judge:
             gone=_gone(told, status, cases),
         )
         return done, plan
+
+    def _beginning(self, told: Told, cases: Sequence[Case]) -> frozenset[str]:
+        """Where it was at work, as far as a new beginning has to put that on record."""
+        if told.book.head:
+            return frozenset()
+        about = (told.named, told.known.views, cases, self.git)
+        if self.setup.new_records:
+            return found_again(*about, self.setup.install)
+        refuse_lost_book(*about)
+        return frozenset()
 
     def _opener(self, told: Told, status: Status) -> Opener:
         return Opener(

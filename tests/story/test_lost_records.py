@@ -138,3 +138,15 @@ READERS = [("plan",), ("get", "variants"), ("get", "drafts"), ("explain", "monit
 def test_who_only_looks_makes_no_records(fleet: Fleet, line):
     fleet.run(*line)
     assert not fleet.records().path.exists()
+
+
+def test_a_new_beginning_is_one_also_where_it_can_do_nothing(frozen: Fleet):
+    edge = frozen.repos["edge"]
+    edge.commit("main", {path: None for path in edge.files() if path.startswith("sites/")})
+    shutil.rmtree(frozen.root / frozen.state)
+    assert "--new-records" in frozen.sweep().err
+    begun = frozen.sweep("--new-records")
+    assert (begun.code, begun.out) == (0, "1 recorded\n")
+    again = frozen.sweep()
+    assert (again.code, again.out) == (0, "nothing to do\n")
+    assert frozen.states()["sites/ams"] == "Held"
