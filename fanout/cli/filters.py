@@ -78,9 +78,14 @@ class Filter:
 
 
 def _names(item: Item) -> frozenset[str]:
-    """Its name; what is there for a target goes by the target's names too."""
+    """Its name; what is a variant's goes by the names of its target and of its place too."""
     target = item.get("target") or item.get("status", {}).get("target") or ""
-    return frozenset((item["metadata"]["name"], *(target_names(target) if target else ())))
+    place = item.get("spec", {}).get("downstream") or item
+    path = place.get("package") or place.get("path") or ""
+    names = [item["metadata"]["name"], item.get("variant", "")]
+    names += [path, f"{place['repository']}:{path}"] if path else []
+    names += [target, *target_names(target)] if target else []
+    return frozenset(filter(None, names))
 
 
 def _of(item: Item, label: Label, field: str) -> str:

@@ -89,13 +89,17 @@ VERBS = [
     ("promote", "monitoring", "--stage", "dev", "--variant", "{}", *WHY),
     (*SHORT, "--revision", "v1", "--variant", "{}"),
     ("explain", "monitoring/dev/{}"),
+    ("explain", "{}"),
     ("diff", "{}"),
+    ("render", "{}"),
+    ("get", "variants", "{}"),
+    ("get", "targets", "{}"),
 ]
 
 
 def test_every_verb_takes_every_name_of_a_variant(fleet: Fleet):
     target = fleet.targets()["ams"]
-    names = (target["variant"], target["target"], "edge:sites/ams", "sites/ams")
+    names = (target["variant"], target["target"], "edge:sites/ams", "sites/ams", "ams")
     for verb in VERBS:
         for name in names:
             result = fleet.run(*(word.replace("{}", name) for word in verb))

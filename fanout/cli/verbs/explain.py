@@ -1,17 +1,17 @@
 """`fanout explain`: what something waits for, since when, who can do what, when it can change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 import click
 
-from fanout.cli.called import called, target_names
+from fanout.cli.called import called, names_of, target_names
 from fanout.cli.completing import complete_subjects
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.folding import fold
 from fanout.cli.lookup import check_policies, not_found
-from fanout.cli.naming import variant_called
+from fanout.cli.naming import not_one, variant_called
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
 from fanout.cli.remarks import disputed, of_policy, of_stage, of_variant
@@ -34,18 +34,14 @@ from fanout.reconcile.report import PolicyPass
 def command(settings: Settings, subject: str) -> ExitCode:
     """Say what something waits for, and who can do what about it.
 
-    Of a policy, a stage or a variant. A variant may be named by its target, or by
-    repository:path. A PackageVariant that was written by hand is named alone. Leaves with 1 while
-    it waits for anything; with 3 when the policy is stopped, or something of what is explained
-    could not be served.
+    Of a policy, a stage or a variant. A variant may be named by its target, its path or
+    repository:path, and alone where no policy has that name, as one that was written by hand is.
+    Leaves with 1 while it waits for anything; with 3 when the policy is stopped, or something of
+    what is explained could not be served.
     """
-    policy, _, rest = subject.partition("/")
-    stage, _, variant = rest.partition("/")
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
-        check_policies([policy], program.declared(), settings.namespace)
-        mode = Mode(only=frozenset([policy]), namespace=settings.namespace)
-        found = program.observe(mode).policies
+        found, stage, variant = _meant(program, subject)
         explanations = [_explain(program, item, stage, variant) for item in found]
     if settings.output is Format.TABLE:
         write("".join(f"{line}\n" for one in explanations for line in _lines(fold(one), 0)))
@@ -56,6 +52,42 @@ def command(settings: Settings, subject: str) -> ExitCode:
         return ExitCode.SOME_FAILED
     through = all(one.state in _THROUGH for one in explanations)
     return ExitCode.OK if through else ExitCode.DIFFERENCES
+
+
+def _meant(program: Program, subject: str) -> tuple[Sequence[PolicyPass], str, str]:
+    """The policies of the name, a stage and a variant of theirs; or the one variant of the name.
+
+    Raises InvalidInput when nothing has it.
+    """
+    policy, _, rest = subject.partition("/")
+    stage, _, variant = rest.partition("/")
+    namespace = program.settings.namespace
+    try:
+        check_policies([policy], program.declared(), namespace)
+    except InvalidInput:
+        item, case = _alone(program.observe(Mode(namespace=namespace)).policies, subject)
+        if item is None or case is None:
+            raise
+        by_hand = item.named.policy is None
+        return [item], case.spec.stage, "" if by_hand else case.spec.name
+    mode = Mode(only=frozenset([policy]), namespace=namespace)
+    return program.observe(mode).policies, stage, variant
+
+
+def _alone(policies: Sequence[PolicyPass], name: str) -> tuple[PolicyPass | None, Case | None]:
+    """The one variant that goes by this name, whatever its policy; a target without one says why.
+
+    Raises InvalidInput when several do.
+    """
+    those = [(item, case) for item in policies for case in called(item.cases, name)]
+    own = [it for it in those if name in names_of(it[1])] or those
+    if len(own) == 1:
+        return own[0]
+    if own:
+        raise not_one(name, [case for _, case in own], (), "")
+    for item in policies:
+        _refuse_failed(item, name)
+    return None, None
 
 
 _THROUGH = (State.READY.value, Verdict.PASSED.value)
@@ -95,11 +127,16 @@ def _with(one: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
 
 def _variant(item: PolicyPass, stage: str, name: str) -> Case:
     """The variant that is meant; a target without one says why."""
+    _refuse_failed(item, name)
+    return variant_called(item, name, stage)
+
+
+def _refuse_failed(item: PolicyPass, name: str) -> None:
+    """Raises InvalidInput with what became of the target of this name that has no variant."""
     short = not called(item.cases, name)
     for failure in item.failures:
         if failure.target == name or (short and name in target_names(failure.target)):
             raise InvalidInput(failure.problem, reason=failure.reason)
-    return variant_called(item, name, stage)
 
 
 def _lines(one: Explanation, depth: int) -> Iterator[str]:

@@ -81,7 +81,8 @@ def command(
     As they are now; nothing is changed. Of records (or evidence, approvals, decisions alone) NAMES
     are those of policies. A target has the labels of its object, a draft those of
     its variant, a stage those of its policy; all have fanout.dev/policy, fanout.dev/stage and
-    fanout.dev/repository. Variants and targets go by the name of their cluster too.
+    fanout.dev/repository. Variants, targets and drafts go by the name of their cluster too, by path
+    and by repository:path.
     """
     noun = _noun(what)
     chosen = Filter(noun, names, parse_selector(selector, "--selector"), **asked)
