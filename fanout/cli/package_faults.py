@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fanout.api.reasons import Reason
+from fanout.api.texts import shown
 from fanout.cli.pipelines import rendered
 from fanout.cli.workshop import Workshop
 from fanout.errors import InvalidInput, Where
-from fanout.package.edits import MISSING, Path, get
+from fanout.package.edits import MISSING, Path, get, show
 from fanout.package.invalid import InvalidManifest
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.kptfile import kptfile_of
@@ -25,6 +26,7 @@ from fanout.variants.results import errors_of
 _Manifests = Mapping[str, Manifest]
 _Faults = Iterator[InvalidInput]
 _NAME: Path = ("metadata", "name")
+_WORDS: tuple[Path, ...] = (("apiVersion",), ("kind",), _NAME, ("metadata", "namespace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +139,15 @@ def _points(manifests: _Manifests) -> _Faults:
 def _names(manifests: _Manifests) -> _Faults:
     """Names that YAML takes for a number or a boolean: no such object has an identity."""
     for path, manifest in manifests.items():
-        for document in manifest.documents:
-            name = get(document.value, _NAME)
-            kind = get(document.value, ("kind",))
-            if name is MISSING or kind is MISSING or isinstance(name, str) or _is_kptfile(path):
-                continue
-            yield _refused(
-                f"{name!r} is no text",
-                "put it in quotes",
-                Where(str(kind), "metadata.name", path, document.line_of(_NAME)),
-            )
+        for document in () if _is_kptfile(path) else manifest.documents:
+            words = [get(document.value, word) for word in _WORDS]
+            if MISSING in (words[1], words[2] if words[0] is MISSING else words[0]):
+                continue  # values of a tool, or the like
+            for word, value in zip(_WORDS, words, strict=True):
+                if value is MISSING or value is None or isinstance(value, str):
+                    continue
+                where = Where(str(words[1]), show(word), path, document.line_of(word))
+                yield _refused(f"{shown(value)} is no text", "put it in quotes", where)
 
 
 def _refused(problem: str, remedy: str, where: Where | None = None) -> InvalidInput:

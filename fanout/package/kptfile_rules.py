@@ -134,6 +134,12 @@ def kptfile_faults(kptfile: Document) -> list[InvalidInput]:
     ]
 
 
+def pipeline_faults(kptfile: Document) -> list[InvalidInput]:
+    """Those that are about the pipeline: with one of them nobody knows what is to be run."""
+    faults = kptfile_faults(kptfile)
+    return [fault for fault in faults if fault.where.field.split(".")[0] == "pipeline"]
+
+
 def functions_of(kptfile: Any) -> Iterator[tuple[Path, Any]]:
     """The entries of a Kptfile's pipeline, each with its path."""
     pipeline = kptfile.get("pipeline") if isinstance(kptfile, Mapping) else None
@@ -205,4 +211,6 @@ def _is_image(image: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return f"a {type(value).__name__}" if isinstance(value, Mapping | list) else repr(value)
+    if isinstance(value, Mapping | list):
+        return "a map" if isinstance(value, Mapping) else "a list"
+    return repr(value)

@@ -132,6 +132,8 @@ def events(text: str, file: str) -> Iterator[Any]:
 def _syntax_fault(error: yaml.YAMLError, file: str, text: str) -> InvalidInput:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line = mark.line + 1 if mark else 0
+    if isinstance(error, yaml.reader.ReaderError):
+        line = text.encode()[: error.position].count(b"\n") + 1
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
     if "tab character" in problem or "cannot start any token" in problem:
         return fault(

@@ -1,6 +1,7 @@
 """Which function an entry of a pipeline means, and what to do where it cannot be run."""
 
 from fanout.api.functions import FUNCTIONS, catalog_name, full_image
+from fanout.api.nearest import VERY_NEAR, nearest
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.variants.functions.function import External, InProcess, Object
@@ -39,7 +40,8 @@ def available(entry: Object, programs: Programs, where: Where) -> InProcess | Ex
     if name in _OTHERS:
         remedy = f"{_OTHERS[name]}, or {_ALLOW.format('images')}"
     elif name:
-        remedy += f": {', '.join(FUNCTIONS)}"
+        meant = nearest(name, list(FUNCTIONS), VERY_NEAR)
+        remedy = f"did you mean {meant}?" if meant else f"{remedy}: {', '.join(FUNCTIONS)}"
     raise _unavailable(f"the function {image or '(none is named)'} is not available", remedy, where)
 
 

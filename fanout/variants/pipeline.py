@@ -13,6 +13,7 @@ from functools import lru_cache
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.kptfile_rules import pipeline_faults
 from fanout.package.manifests import Manifest
 from fanout.selection.model import Function, VariantSpec
 from fanout.variants.available import available
@@ -146,7 +147,8 @@ def _ready(image: str, config: tuple[tuple[str, str], ...]) -> Step:
 def read_pipelines(manifests: _Files, programs: Programs = NO_PROGRAMS) -> tuple[Declared, ...]:
     """The functions of all Kptfiles of the package in the order in which they run.
 
-    Raises InvalidInput for one that is not available, with the line of its entry.
+    Raises InvalidInput for one that is not available, with the line of its entry, and for a
+    pipeline of which kpt's rules do not say what it means.
     """
     kptfiles = [file for file in manifests if file.rpartition("/")[2] == KPTFILE]
     deepest_first = sorted(kptfiles, key=lambda file: (-file.count("/"), file))
@@ -157,6 +159,8 @@ def read_pipelines(manifests: _Files, programs: Programs = NO_PROGRAMS) -> tuple
 
 def _declared(file: str, manifests: _Files, programs: Programs) -> Iterator[Declared]:
     document = manifests[file].documents[0]
+    for fault in pipeline_faults(document):
+        raise fault
     pipeline = mapping(mapping(document.value).get("pipeline"))
     directory = file[: -len(KPTFILE)]
     for section in _SECTIONS:
@@ -183,7 +187,7 @@ def _entry(
         raise _at(problem, where) from None
     if path := entry.get("configPath"):
         file = f"{directory}{str(path).removeprefix('./')}"
-        if file not in files or len(files[file].documents) != 1:
+        if file not in files or not _is_one_object(files[file]):
             raise InvalidInput(
                 f"{file}, the configuration of {function.name}, is no file with one object",
                 reason=Reason.RENDER_FAILED,
@@ -193,6 +197,10 @@ def _entry(
         return Declared(function, directory, selection, where, None, file, validates)
     config = {"apiVersion": "v1", "kind": "ConfigMap", "data": mapping(entry.get("configMap"))}
     return Declared(function, directory, selection, where, config, validates=validates)
+
+
+def _is_one_object(manifest: Manifest) -> bool:
+    return [type(document.value) for document in manifest.documents] == [dict]
 
 
 def _at(problem: InvalidInput, where: Where) -> InvalidInput:

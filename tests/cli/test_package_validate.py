@@ -127,8 +127,20 @@ FAULTS = [
     ),
     (
         "names that YAML takes for something else",
-        {**GOOD, "a.yaml": config_map("on"), "b.yaml": config_map("1e3")},
-        ["./a.yaml:4: ConfigMap: metadata.name: True is no text", "./b.yaml:4: ConfigMap: "],
+        {
+            **GOOD,
+            "a.yaml": config_map("on"),
+            "b.yaml": config_map("1e3"),
+            "c.yaml": "apiVersion: 1\nkind: 2\nmetadata: {name: c, namespace: no}\n",
+            "values.yaml": "kind: 3\nname: 1\n",
+        },
+        [
+            "./a.yaml:4: ConfigMap: metadata.name: true is no text",
+            "./b.yaml:4: ConfigMap: ",
+            "./c.yaml:1: 2: apiVersion: 1 is no text",
+            "./c.yaml:2: 2: kind: 2 is no text",
+            "./c.yaml:3: 2: metadata.namespace: false is no text",
+        ],
     ),
 ]
 

@@ -21,6 +21,7 @@ FAULTS = [
     ("a key that occurs twice", b"a: 1\nb: 2\na: 3\n", ["3: the key a is already on line 1"]),
     ("keys that Kubernetes reads as one", b"on: 1\n'true': 2\n", ["2: the key true is already"]),
     ("two names of one boolean", b"on: 1\nYes: 2\n", ["2: the key Yes is already on line 1"]),
+    ("a character that YAML does not have", "a: 1\né: 2\nb: \0\n".encode(), ["3: YAML syntax"]),
     ("a key twice in flow style", b"{a: 1,\n a: 2}\n", ["2: the key a is already on line 1"]),
     ("a tag that makes Python objects", b"a: !!python/object:os.x y\n", ["1: the tag !!python"]),
     ("a tag of somebody's own", b"a: 1\nb: !Ref x\n", ["2: the tag !Ref is not allowed"]),

@@ -74,7 +74,7 @@ ROWS = [
     ("upstreamLock: {git: {branch: x}}\n", ["4 upstreamLock.git.branch: the field is not known"]),
     ("status: {conditions: [{type: a, status: Good}]}\n",
      ["4 status.conditions[0].status: 'Good' is not known"]),
-    ("pipeline: {mutators: {image: x}}\n", ["4 pipeline.mutators: a dict is no list"]),
+    ("pipeline: {mutators: {image: x}}\n", ["4 pipeline.mutators: a map is no list"]),
     ("pipeline: {mutators: [x]}\n", ["4 pipeline.mutators[0]: 'x' is no map"]),
     ("pipeline: {generators: []}\n", ["4 pipeline.generators: the field is not known"]),
     ("pipeline:\n  validators:\n  - name: x\n",
