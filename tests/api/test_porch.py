@@ -208,3 +208,6 @@ def test_what_is_no_object_is_named(junk):
     answer = translate([junk], judge)
     assert answer.objects == ()
     assert not answer.complete
+    [(_, remark)] = answer.remarks
+    assert "is no object" in remark.problem or "is not translated" in remark.problem
+    assert "nothing" not in remark.problem

@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from cli.packages import KPTFILE, deployment, put, state
@@ -205,7 +206,12 @@ def bad_name(path):
 
 REFUSED = [
     ("a symbolic link", link, "local/link.yaml: is a symbolic link", ()),
-    ("a symbolic link to a directory", link_to_directory, "upstream/below: is a symbolic link", ()),
+    (
+        "a symbolic link to a directory",
+        link_to_directory,
+        "upstream/below: is a symbolic link",
+        (),
+    ),
     ("a pipe", pipe, "origin/pipe: is a pipe", ()),
     ("a name that is not UTF-8", bad_name, "the name is not UTF-8", ()),
     ("a target that is not empty", full, "/to: the directory is not empty", ()),
@@ -238,6 +244,16 @@ def test_bad_input_is_status_2_and_nothing_is_written(merge, tmp_path, spoil, se
     assert out.out == ""
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "local" / "web.yaml").read_text() == deployment(4)
+
+
+def test_a_fault_is_named_with_the_side_that_has_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for side in ("origin", "upstream", "local"):
+        Path(side).mkdir()
+    link_to_directory(tmp_path)
+    line = ["--origin", "origin", "--upstream", "upstream", "--local", "local", "--to", "to"]
+    assert invoke(["package", "merge", *line]) == 2
+    assert capsys.readouterr().err.startswith("upstream/below: is a symbolic link")
 
 
 def test_a_directory_that_is_not_there_is_usage(capsys, tmp_path):

@@ -87,7 +87,11 @@ def _foreign(item: Any) -> Remark:
     if kind == _SET and version == f"{GROUP}/v1alpha1":
         problem = "this version of PackageVariantSet is not translated; Porch reads it no more"
         return Remark(("apiVersion",), problem, f"write it as {GROUP}/v1alpha2 first")
-    problem = f"{shown(kind)} {shown(version)} is not translated; there are {known}"
+    if not kind:
+        problem = "is no object: it needs an apiVersion and a kind"
+        return Remark((), problem, "complete it, or take it out")
+    what = " ".join(shown(part) for part in (kind, version) if part)
+    problem = f"{what} is not translated; there are {known}"
     remedy = "declare it beside the result if variants are made for it or filled from it"
     return Remark(("kind",), problem, remedy)
 

@@ -52,9 +52,9 @@ def merge(
     when there are any.
     """
     target = _target(local, to, in_place)
-    mine = read_files(local)
+    base, theirs, mine = read_files(origin), read_files(upstream), read_files(local)
     try:
-        result = update_package(Strategy(strategy), read_files(origin), read_files(upstream), mine)
+        result = update_package(Strategy(strategy), base, theirs, mine)
     except InvalidInput as error:
         raise located(error, local) from None
     write_files(target, mine if in_place else {}, result.files)
