@@ -173,9 +173,14 @@ def _readiness(item: PolicyPass, holds: Sequence[Hold]) -> tuple[str, str, str]:
 
 
 def _failed(item: PolicyPass) -> list[VariantDecision]:
-    """The variants that failed: to be rendered, or a check."""
+    """The variants that failed: to be rendered, a check, or to be in a stage that there is."""
     decided = item.decision.variants.values() if item.decision else ()
-    return [variant for variant in decided if variant.state is State.FAILED]
+    return [it for it in decided if it.state is State.FAILED or _misplaced(it)]
+
+
+def _misplaced(decision: VariantDecision) -> bool:
+    """Does it name a stage that the policy does not have? Sweeps tell that as a failure too."""
+    return bool(decision.stage) and any(it.reason == Reason.NOT_IN_STAGE for it in decision.holds)
 
 
 def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fleet import PROMOTION, WHERE, Fleet, Result
@@ -118,6 +119,11 @@ def test_a_repository_that_an_expression_yields_is_told_by_name(
     assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring"]
 
 
+def policy_status(fleet: Fleet, name: str = "monitoring") -> dict[str, Any]:
+    [item] = fleet.run("get", "policies", name, "-o", "json").items
+    return item["status"]
+
+
 def test_a_stage_that_an_expression_yields_is_told_beside_those_there_are(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("canary", "edge")})
     assert fleet.plan().code == 3
@@ -127,6 +133,8 @@ def test_a_stage_that_an_expression_yields_is_told_beside_those_there_are(tmp_pa
         swept.err
     )
     assert fleet.targets()["ber"]["holds"][0]["reason"] == "NotInStage"
+    status = policy_status(fleet)
+    assert (status["failedVariants"], status["conditions"][0]["reason"]) == (1, "NotInStage")
 
 
 def test_who_asks_for_no_stage_at_all_has_drafts_and_no_failure(tmp_path: Path):
@@ -136,6 +144,7 @@ def test_who_asks_for_no_stage_at_all_has_drafts_and_no_failure(tmp_path: Path):
     swept = fleet.sweep()
     assert swept.code == 0
     assert "default/ams is in no stage; its stages are dev, prod" in swept.err
+    assert policy_status(fleet, "drafts")["failedVariants"] == 0
 
 
 def test_validate_names_what_does_not_compile(story: Story):
