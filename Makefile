@@ -14,7 +14,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test laws check lint format bench bench-quick docs lock image clean FORCE
+.PHONY: help demo test test-core laws check lint format bench bench-quick docs lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -26,6 +26,12 @@ demo: $(VENV)/installed ## Play the whole story on local repositories, left unde
 
 test: $(VENV)/test ## Run all tests
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal
+
+# The rooms that docs/architecture.md calls pure: no files, no processes, no clock.
+CORE := api package calendar selection variants gates plan
+
+test-core: $(VENV)/test ## Run the tests of the pure core, in seconds
+	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(addprefix tests/,$(CORE))
 
 # ---- for maintainers -----------------------------------------------------------------------------
 
