@@ -1,12 +1,13 @@
 """What the verbs that record something share: who says it, about what, and where it is kept."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from fanout.api.meta import API_VERSION
+from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import refuse_unknown_stage, variant_called
 from fanout.cli.start import Program
 from fanout.errors import InvalidInput
@@ -17,11 +18,35 @@ from fanout.plan.repository import Identity
 from fanout.reconcile.names import book_key
 from fanout.reconcile.report import PolicyPass
 
-by_option = click.option(
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+policy_argument: Option = click.argument("policy", shell_complete=complete_policies)
+reason_option: Option = click.option("--reason", required=True, help="Why; it is recorded.")
+by_option: Option = click.option(
     "--by",
     metavar='"NAME <ADDRESS>"',
     help="Who says it; by default as Git is configured.  [FANOUT_BY]",
 )
+
+
+def about_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """POLICY, --stage and --variant: what a record is about; `about` makes its fields of them."""
+    stage = click.option(
+        "--stage",
+        metavar="STAGE",
+        shell_complete=complete_stages,
+        default="",
+        help="The stage that it is about.",
+    )
+    variants = click.option(
+        "--variant",
+        "variants",
+        multiple=True,
+        metavar="VARIANT",
+        help="A variant that it is about, by any of its names; may be given more than once. All, if"
+        " not said.",
+    )
+    return policy_argument(stage(variants(function)))
 
 
 def identity(by: str | None) -> Identity:

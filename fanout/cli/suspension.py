@@ -5,11 +5,10 @@ from datetime import datetime
 
 import click
 
-from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import recordable
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, record
+from fanout.cli.recording import about, about_options, by_option, identity, reason_option, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
@@ -25,10 +24,8 @@ def verb(action: Action, words: str) -> click.Command:
     """The verb that records a Decision of this action; `words` are its help."""
 
     @click.command(help=words)
-    @click.argument("policy", shell_complete=complete_policies)
-    @click.option("--stage", shell_complete=complete_stages, default="", help="Only this stage.")
-    @click.option("--variant", "variants", multiple=True, help="Only these variants.")
-    @click.option("--reason", required=True, help="Why; it is recorded.")
+    @about_options
+    @reason_option
     @by_option
     @with_settings()
     def command(

@@ -3,11 +3,10 @@
 import click
 
 from fanout.api.people import person
-from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, record, trees_to_see
+from fanout.cli.recording import about, about_options, by_option, identity, record, trees_to_see
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
@@ -18,15 +17,8 @@ from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("policy", shell_complete=complete_policies)
-@click.option(
-    "--stage",
-    shell_complete=complete_stages,
-    default="",
-    help="The stage whose drafts are approved; needed.",
-)
+@about_options
 @click.option("--revision", default="", help="The revision that they were rendered for; needed.")
-@click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
 @click.option("--check", default="", help="The approval check; needed where there are several.")
 @by_option
 @with_settings()
@@ -41,8 +33,8 @@ def command(
 ) -> None:
     """Record an approval of drafts.
 
-    Of those of a stage as they are now. It counts for exactly these trees: a draft that is
-    rewritten asks again, for itself only.
+    Of those of a stage as they are now; --stage and --revision say which. It counts for exactly
+    these trees: a draft that is rewritten asks again, for itself only.
     """
     who = identity(by)
     with open_program(settings) as program:

@@ -2,12 +2,19 @@
 
 import click
 
-from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.naming import judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, record, trees_to_see
+from fanout.cli.recording import (
+    about,
+    about_options,
+    by_option,
+    identity,
+    reason_option,
+    record,
+    trees_to_see,
+)
 from fanout.cli.settings import Format, Settings, parse_instant
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
@@ -21,11 +28,7 @@ from fanout.reconcile.report import Observed, PolicyPass, Report
 
 
 @click.command()
-@click.argument("policy", shell_complete=complete_policies)
-@click.option(
-    "--stage", shell_complete=complete_stages, default="", help="The stage to publish in."
-)
-@click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
+@about_options
 @click.option("--revision", default="", help="Only this revision; by default the candidate.")
 @click.option(
     "--override",
@@ -34,7 +37,7 @@ from fanout.reconcile.report import Observed, PolicyPass, Report
     type=click.Choice([item.value for item in Override]),
     help="A gate to lift, and no other.",
 )
-@click.option("--reason", required=True, help="Why; it is recorded.")
+@reason_option
 @click.option("--expires", default="", metavar="TIME", help="Until when the decision stands.")
 @by_option
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))

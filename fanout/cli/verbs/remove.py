@@ -5,11 +5,10 @@ import click
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.api.nearest import suggestion
 from fanout.cli.called import called, gone_called
-from fanout.cli.completing import complete_policies
 from fanout.cli.naming import found
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import by_option, identity, record
+from fanout.cli.recording import by_option, identity, policy_argument, reason_option, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import Program, open_program
 from fanout.cluster.declared import Declared
@@ -25,10 +24,10 @@ from fanout.selection.targets import usable_by
 
 
 @click.command()
-@click.argument("policy", shell_complete=complete_policies)
+@policy_argument
 @click.argument("variant", required=False)
 @click.option("--edited", is_flag=True, help="Remove also what people have changed in it.")
-@click.option("--reason", required=True, help="Why; it is recorded.")
+@reason_option
 @by_option
 @with_settings()
 def command(

@@ -7,11 +7,10 @@ import click
 
 from fanout.api.texts import LINK
 from fanout.cli.commits import checked_commit
-from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import meant, recordable, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, record
+from fanout.cli.recording import about, about_options, by_option, identity, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput, Where
@@ -20,11 +19,7 @@ from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("policy", shell_complete=complete_policies)
-@click.option(
-    "--stage", shell_complete=complete_stages, default="", help="The stage that was checked."
-)
-@click.option("--variant", "variants", multiple=True, help="Only these variants of the stage.")
+@about_options
 @click.option("--check", required=True, help="The check's name.")
 @click.option(
     "--status", required=True, type=click.Choice(["passed", "failed", "pending"]), help="Answer."

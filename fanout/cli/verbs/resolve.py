@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from fanout.cli.completing import complete_policies, complete_stages
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, by_option, identity, record
+from fanout.cli.recording import about, about_options, by_option, identity, reason_option, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput
@@ -21,11 +20,7 @@ _Groups = dict[tuple[str, frozenset[tuple[str, Side]]], list[str]]
 
 
 @click.command()
-@click.argument("policy", shell_complete=complete_policies)
-@click.option(
-    "--stage", shell_complete=complete_stages, default="", help="Only drafts of this stage."
-)
-@click.option("--variant", "variants", multiple=True, help="Only these variants.")
+@about_options
 @click.option(
     "--take",
     "taken",
@@ -33,7 +28,7 @@ _Groups = dict[tuple[str, frozenset[tuple[str, Side]]], list[str]]
     metavar="SIDE|KEY=SIDE",
     help="Whose value wins, upstream's or the local one: in all conflicts, or in that of this key.",
 )
-@click.option("--reason", required=True, help="Why; it is recorded.")
+@reason_option
 @by_option
 @with_settings()
 def command(

@@ -3,11 +3,10 @@
 import click
 
 from fanout.api.people import person
-from fanout.cli.completing import complete_policies
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import by_option, identity, record
+from fanout.cli.recording import by_option, identity, policy_argument, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
@@ -20,7 +19,7 @@ from fanout.reconcile.report import PolicyPass
 
 
 @click.command()
-@click.argument("policy", shell_complete=complete_policies)
+@policy_argument
 @click.argument("approval")
 @by_option
 @with_settings()

@@ -2,11 +2,17 @@
 
 import click
 
-from fanout.cli.completing import complete_policies
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about_of, by_option, identity, record
+from fanout.cli.recording import (
+    about_of,
+    by_option,
+    identity,
+    policy_argument,
+    reason_option,
+    record,
+)
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
@@ -25,9 +31,9 @@ _IDLE = {
 
 
 @click.command()
-@click.argument("policy", shell_complete=complete_policies)
+@policy_argument
 @click.argument("decision")
-@click.option("--reason", required=True, help="Why; it is recorded.")
+@reason_option
 @by_option
 @with_settings()
 def command(settings: Settings, policy: str, decision: str, reason: str, by: str | None) -> None:
