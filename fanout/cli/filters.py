@@ -83,6 +83,7 @@ def _names(item: Item) -> frozenset[str]:
     place = item.get("spec", {}).get("downstream") or item
     path = place.get("package") or place.get("path") or ""
     names = [item["metadata"]["name"], item.get("variant", "")]
+    names += [item["stage"]] if item["kind"] == "StageView" else []
     names += [path, f"{place['repository']}:{path}"] if path else []
     names += [target, *target_names(target)] if target else []
     return frozenset(filter(None, names))

@@ -79,12 +79,7 @@ def plan_policy(
     about = Action(Kind.RECORD, namespace, name)
     if any(not planned.case.spec.policy for planned in steps):
         about = Action(Kind.RECORD, namespace, "", variant=name)
-    actions += [
-        replace(about, detail=f"that nothing of it is left in {place}")
-        for place in sorted(leftovers.emptied)
-    ]
-    if leftovers.found:
-        actions.append(replace(about, detail="that its records begin anew"))
+    actions += _whereabouts(about, leftovers)
     places = (before.places | _places(steps) | leftovers.found) - leftovers.emptied
     planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places)
     actions += _verdicts(about, before, planned_status)
@@ -219,6 +214,13 @@ def _action(kind: Kind, case: Case, detail: str = "") -> Action:
         expected=draft.commit if draft and kind is not Kind.RECORD else "",
         detail=detail,
     )
+
+
+def _whereabouts(about: Action, leftovers: Leftovers) -> list[Action]:
+    """What is remembered of repositories beside drafts."""
+    details = [f"that nothing of it is left in {place}" for place in sorted(leftovers.emptied)]
+    details += ["that its records begin anew"] if leftovers.found else []
+    return [replace(about, detail=detail) for detail in details]
 
 
 def _pins(steps: Sequence[Planned]) -> dict[str, str]:

@@ -53,6 +53,8 @@ def test_schedule_next_as_json_is_a_list(capsys):
 
 REFUSED = [
     ["schedule", "next", "0 0 31 2 *"],
+    ["schedule", "next"],
+    ["schedule", "next", "0", "8", "*", "*", "*"],
     ["schedule", "next", "5/15 * * * *"],
     ["schedule", "next", "@daily", "--time-zone", "Europe/Olso"],
     ["schedule", "next", "@daily", "--after", "yesterday"],

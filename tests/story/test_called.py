@@ -88,6 +88,13 @@ def test_a_name_that_is_near_is_proposed(fleet: Fleet, _: str, line: tuple[str, 
     assert "no variant berr; did you mean ber?" in told.err
 
 
+def test_who_removes_without_a_name_hears_what_may_go(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    told = fleet.run("remove", "monitoring", *WHY)
+    assert told.code == 2
+    assert "no variant of default/monitoring is named; without a target there are: " in told.err
+
+
 def test_what_is_removed_is_never_guessed(fleet: Fleet):
     for name in ("ams", "amst"):
         fleet.remove(f"site-{name}.yaml")

@@ -63,9 +63,9 @@ def test_tables_and_names_have_a_line_for_each(fleet: Fleet, noun: str):
 def test_a_policy_counts_its_failures(fleet: Fleet):
     [away, policy] = fleet.run("get", "policies", "-o", "json").items
     assert away["metadata"]["name"] == "away"
-    assert (policy["status"]["failedTargets"], policy["status"]["failedVariants"]) == (1, 1)
+    assert (policy["status"]["failedTargets"], policy["status"]["failedVariants"]) == (1, 2)
     row = next(it for it in fleet.run("get", "policies").out.splitlines() if "monitoring" in it)
-    assert row.split()[4] == "2"
+    assert row.split()[4] == "3"
 
 
 def test_a_policy_whose_variants_failed_says_so(tmp_path: Path):
@@ -125,6 +125,9 @@ ASKED = [
     ("evidence about a stage", ("evidence", "--stage", "dev"), 1),
     ("decisions of a policy, of which there are none", ("decisions", "--policy", "away"), 0),
     ("a target by its short name", ("targets", "ber"), 2),
+    ("a target by its place", ("targets", "edge:sites/ams"), 1),
+    ("a draft by its path", ("drafts", "sites/ber"), 1),
+    ("a stage by its name alone", ("stages", "dev"), 2),
     ("a variant by its cluster", ("variants", "Cluster/ams", "--policy", "monitoring"), 1),
 ]
 
@@ -171,7 +174,9 @@ UNKNOWN = [
     ("get of no policy", ["get", "policies", "nope"], "there are: away, monitoring"),
     ("get of no stage", ["get", "stages", "monitoring/nope"], "there are: away/dev, away/prod, "),
     ("get of no variant", ["get", "variants", "nope"], "there are: away-ams-"),
-    ("get of nothing", ["get", "nope"], "there are: approvals, decisions, drafts and 7 more"),
+    ("get of nothing", ["get", "nope"], "nothing like nope to list; say one of: policies, "),
+    ("get without a word", ["get"], "it is not said what to list; say one of: policies, variants"),
+    ("get of a near word", ["get", "variantes"], "did you mean variants?"),
     ("explain of no policy", ["explain", "nope"], "there are: away, lone, monitoring"),
     ("explain of no stage", ["explain", "monitoring/nope"], "there are: dev, prod"),
     ("explain of no variant", ["explain", "monitoring/dev/nope"], "monitoring-ams-047978a1d8"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fanout.api.nearest import suggestion
 from fanout.cli import recorded
 from fanout.cli.columns import COLUMNS
 from fanout.cli.completing import (
@@ -17,7 +18,7 @@ from fanout.cli.completing import (
 )
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.filters import Filter
-from fanout.cli.lookup import check_policies, not_found
+from fanout.cli.lookup import check_policies
 from fanout.cli.nouns import ALIASES, NOUNS, RECORDS
 from fanout.cli.options import with_settings
 from fanout.cli.output import show
@@ -26,6 +27,7 @@ from fanout.cli.start import Program, open_program
 from fanout.cli.telling import tell_faults
 from fanout.cli.terminal import say
 from fanout.cli.watching import changed
+from fanout.errors import InvalidInput
 from fanout.gates.model import State
 from fanout.reconcile import present
 from fanout.reconcile.passes import Mode
@@ -43,7 +45,7 @@ _VIEWS: Mapping[str, Callable[[Observed], list[dict[str, Any]]]] = {
 
 
 @click.command()
-@click.argument("what", metavar="|".join(NOUNS), shell_complete=complete_nouns)
+@click.argument("what", default="", metavar="WHAT", shell_complete=complete_nouns)
 @click.argument("names", nargs=-1, shell_complete=complete_names)
 @click.option(
     "-l",
@@ -61,8 +63,7 @@ _VIEWS: Mapping[str, Callable[[Observed], list[dict[str, Any]]]] = {
 )
 @click.option(
     "--state",
-    default="",
-    type=click.Choice(["", *State], case_sensitive=False),
+    type=click.Choice(list(State), case_sensitive=False),
     metavar="STATE",
     help="Only variants, targets and drafts in this state, such as Held.",
 )
@@ -74,18 +75,20 @@ def command(
     names: tuple[str, ...],
     selector: str,
     watch: bool,
-    **asked: str,
+    **asked: str | None,
 ) -> ExitCode:
     """List policies, variants, stages, drafts, records and the like.
 
-    As they are now; nothing is changed. Of records (or evidence, approvals, decisions alone) NAMES
+    WHAT is policies, variants, stages, targets, repositories, drafts or records, as they are now;
+    nothing is changed. Of records (or evidence, approvals, decisions alone) NAMES
     are those of policies. A target has the labels of its object, a draft those of
     its variant, a stage those of its policy; all have fanout.dev/policy, fanout.dev/stage and
     fanout.dev/repository. Variants, targets and drafts go by the name of their cluster too, by path
     and by repository:path.
     """
     noun = _noun(what)
-    chosen = Filter(noun, names, parse_selector(selector, "--selector"), **asked)
+    said = {name: value or "" for name, value in asked.items()}
+    chosen = Filter(noun, names, parse_selector(selector, "--selector"), **said)
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
         chosen.check(program.declared(), settings.namespace)
@@ -130,5 +133,9 @@ def _items(
 def _noun(what: str) -> str:
     noun = ALIASES.get(what.lower(), what.lower())
     if noun not in NOUNS:
-        raise not_found("noun", [what], NOUNS)
+        raise InvalidInput(
+            f"there is nothing like {what} to list" if what else "it is not said what to list",
+            reason="NotFound",
+            remedy=suggestion(what, (*NOUNS, *ALIASES), f"say one of: {', '.join(NOUNS)}"),
+        )
     return noun

@@ -46,7 +46,8 @@ def command(
     with open_program(settings) as program:
         item = _meant(program, policy, alone=variant is None)
         declared = program.declared()
-        name = _named(item, variant, declared) if variant else policy
+        by_hand = item.named.policy is None and variant is None
+        name = policy if by_hand else _named(item, variant or "", declared)
         removals = find_removals(program.world, item, declared, name)
         changed = [it for removal in removals for it in removal.edited]
         if changed and not edited:
@@ -82,6 +83,14 @@ def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
 def _named(item: PolicyPass, name: str, declared: Declared) -> str:
     """The name of the variant that is meant; one that nothing has is answered by what removes."""
     gone = {failure.target for failure in item.gone}
+    names = sorted(gone)
+    otherwise = f"without a target there are: {listed(names)}" if names else ""
+    if not name:
+        raise InvalidInput(
+            f"no variant of {item.title} is named",
+            reason="NotFound",
+            remedy=otherwise or "name the one that is to go",
+        )
     if name in gone or name in item.status.variants:
         return name
     those = gone | item.status.variants.keys() - {case.spec.name for case in item.cases}
@@ -94,8 +103,6 @@ def _named(item: PolicyPass, name: str, declared: Declared) -> str:
             remedy=f"name one of them: {listed(found)}",
         )
     if not found:
-        names = sorted(gone)
-        otherwise = f"without a target there are: {listed(names)}" if names else ""
         raise InvalidInput(
             f"{item.title} has no variant {name} without a target",
             reason="NotFound",
