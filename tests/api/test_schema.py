@@ -7,10 +7,12 @@ import pytest
 from fanout.api.kinds import KINDS, model_in
 from fanout.api.schema import json_schemas
 
+SCHEMAS = json_schemas()
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_schema_is_json_and_closed(kind):
-    schema = json.loads(json.dumps(json_schemas()[kind]))
+    schema = json.loads(json.dumps(SCHEMAS[kind]))
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["additionalProperties"] is False
     assert {"apiVersion", "kind"} <= set(schema["required"])
