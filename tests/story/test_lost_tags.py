@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import pytest
+from companies import company
 from fleet import POLICY, Fleet
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Fleet:
+@company
+def fleet(root: Path) -> Fleet:
     """v2 is in force in both sites, and its tag is gone."""
-    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    fleet = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
     text = POLICY.replace(", soak: 1h", "").replace(", verification: [{name: e2e, report: {}}]", "")
     fleet.write("policy.yaml", text)
     fleet.settle()

@@ -1,9 +1,9 @@
 """Wherever sites are sent, and whenever: nothing of anybody is lost, and all arrive."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from companies import Companies
 from fleet import Fleet
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -76,33 +76,38 @@ EVENTS = st.one_of(
 )
 
 
+def three_sites(root: Path) -> Fleet:
+    """Three sites in one repository, published, and a second repository with nothing in it."""
+    made = Fleet.build(root, {"a": ("dev", "edge")})
+    made.repository("core")
+    made.write("policy.yaml", POLICY)
+    made.edits = set()
+    for number, site in enumerate(SITES, start=1):
+        place(made, site, f"p/{number}")
+    made.settle()
+    return made
+
+
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(EVENTS, min_size=3, max_size=9))
-def test_nothing_is_lost_on_the_way(events: list[Event]):
-    with tempfile.TemporaryDirectory() as directory:
-        fleet = Fleet.build(Path(directory) / "live", {"a": ("dev", "edge")})
-        fleet.repository("core")
-        fleet.write("policy.yaml", POLICY)
-        fleet.edits = set()
-        for number, site in enumerate(SITES, start=1):
-            place(fleet, site, f"p/{number}")
-        fleet.settle()
-        for event in events:
-            event(fleet)
-        for _ in range(12):
-            if not fleet.later(minutes=1).sweep("-o", "json").json["outcomes"]:
-                break
-        else:
-            raise AssertionError("the sweeps do not come to an end")
-        for site in SITES:
-            place(fleet, site, f"end/{site}")
-        fleet.later(minutes=1).settle()
-        edge, core = fleet.repos["edge"], fleet.repos["core"]
-        assert packages(fleet) == {f"end/{site}" for site in SITES}
-        assert packages(fleet, "core") == set()
-        found = {path for path in edge.files() if path.endswith(".txt")}
-        assert found == {f"end/{site}/{file}" for site, file in fleet.edits}
-        assert (edge.drafts(), core.drafts()) == ([], [])
-        assert fleet.counted()["listings"] == 3
-        for repo in (edge, core):
-            repo.fsck()
+def test_nothing_is_lost_on_the_way(companies: Companies, events: list[Event]):
+    fleet = companies.begin(three_sites)
+    for event in events:
+        event(fleet)
+    for _ in range(12):
+        if not fleet.later(minutes=1).sweep("-o", "json").json["outcomes"]:
+            break
+    else:
+        raise AssertionError("the sweeps do not come to an end")
+    for site in SITES:
+        place(fleet, site, f"end/{site}")
+    fleet.later(minutes=1).settle()
+    edge, core = fleet.repos["edge"], fleet.repos["core"]
+    assert packages(fleet) == {f"end/{site}" for site in SITES}
+    assert packages(fleet, "core") == set()
+    found = {path for path in edge.files() if path.endswith(".txt")}
+    assert found == {f"end/{site}/{file}" for site, file in fleet.edits}
+    assert (edge.drafts(), core.drafts()) == ([], [])
+    assert fleet.counted()["listings"] == 3
+    for repo in (edge, core):
+        repo.fsck()
