@@ -1,45 +1,11 @@
-"""What the stories share: a company, and children of the sandbox that outlive a command line.
+"""What the stories share: a company, and the sandbox."""
 
-A command starts children of its own, which takes longer than all else that it does here. They are
-the program's own children with the program's own limits, only kept; that a command ends them is
-tested with the sandbox. A test marked `own_sandbox` goes without.
-"""
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from companies import Companies, company
 from fleet import Fleet
-
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.pool import ProcessSandbox
-from fanout.telemetry.counters import Counters
-
-
-@pytest.fixture(scope="session")
-def sandboxes() -> Iterator[dict[Limits, ProcessSandbox]]:
-    """Open sandboxes by their limits."""
-    kept: dict[Limits, ProcessSandbox] = {}
-    yield kept
-    for sandbox in kept.values():
-        sandbox.close()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def keep_sandboxes(sandboxes: dict[Limits, ProcessSandbox]) -> Iterator[None]:
-    """Commands find a sandbox of their limits open."""
-
-    @contextmanager
-    def opened(limits: Limits, _: Counters) -> Iterator[ProcessSandbox]:
-        if limits not in sandboxes:
-            sandboxes[limits] = ProcessSandbox(limits, Counters())
-        yield sandboxes[limits]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fanout.cli.start.ProcessSandbox", opened)
-        yield
+from sandboxes import keep_sandboxes  # noqa: F401 - a fixture
 
 
 @pytest.fixture(scope="session")
