@@ -99,7 +99,10 @@ class StageGate:
         orders = [order for order in waiting if order.covers(facts, draft)]
         lifts = overrides(orders) if orders else _NOTHING
         gate = self._gate(lifts)
-        barred = None if orders else _rewritten(self._barred(member, draft), waiting)
+        if orders:
+            barred = self._unseen(member, draft, orders)
+        else:
+            barred = _rewritten(self._barred(member, draft), waiting)
         granted = facts.grant is not None and (facts.grant.revision, facts.grant.digest) == (
             draft.revision,
             draft.digest,
@@ -136,12 +139,24 @@ class StageGate:
                 return lifted(view, order.decision.by, order.at)
         return view
 
-    def _barred(self, member: Member, draft: Draft) -> Hold | None:
-        """Why automation does not do it, though a person may."""
+    def _unseen(self, member: Member, draft: Draft, orders: list[Order]) -> Hold | None:
+        """What a person has to look at first: who decided before there was this draft has not."""
+        if any(draft.tree in order.decision.trees for order in orders):
+            return None
+        looked = self._looked_at(member, draft)
+        return looked or (_undecided(draft.disputed) if draft.disputed else None)
+
+    def _looked_at(self, member: Member, draft: Draft) -> Hold | None:
+        """Why a person has to look at it, whoever is to publish."""
         if member.facts.published is not None and member.facts.published.undone is not None:
             return member.facts.published.undone
-        if draft.adopts:
-            return _adoption(draft.disputed)
+        return _adoption(draft.disputed) if draft.adopts else None
+
+    def _barred(self, member: Member, draft: Draft) -> Hold | None:
+        """Why automation does not do it, though a person may."""
+        looked = self._looked_at(member, draft)
+        if looked is not None:
+            return looked
         if not self._rule.automatic:
             return self._off
         if draft.disputed:

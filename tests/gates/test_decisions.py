@@ -330,6 +330,23 @@ def test_a_decision_to_publish_is_about(_, trees, revision, expected):
         assert "decision d1 of ann is about another draft than this one" in p.holds[0].sentence
 
 
+LOOKED_AT = [
+    ("a draft that takes over a package", {"adopts": True}, "AdoptionAwaits"),
+    ("undecided conflicts", {"disputed": 1}, "ConflictUndecided"),
+]
+
+
+@pytest.mark.parametrize(("_", "what", "reason"), LOOKED_AT, ids=map(itemgetter(0), LOOKED_AT))
+def test_who_decided_before_there_was_a_draft_has_not_looked_at(_, what, reason):
+    about = replace(draft("v1"), **what)
+    for trees, held in ((frozenset(), [reason]), (frozenset({about.tree}), [])):
+        world = prod(OK, decided(PUBLISH, trees=trees, **V1), rule=BY_HAND)
+        d, p = world.variants
+        world = replace(world, variants=(d, replace(p, draft=about)))
+        decision = evaluate(world)
+        assert (reasons_of(decision, "p"), decision.variants["p"].publish) == (held, not held)
+
+
 def test_what_was_decided_before_a_removal_publishes_no_more():
     removed = prod(OK, decided(PUBLISH, **V1), rule=BY_HAND, removed=at(2))
     assert evaluate(removed).variants["p"].publish is False
