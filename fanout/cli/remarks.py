@@ -70,7 +70,7 @@ def _conflict(item: PolicyPass, case: Case, one: Conflict) -> Explanation:
         why = decision.spec.get("reason", "")
         said = f"{one}, as {decision.by} decided in {decision.name}: {why}"
         return Explanation(subject, Verdict.PASSED.value, said, since=decision.at)
-    if case.draft is not None and case.draft.edited:
+    if case.draft is not None and one.key in case.draft.settled:
         said = f"{one}; a commit on the draft has decided it"
         return Explanation(subject, Verdict.PASSED.value, said)
     other = "local" if one.winner == "upstream" else "upstream"
@@ -78,7 +78,8 @@ def _conflict(item: PolicyPass, case: Case, one: Conflict) -> Explanation:
         subject,
         Verdict.PENDING.value,
         f"{one}, until somebody decides",
-        who="whoever maintains the package: a commit on the draft, or fanout resolve"
+        who="whoever maintains the package: a commit on the draft that changes the file, or"
+        f" fanout resolve"
         f" {item.named.name} --variant {case.spec.name} --reason WHY; with --take"
         f" {one.key}={other} for the other value",
     )

@@ -204,7 +204,7 @@ class Case:
 
     @property
     def disputes(self) -> tuple[Dispute, ...]:
-        """Those of a draft that is written now; a person's commit has settled those before it."""
+        """Those of a draft that is written now; people's commits may have settled some before."""
         if self.merged is None:
             return ()
         taken = [self.draft] if self.draft is not None else []
@@ -213,15 +213,15 @@ class Case:
             item.key
             for draft in taken
             for item in read(draft.trailers.conflicts)
-            if item.decided or draft.edited
+            if item.decided or item.key in draft.settled
         )
         return disputes_of(self.merged.conflicts, settled)
 
     def _as_chosen(self, draft: OpenDraft) -> bool:
         """Has each disputed value the chosen winner? Who commits to it has the last word."""
-        if not self.choices or draft.edited:
+        if not self.choices:
             return True
-        found = read(draft.trailers.conflicts)
+        found = (it for it in read(draft.trailers.conflicts) if it.key not in draft.settled)
         return all(self.choices.get(item.key, item.winner) is item.winner for item in found)
 
     @property

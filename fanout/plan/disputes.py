@@ -7,9 +7,12 @@ of the values is another.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import quote, unquote
 
 from fanout.package.merge.conflicts import Choices, Conflict, Side
 from fanout.plan.book import Recorded
+
+Files = Mapping[str, object]  # what stands at each path: equal where nothing changed
 
 RESOLVE = "Resolve"
 NONE = "none"
@@ -22,6 +25,7 @@ class Dispute:
     key: str
     winner: Side
     decided: bool = False
+    file: str = ""  # where it stands in the package; "" where that was not written down
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +46,20 @@ def disputes_of(conflicts: Iterable[Conflict], settled: Iterable[str]) -> tuple[
     """What a merge found, with what people had settled before by a commit on the draft."""
     known = frozenset(settled)
     found = {
-        item.key: Dispute(item.key, item.winner, item.decided or item.key in known)
+        item.key: Dispute(item.key, item.winner, item.decided or item.key in known, item.file)
         for item in conflicts
     }
     return tuple(found[key] for key in sorted(found))
 
 
 def written(disputes: Iterable[Dispute]) -> str:
-    """The disputes as a trailer's value: `key=winner`, with a question mark while undecided."""
-    words = (f"{it.key}={it.winner}{'' if it.decided else '?'}" for it in disputes)
-    return " ".join(words) or NONE
+    """The disputes as a trailer's value: `key=winner`; while undecided `key=winner?@file`."""
+    return " ".join(map(_written, disputes)) or NONE
+
+
+def _written(it: Dispute) -> str:
+    file = f"@{quote(it.file)}" if it.file else ""
+    return f"{it.key}={it.winner}" if it.decided else f"{it.key}={it.winner}?{file}"
 
 
 def read(text: str) -> tuple[Dispute, ...]:
@@ -60,12 +68,24 @@ def read(text: str) -> tuple[Dispute, ...]:
 
 
 def _read(word: str) -> Dispute:
-    key, _, winner = word.partition("=")
+    key, _, said = word.partition("=")
+    winner, _, file = said.partition("@")
     decided = not winner.endswith("?")
     side = winner.removesuffix("?")
-    return (
-        Dispute(key, Side(side), decided) if side in tuple(Side) else Dispute(word, Side.UPSTREAM)
-    )
+    if side not in tuple(Side):
+        return Dispute(word, Side.UPSTREAM)
+    return Dispute(key, Side(side), decided, unquote(file))
+
+
+def settled_by(disputes: Iterable[Dispute], wrote: Files, made: Files) -> frozenset[str]:
+    """The keys of those that commits on a draft decided: who changed the file has looked at it.
+
+    `wrote` and `made` are the files of fanout's commit and of the draft's tip. A dispute about a
+    file that is in neither, such as one that moved, is decided by any commit.
+    """
+    both = wrote.keys() | made.keys()
+    changed = {path for path in both if wrote.get(path) != made.get(path)}
+    return frozenset(it.key for it in disputes if it.file in changed or it.file not in both)
 
 
 def chosen_winners(disputes: Iterable[Dispute]) -> Choices:

@@ -71,17 +71,16 @@ def facts(
 
 
 def _disputed(case: Case, question: Question) -> int:
-    """How many conflicts of the open draft nobody has decided; a person's commit on it decides."""
+    """How many conflicts of the open draft nobody has decided, by word or by a commit."""
     draft, spec = case.draft, case.spec
     if draft is None or question.on_conflict == "UpstreamWins":
-        return 0
-    if draft.edited and not draft.faults:
         return 0
     about = (it for it in question.resolutions if it.is_about(spec.stage, spec.name))
     if any(not it.choices and it.revision == draft.trailers.revision for it in about):
         return 0
     found = read(draft.trailers.conflicts)
-    return sum(not it.decided and it.key not in case.choices for it in found)
+    known = case.choices.keys() | draft.settled
+    return sum(not it.decided and it.key not in known for it in found)
 
 
 def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantFacts:
@@ -97,7 +96,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
         held = Hold(
             "ConflictUndecided",
             f"undecided conflicts: {disputed}; the policy holds them for everybody",
-            who="whoever maintains the package: a commit on the draft, or fanout resolve",
+            who="whoever maintains the package: a commit on the draft to the file, or fanout resolve",
         )
     granted = (
         grant is not None

@@ -19,6 +19,7 @@ class OpenDraft:
     tree: str | None  # of the package at the tip
     trailers: Trailers  # of fanout's newest commit on it
     edited: bool  # a person's commits are on it
+    settled: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
 
     @property

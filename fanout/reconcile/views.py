@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.disputes import read as read_disputes
+from fanout.plan.disputes import settled_by
 from fanout.plan.merging import Files
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.repository import Listing, PathState, Remote
@@ -30,6 +32,7 @@ class _Tip:
     own: bool  # that commit is the tip
     tree: str | None
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
+    settled: frozenset[str] = frozenset()  # keys of the disputes that people's commits decided
 
 
 @dataclass(slots=True)
@@ -137,7 +140,17 @@ def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
             break
         commit = found.parents[0]
     tree = reader.paths(oid, [path])[path].tree if path else None
-    return _Tip(trailers, commit == oid, tree, _faults(reader, path, tree, trailers))
+    faults = _faults(reader, path, tree, trailers)
+    settled = frozenset() if faults or trailers is None else _settled(reader, tree, trailers)
+    return _Tip(trailers, commit == oid, tree, faults, settled)
+
+
+def _settled(reader: Reader, tree: str | None, trailers: Trailers) -> frozenset[str]:
+    """What people decided on the draft; nothing where what they changed is not known any more."""
+    found = read_disputes(trailers.conflicts)
+    if not found or tree in (None, trailers.tree) or not reader.has(trailers.tree):
+        return frozenset()
+    return settled_by(found, reader.entries(trailers.tree), reader.entries(tree))
 
 
 def _faults(
@@ -164,7 +177,7 @@ def _files(reader: Reader, tree: str) -> Files:
 def _draft(ref: str, oid: str, tip: _Tip, trailers: Trailers) -> OpenDraft:
     """A person has edited it when the tip is not fanout's, or is amended."""
     edited = not tip.own or tip.tree != trailers.tree
-    return OpenDraft(ref, oid, tip.tree, trailers, edited, tip.faults)
+    return OpenDraft(ref, oid, tip.tree, trailers, edited, tip.settled, tip.faults)
 
 
 def _trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:

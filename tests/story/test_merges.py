@@ -338,6 +338,36 @@ def test_a_commit_that_decided_a_conflict_has_decided_it_for_the_next_revision(f
     assert "replicas: 5" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
+def test_a_commit_on_the_draft_decides_no_conflict_of_a_file_that_it_leaves_alone(fleet: Fleet):
+    conflict(fleet)
+    edge = fleet.repos["edge"]
+    edge.commit("drafts/default/sites/ams/monitoring", {"sites/ams/notes.txt": "seen\n"})
+    fleet.later(minutes=1).settle()
+    assert fleet.condition(AMS)[0] == "ConflictUndecided"
+    assert fleet.published() == {AMS: "v1"}
+    fleet.release("v3", {"service.yaml": OTHER})  # people's commits are taken along, undecided
+    fleet.later(minutes=1).settle()
+    assert fleet.condition(AMS)[0] == "ConflictUndecided"
+    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v3"}
+    assert "replicas: 7" in edge.file("main", DEPLOYMENT)
+    assert edge.file("main", "sites/ams/notes.txt") == "seen\n"
+
+
+def test_a_draft_with_a_commit_elsewhere_is_written_anew_with_the_winner_that_is_chosen(
+    fleet: Fleet,
+):
+    conflict(fleet)
+    edge = fleet.repos["edge"]
+    edge.commit("drafts/default/sites/ams/monitoring", {"sites/ams/notes.txt": "seen\n"})
+    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v2"}
+    assert "replicas: 7" in edge.file("main", DEPLOYMENT)
+    assert edge.file("main", "sites/ams/notes.txt") == "seen\n"
+
+
 def test_conflicts_are_decided_one_by_one(fleet: Fleet):
     text = TEXT.replace("replicas: 1", "replicas: 7\n  paused: true")
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})

@@ -43,8 +43,8 @@ def command(
     """Decide the conflicts of drafts.
 
     By default as they stand. `fanout diff` shows them with their keys, and whose value stands.
-    What is decided holds until one of the three values changes. A commit on a draft decides its
-    conflicts too, and otherwise if need be.
+    What is decided holds until one of the three values changes. A commit on a draft decides the
+    conflicts of the files that it changes, and otherwise if need be.
     """
     who = identity(by)
     everywhere, by_key = _read(taken)
@@ -105,10 +105,11 @@ def _disputed(
     for case in item.cases:
         spec, draft = case.spec, case.draft
         meant = stage in ("", spec.stage) and (not variants or spec.name in variants)
-        if not meant or draft is None or draft.edited:
+        if not meant or draft is None:
             continue
-        if decided or spec.name in undecided:
-            found.append((case, list(read(draft.trailers.conflicts))))
+        disputes = [it for it in read(draft.trailers.conflicts) if it.key not in draft.settled]
+        if disputes and (decided or spec.name in undecided):
+            found.append((case, disputes))
     return found
 
 
