@@ -96,7 +96,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
         held = Hold(
             "ConflictUndecided",
             f"undecided conflicts: {disputed}; the policy holds them for everybody",
-            who="whoever maintains the package: a commit on the draft to the file, or fanout resolve",
+            who="whoever maintains the package: a commit to the file on the draft, or fanout resolve",
         )
     granted = (
         grant is not None
