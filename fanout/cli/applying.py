@@ -6,9 +6,10 @@ The Kptfile and local configuration would be refused by an API server, or would 
 from collections.abc import Mapping
 from typing import Any
 
-from fanout.package.jsontext import is_json
 from fanout.package.manifests import Manifest
 from fanout.variants.functions.function import LOCAL_CONFIG
+from fanout.variants.parts import parts_of
+from fanout.variants.writing import without
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _MARK = "---\n"
@@ -22,10 +23,10 @@ def for_cluster(path: str, data: bytes) -> str:
     if not path.endswith(_SUFFIXES):
         return ""
     manifest = Manifest.parse(data, path)
-    local = {it.index for it in manifest.documents if not _applies(it.value)}
-    if len(local) == len(manifest.documents):
+    local = [number for number, it in parts_of(manifest).items() if not _applies(it.value)]
+    kept = without(manifest, local)
+    if kept is None:
         return ""
-    kept = data if is_json(path) else manifest.without(local) or b""
     text = kept.decode("utf-8-sig").removeprefix(_MARK)
     return text if text.endswith("\n") else f"{text}\n"
 

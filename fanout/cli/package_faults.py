@@ -18,6 +18,7 @@ from fanout.package.merge.documents import is_manifest
 from fanout.package.merge.packages import Files
 from fanout.variants.duplicates import duplicates
 from fanout.variants.functions.function import Result
+from fanout.variants.parts import parts_of
 from fanout.variants.pipeline import read_pipelines
 from fanout.variants.points import Point, find_points
 from fanout.variants.questions import Programs
@@ -110,19 +111,18 @@ def _caught(programs: Programs, manifests: _Manifests, where: Where) -> _Faults:
         yield InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
 
 
-def _alone(document: Document, value: object = None) -> Manifest:
-    """The document as the only one of its file."""
-    shown_as = document if value is None else replace(document, value=value)
-    return Manifest(b"", "", document.file, [shown_as])
+def _alone(document: Document, value: object) -> Manifest:
+    """The document as the only one of its file, with another value."""
+    return Manifest(b"", "", document.file, [replace(document, value=value)])
 
 
 def _points(manifests: _Manifests) -> _Faults:
     """Marks that are no injection points, and points that could not be told apart."""
     known: dict[str, Point] = {}
     for path, manifest in manifests.items():
-        for document in manifest.documents:
+        for number, part in parts_of(manifest).items():
             try:
-                points = find_points({path: _alone(document)})
+                points = find_points([(path, number, part)])
             except InvalidInput as error:
                 yield error
                 continue
@@ -139,14 +139,14 @@ def _points(manifests: _Manifests) -> _Faults:
 def _names(manifests: _Manifests) -> _Faults:
     """Names that YAML takes for a number or a boolean: no such object has an identity."""
     for path, manifest in manifests.items():
-        for document in () if _is_kptfile(path) else manifest.documents:
-            words = [get(document.value, word) for word in _WORDS]
+        for part in () if _is_kptfile(path) else parts_of(manifest).values():
+            words = [get(part.value, word) for word in _WORDS]
             if MISSING in (words[1], words[2] if words[0] is MISSING else words[0]):
                 continue  # values of a tool, or the like
             for word, value in zip(_WORDS, words, strict=True):
                 if value is MISSING or value is None or isinstance(value, str):
                     continue
-                where = Where(str(words[1]), show(word), path, document.line_of(word))
+                where = Where(str(words[1]), show(word), path, part.line_of(word))
                 yield _refused(f"{shown(value)} is no text", "put it in quotes", where)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, InvalidInput, Where
 from fanout.package import textpatch
+from fanout.package.blocks import put_back, taken_out
 from fanout.package.dump import dump
 from fanout.package.edits import (
     MISSING,
@@ -25,10 +26,11 @@ from fanout.package.edits import (
     independent,
     same,
     show,
+    with_value,
 )
 from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
 from fanout.package.jsontext import edited_json, is_json, json_line, read_json
-from fanout.package.nodes import Root, read
+from fanout.package.nodes import Node, Root, read
 from fanout.package.roundtrip import CannotEdit, round_trip
 from fanout.package.sharing import edited_where_shared
 from fanout.package.spelling import Spelling, commented, spellings
@@ -45,18 +47,52 @@ class Document:
     file: str = field(repr=False)
     _text: str = field(repr=False)
     root: Root | None = field(repr=False)  # None: the file is JSON
-    _spellings: dict[Path, Spelling] = field(default_factory=dict, repr=False, compare=False)
+    _spellings: dict[Path, Mapping[Path, Spelling]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
-    def spellings(self) -> Mapping[Path, Spelling]:
-        """How the values stand in the text, by path; nothing for JSON, which has no comments."""
-        if self.root is not None and not self._spellings:
-            self._spellings.update(spellings(self._text, self.root.node))
-        return self._spellings
+    @property
+    def path(self) -> Path:
+        """Where the object is in its document: it is all of it."""
+        return ()
+
+    def spellings(self, below: Path = ()) -> Mapping[Path, Spelling]:
+        """How the values below a path stand in the text, by their paths from there; nothing for
+        JSON, which has no comments."""
+        if self.root is None:
+            return {}
+        found = self._spellings.get(below)
+        if found is None:
+            found = self._spellings[below] = spellings(self._text, self._node(below))
+        return found
 
     def own_text(self) -> str:
         """Its lines, with line breaks of one kind; not for JSON."""
         root = _root(self)
         return self._text[root.body : root.end].replace("\r\n", "\n")
+
+    def part_text(self, path: Path) -> str | None:
+        """The lines of one object in it, as if they were a document; None where it has no lines
+        that say the same alone."""
+        text = taken_out(self._text, self._node(path)) if self.root is not None else None
+        alone = None if text is None else _only(text, self.file)
+        return text if same(alone, get(self.value, path)) else None
+
+    def with_parts(self, texts: Mapping[Path, str]) -> str | None:
+        """Its lines with other ones for some objects in it; None where that would say something
+        else than they do. `part_text` must have had an answer for each."""
+        root, wanted = _root(self), self.value
+        places = [(self._node(path), text) for path, text in texts.items()]
+        result = put_back(self._text, root.body, root.end, places)
+        for path, text in texts.items():
+            wanted = with_value(wanted, path, _only(text, self.file))
+        return result if same(_only(result, self.file), wanted) else None
+
+    def _node(self, path: Path) -> Node:
+        node = _root(self).node
+        for part in path:
+            _, node = node.children[part]
+        return node
 
     def written_key(self, path: Path) -> str:
         """The last key of the path with its quotes; "" where it is not there, and for JSON."""
@@ -320,6 +356,13 @@ class Manifest:
 def _root(document: Document) -> Root:
     assert document.root is not None  # a JSON file is one document, which has no neighbours
     return document.root
+
+
+def _only(text: str, file: str) -> Any:
+    """The data of a text that is one document; MISSING for any other text."""
+    reading = read(text, file)
+    alone = len(reading.roots) == 1 and not reading.problems
+    return reading.roots[0].node.data if alone else MISSING
 
 
 def _document(root: Root, file: str, text: str) -> Document:

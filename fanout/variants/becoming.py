@@ -38,7 +38,8 @@ def become(overlay: Overlay, value: Any, schemas: Schemas) -> None:
 def _written(overlay: Overlay, lines: str, changes: Changes) -> tuple[str, Document] | None:
     """The object's lines after all changes, and what they say; None where that cannot be done."""
     done = overlay.outcome()
-    edits = tuple(edit._replace(document=0) for edit in done.edits)
+    cut = len(overlay.within)
+    edits = tuple(Edit(0, edit.path[cut:], edit.value) for edit in done.edits)
     alone = Manifest.parse(lines.encode(), "")
     data = written(alone, {0: done._replace(edits=edits, text=None)})
     assert data is not None, "it is not dropped"

@@ -1,4 +1,4 @@
-"""One document with changes on top: what functions look at, and the edits that come of it.
+"""One object with changes on top: what functions look at, and the edits that come of it.
 
 Changes are collected, not written. A value that ends as it began is no edit, so its bytes stay; a
 change below an earlier one becomes part of it, and a map that is missing is made by one edit, so
@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING, REMOVE, BlockedPath, Edit, get, same, show, with_value
-from fanout.package.manifests import Document
 from fanout.package.scalars import is_plain, scalar
 from fanout.package.spelling import Spelling
 from fanout.variants.functions.function import Comment, Path, Unfit, mapping
+from fanout.variants.parts import Part
 
 
 class Outcome(NamedTuple):
-    """What became of one document."""
+    """What became of one object."""
 
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Edit, ...] = ()  # to the document that it is in
     comments: tuple[tuple[Path, str], ...] = ()  # to be put on the lines of values
     dropped: bool = False  # it is no longer in the package
     text: str | None = None  # lines in place of its own, which the edits are made in
@@ -30,20 +30,20 @@ UNTOUCHED = Outcome()
 
 
 class Overlay:
-    """Collects the changes to one document; upstream's data is never written to."""
+    """Collects the changes to one object; upstream's data is never written to."""
 
     __slots__ = (
         *("_changed", "_comments", "_document", "_file", "_origin", "_text"),
         *("dropped", "value"),
     )
 
-    def __init__(self, file: str, document: Document) -> None:
-        self.value: Any = document.value  # the object as it stands now
+    def __init__(self, file: str, part: Part) -> None:
+        self.value: Any = part.value  # the object as it stands now
         self.dropped = False
         self._changed: dict[Path, object] = {}
         self._comments: dict[Path, str] = {}
-        self._document = document  # what the changes are made to
-        self._origin = document
+        self._document = part  # what the changes are made to
+        self._origin = part
         self._text: str | None = None
         self._file = file
 
@@ -72,15 +72,20 @@ class Overlay:
         self._changed[top] = REMOVE if settled is MISSING else settled
 
     def lines(self) -> str | None:
-        """The lines that the changes are made to; None for JSON."""
+        """The lines that the changes are made to; None where the object has none of its own."""
         if self._text is None and self._document.root is not None:
             return self._document.own_text()
         return self._text
 
-    def rest_on(self, text: str, document: Document) -> None:
+    def rest_on(self, text: str, document: Part) -> None:
         """Go on from these lines, which say what all changes have come to, as the document says."""
         self.value, self._text, self._document = document.value, text, document
         self._changed, self._comments = {}, {}
+
+    @property
+    def within(self) -> Path:
+        """Where the object is in its document."""
+        return self._origin.path
 
     def place(self, path: Path) -> None:
         """Put an empty text where there is nothing yet, to be replaced later."""
@@ -153,7 +158,7 @@ class Overlay:
         )
 
     def outcome(self) -> Outcome:
-        """All that became of the document."""
+        """All that became of the object."""
         if self.dropped:
             return Outcome(dropped=True)
         there = self._document.spellings() if self._comments else {}
@@ -170,12 +175,12 @@ class Overlay:
 
     def edits(self) -> list[Edit]:
         """What to change in the text."""
-        index, original = self._origin.index, self._document.value
+        index, within, original = self._origin.index, self.within, self._document.value
         found = []
         for path, value in self._changed.items():
             before = get(original, path)
             if not same(before, value) and not (before is MISSING and value is REMOVE):
-                found.append(Edit(index, path, value))
+                found.append(Edit(index, (*within, *path), value))
         return found
 
 

@@ -45,7 +45,7 @@ def own_pipeline(
 
 
 def _run(prepared: PreparedPackage, answers: Answers) -> Whole:
-    overlays = {place: Overlay(place[0], found) for place, found in prepared.objects.items()}
+    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
     whole = Whole(prepared, {}, overlays, answers=answers)
     whole.run(prepared.functions)
     return whole

@@ -1,15 +1,15 @@
 """Injection points: where a package asks for configuration from the cluster (porch.md §2.1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fanout.api.labels import Label
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
-from fanout.package.manifests import Document, Manifest
 from fanout.selection.objects import group_of
 from fanout.variants.functions.function import mapping
+from fanout.variants.parts import Part
 
 _MARK = Label.CONFIG_INJECTION.value
 _WANTED = {"required": True, "optional": False}
@@ -20,7 +20,7 @@ class Point:
     """One object of the package whose `data` or `spec` comes from the cluster."""
 
     file: str
-    document: int
+    number: int  # of the object in the file
     line: int
     group: str
     version: str
@@ -39,17 +39,13 @@ class Point:
         return "data" if (self.group, self.kind) == ("", "ConfigMap") else "spec"
 
 
-def find_points(manifests: Mapping[str, Manifest]) -> tuple[Point, ...]:
-    """All points, by file and document.
+def find_points(parts: Iterable[tuple[str, int, Part]]) -> tuple[Point, ...]:
+    """All points among these objects, each given with its file and number.
 
     Raises InvalidInput for a mark that is neither `required` nor `optional`, and for two points
     that could not be told apart in the Kptfile's conditions.
     """
-    points = [
-        point
-        for file, manifest in manifests.items()
-        for point in _points_of(file, manifest.documents)
-    ]
+    points = [point for place in parts if (point := _point(*place))]
     known: dict[str, Point] = {}
     for point in points:
         other = known.setdefault(point.key, point)
@@ -63,40 +59,39 @@ def find_points(manifests: Mapping[str, Manifest]) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _points_of(file: str, documents: Iterable[Document]) -> Iterable[Point]:
-    for document in documents:
-        item = mapping(document.value)
-        meta = mapping(item.get("metadata"))
-        notes = mapping(meta.get("annotations"))
-        if _MARK not in notes:
-            continue
-        path = ("metadata", "annotations", _MARK)
-        kind, name = str(item.get("kind", "")), str(meta.get("name", ""))
-        line = document.line_of(path)
-        where = Where(f"{kind}/{name}", f"metadata.annotations[{_MARK}]", file, line)
-        required = _WANTED.get(notes[_MARK]) if isinstance(notes[_MARK], str) else None
-        if required is None:
-            raise InvalidInput(
-                f"{notes[_MARK]!r} marks no injection point",
-                reason=Reason.INVALID_PACKAGE,
-                remedy="write required or optional",
-                where=where,
-            )
-        if not kind or not name or kind == KPTFILE:
-            raise InvalidInput(
-                "nothing can be injected here",
-                reason=Reason.INVALID_PACKAGE,
-                remedy="mark an object with kind and name that is no Kptfile",
-                where=where,
-            )
-        api_version = str(item.get("apiVersion", ""))
-        yield Point(
-            file=file,
-            document=document.index,
-            line=line,
-            group=group_of(api_version),
-            version=api_version.rpartition("/")[2],
-            kind=kind,
-            name=name,
-            required=required,
+def _point(file: str, number: int, part: Part) -> Point | None:
+    item = mapping(part.value)
+    meta = mapping(item.get("metadata"))
+    notes = mapping(meta.get("annotations"))
+    if _MARK not in notes:
+        return None
+    path = ("metadata", "annotations", _MARK)
+    kind, name = str(item.get("kind", "")), str(meta.get("name", ""))
+    line = part.line_of(path)
+    where = Where(f"{kind}/{name}", f"metadata.annotations[{_MARK}]", file, line)
+    required = _WANTED.get(notes[_MARK]) if isinstance(notes[_MARK], str) else None
+    if required is None:
+        raise InvalidInput(
+            f"{notes[_MARK]!r} marks no injection point",
+            reason=Reason.INVALID_PACKAGE,
+            remedy="write required or optional",
+            where=where,
         )
+    if not kind or not name or kind == KPTFILE:
+        raise InvalidInput(
+            "nothing can be injected here",
+            reason=Reason.INVALID_PACKAGE,
+            remedy="mark an object with kind and name that is no Kptfile",
+            where=where,
+        )
+    api_version = str(item.get("apiVersion", ""))
+    return Point(
+        file=file,
+        number=number,
+        line=line,
+        group=group_of(api_version),
+        version=api_version.rpartition("/")[2],
+        kind=kind,
+        name=name,
+        required=required,
+    )

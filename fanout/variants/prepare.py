@@ -5,9 +5,10 @@ from typing import Any
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
+from fanout.package.edits import MISSING, Path
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.kptfile import kptfile_of
-from fanout.package.manifests import Document, Manifest
+from fanout.package.manifests import Manifest
 from fanout.package.merge.keys import schemas_of
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
@@ -16,6 +17,15 @@ from fanout.variants.context import CONTEXT, check_context, new_context
 from fanout.variants.functions.function import Facts, is_local, mapping
 from fanout.variants.functions.set_namespace import DEPENDS_ON
 from fanout.variants.model import Limits, UpstreamPackage
+from fanout.variants.parts import (
+    ITEMS,
+    Item,
+    Part,
+    is_object,
+    is_plain_list,
+    is_split,
+    parts_of,
+)
 from fanout.variants.pipeline import read_pipelines
 from fanout.variants.points import find_points
 from fanout.variants.prepared import Place, PreparedPackage
@@ -40,16 +50,17 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         if path.endswith(_SUFFIXES) or path.rpartition("/")[2] == KPTFILE
     }
     _check_kptfile(package, manifests)
-    points = find_points(manifests)
     if CONTEXT in manifests:
         check_context(manifests[CONTEXT])
     else:
         manifests[CONTEXT] = new_context()
     functions = read_pipelines(manifests, limits.programs)
     configuring = frozenset(item.config_file for item in functions if item.config_file)
-    objects = _objects(manifests, configuring)
-    local = frozenset(place for place, document in objects.items() if is_local(document.value))
-    others = {place: document for place, document in objects.items() if place not in local}
+    parts = _parts(manifests, configuring)
+    points = find_points((*place, part) for place, part in parts.items())
+    objects = _objects(parts, configuring)
+    local = frozenset(place for place, part in objects.items() if is_local(part.value))
+    others = {place: part for place, part in objects.items() if place not in local}
     return PreparedPackage(
         upstream=package,
         entries={path: entry for path, (entry, _) in package.files.items()},
@@ -67,9 +78,9 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         facts=Facts(
             _cluster_kinds(others),
             custom=_custom_schemas(others),
-            shapes=schemas_of(document.value for document in others.values()),
+            shapes=schemas_of(part.value for part in others.values()),
         ),
-        waits=any(_waits(document.value) for document in others.values()),
+        waits=any(_waits(part.value) for part in others.values()),
         fingerprint=canonical(
             [
                 package.repository,
@@ -111,35 +122,56 @@ def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) 
             kptfile_of(manifest)
 
 
-def _objects(
-    manifests: Mapping[str, Manifest], configuring: frozenset[str]
-) -> dict[Place, Document]:
+def _parts(manifests: Mapping[str, Manifest], configuring: frozenset[str]) -> dict[Place, Part]:
+    """All documents and items of Lists, but those of Lists that configure a function."""
+    return {
+        (file, number): part
+        for file, manifest in manifests.items()
+        for number, part in parts_of(manifest).items()
+        if file not in configuring or not isinstance(part, Item)
+    }
+
+
+def _objects(parts: Mapping[Place, Part], configuring: frozenset[str]) -> dict[Place, Part]:
     """The objects that functions see: all but Kptfiles, and Lists that configure a function."""
-    found: dict[Place, Document] = {}
-    for file, manifest in manifests.items():
-        for document in manifest.documents:
-            item = mapping(document.value)
-            if not item.get("kind") or not item.get("apiVersion"):
-                continue  # a file of values or the like, no object
-            if item["kind"] == "List" and item["apiVersion"] == "v1":
-                if file in configuring:
-                    continue
-                raise _refused(
-                    "a List of objects is not supported yet",
-                    "write its items as documents of their own",
-                    file,
-                    document.line_of(("kind",)),
-                )
-            if item["kind"] != KPTFILE:
-                found[file, document.index] = document
+    found: dict[Place, Part] = {}
+    for place, part in parts.items():
+        if not is_object(part.value):
+            continue  # a file of values or the like, no object
+        if is_plain_list(part.value) or (isinstance(part, Item) and is_split(part.value)):
+            if place[0] in configuring:
+                continue
+            if isinstance(part, Item) or not is_local(part.value):
+                _check_list(place[0], part)
+        if part.value["kind"] != KPTFILE:
+            found[place] = part
     return found
 
 
-def _cluster_kinds(objects: Mapping[Place, Document]) -> frozenset[tuple[str, str]]:
+def _check_list(file: str, part: Part) -> None:
+    """Raise InvalidInput: the List's items cannot be taken as objects."""
+    items = part.value.get(ITEMS, MISSING)
+    path: Path = (ITEMS,)
+    if isinstance(part, Item):
+        path, problem, remedy = ("kind",), "a List in a List", "put its items into the outer one"
+    elif items is MISSING:
+        path, problem, remedy = ("kind",), "a List without items", "give it items, or []"
+    elif items is None:
+        return  # nothing is in it yet
+    elif not isinstance(items, list):
+        problem, remedy = "the List's items are no list", "list the objects"
+    else:
+        at = next(at for at, item in enumerate(items) if not is_object(item))
+        path, problem = (ITEMS, at), f"items[{at}] of the List is no object"
+        remedy = "give it an apiVersion and a kind, or take it out"
+    raise _refused(problem, remedy, file, part.line_of(path))
+
+
+def _cluster_kinds(objects: Mapping[Place, Part]) -> frozenset[tuple[str, str]]:
     """Kinds without a namespace, by the definitions that the package brings along."""
     found = set()
-    for document in objects.values():
-        item: Any = document.value
+    for part in objects.values():
+        item: Any = part.value
         if item["kind"] == "CustomResourceDefinition" and group_of(item["apiVersion"]):
             spec = mapping(item.get("spec"))
             if spec.get("scope") == "Cluster":
@@ -148,11 +180,11 @@ def _cluster_kinds(objects: Mapping[Place, Document]) -> frozenset[tuple[str, st
     return frozenset(found)
 
 
-def _custom_schemas(objects: Mapping[Place, Document]) -> dict[tuple[str, str], Any]:
+def _custom_schemas(objects: Mapping[Place, Part]) -> dict[tuple[str, str], Any]:
     """Schemas of custom resources by apiVersion and kind, where the package defines them."""
     found = {}
-    for document in objects.values():
-        item: Any = document.value
+    for part in objects.values():
+        item: Any = part.value
         spec = mapping(item.get("spec"))
         versions = spec.get("versions")
         if item["kind"] != "CustomResourceDefinition" or not isinstance(versions, list):

@@ -5,21 +5,22 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fanout.api.configuration import InjectionRules
-from fanout.package.manifests import Document, Manifest
+from fanout.package.manifests import Manifest
 from fanout.package.tree import Entry
 from fanout.variants.functions.function import Facts, Result
 from fanout.variants.model import UpstreamPackage
 from fanout.variants.overlay import Outcome
+from fanout.variants.parts import Part
 from fanout.variants.pipeline import Declared, Step
 from fanout.variants.points import Point
 from fanout.variants.questions import Programs
 from fanout.variants.treeform import TreeForm
 
-Place = tuple[str, int]  # file and index of a document
+Place = tuple[str, int]  # file, and number of an object in it (`parts_of`)
 
 
 class Found(NamedTuple):
-    """What a function found in one document."""
+    """What a function found in one object."""
 
     step: int  # its number in the pipeline
     place: Place
@@ -49,7 +50,7 @@ class PreparedPackage:
     points: tuple[Point, ...]
     injectable: InjectionRules
     varying: tuple[str, ...]  # files in which targets differ, the Kptfile aside
-    objects: Mapping[Place, Document]  # what functions see
+    objects: Mapping[Place, Part]  # what functions see
     local: frozenset[Place]  # those that are for tools alone: only few functions see them
     functions: tuple[Declared, ...]  # of the package's own pipeline
     configuring: frozenset[str]  # files that they read their configuration from

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fanout.api.labels import Label
 from fanout.package.edits import Edit
 from fanout.package.kptfile import NAME as KPTFILE
-from fanout.package.manifests import Document, Manifest
+from fanout.package.manifests import Manifest
 from fanout.package.tree import Entry, tree_id
 from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import form_key, kptfile_edits, kptfile_form
@@ -17,6 +17,7 @@ from fanout.variants.context import CONTEXT, context_changes
 from fanout.variants.functions.function import Change, Object, Path, Result, mapping
 from fanout.variants.model import Injection, Inputs, Rendered
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
+from fanout.variants.parts import Part, parts_of
 from fanout.variants.pipeline import Declared, Pipeline, Step, in_order
 from fanout.variants.points import Point
 from fanout.variants.prepared import Found, Place, PreparedPackage, Settled
@@ -85,8 +86,8 @@ def _wholly(
 ) -> _Files:
     """The files after functions that look at the objects of a package together."""
     overlays = {
-        place: _overlay(forms, own, place) if place in own else Overlay(place[0], document)
-        for place, document in prepared.objects.items()
+        place: _overlay(forms, own, place) if place in own else Overlay(place[0], part)
+        for place, part in prepared.objects.items()
     }
     overlays |= {place: _overlay(forms, own, place) for place in own.keys() - overlays.keys()}
     whole = Whole(prepared, forms, overlays, answers=answers)
@@ -114,19 +115,19 @@ def _may_change(prepared: PreparedPackage, before: Step | Declared, item: Declar
 
 
 def _own_content(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -> _Own:
-    """What this target alone changes in which document, before any function runs."""
+    """What this target alone changes in which object, before any function runs."""
     found: dict[Place, dict[Path, object]] = {(CONTEXT, 0): dict(context_changes(spec))}
     for point, injection in zip(prepared.points, inputs.injections, strict=True):
         if injection.source:
-            document = prepared.manifests[point.file].document(point.document)
-            changes = found.setdefault((point.file, point.document), {})
-            changes.update(_injected(document, point, injection))
+            part = parts_of(prepared.manifests[point.file])[point.number]
+            changes = found.setdefault((point.file, point.number), {})
+            changes.update(_injected(part, point, injection))
     return found
 
 
-def _injected(document: Document, point: Point, injection: Injection) -> Iterator[Change]:
+def _injected(part: Part, point: Point, injection: Injection) -> Iterator[Change]:
     """The field as a whole; texts under the same keys one by one, so that comments stay."""
-    present, value = mapping(document.value).get(point.field), mapping(injection.value)
+    present, value = mapping(part.value).get(point.field), mapping(injection.value)
     if (
         isinstance(present, Mapping)
         and present.keys() == value.keys()
@@ -149,24 +150,25 @@ def _in_order(value: object) -> object:
 def _form_of(prepared: PreparedPackage, file: str, own: _Own) -> Manifest:
     """The file with a place for every text that is to come, so that the rest is replacing."""
     manifest = prepared.manifests[file]
+    parts = parts_of(manifest)
     places = [
-        (document.index, [path for path, value in changes.items() if isinstance(value, str)])
-        for document in manifest.documents
-        if (changes := own.get((file, document.index)))
+        (number, [path for path, value in changes.items() if isinstance(value, str)])
+        for number in parts
+        if (changes := own.get((file, number)))
     ]
     if not places:
         return manifest
 
     def make() -> Manifest:
         edits: list[Edit] = []
-        for index, paths in places:
-            overlay = Overlay(file, manifest.document(index))
+        for number, paths in places:
+            overlay = Overlay(file, parts[number])
             for path in paths:
                 overlay.place(path)
             edits += overlay.edits()
         return Manifest.parse(manifest.edited(edits), file)
 
-    key = (file, *((index, *paths) for index, paths in places))
+    key = (file, *((number, *paths) for number, paths in places))
     return _remembered(prepared, key, make)
 
 
@@ -182,7 +184,7 @@ def _remembered(prepared: PreparedPackage, key: object, make: Callable[[], Manif
 def _overlays(
     prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: Pipeline
 ) -> dict[Place, Overlay]:
-    """Those of the documents that a function sees or is configured by, with their changes."""
+    """Those of the objects that a function sees or is configured by, with their changes."""
     configuring = {item.config_file for item in pipeline if isinstance(item, Declared)}
     return {
         place: _overlay(forms, own, place)
@@ -192,8 +194,8 @@ def _overlays(
 
 
 def _overlay(forms: _Forms, own: _Own, place: Place) -> Overlay:
-    file, index = place
-    overlay = Overlay(file, forms[file].document(index))
+    file, number = place
+    overlay = Overlay(file, parts_of(forms[file])[number])
     for path, value in own[place].items():
         overlay.set(path, value)
     return overlay
@@ -222,10 +224,10 @@ def _outcomes(
     overlays: Mapping[Place, Overlay],
     results: list[Found],
 ) -> dict[int, Outcome]:
-    """What becomes of the documents of a file in which targets differ; adds to `results`."""
+    """What becomes of the objects of a file in which targets differ; adds to `results`."""
     found: dict[int, Outcome] = {}
-    for document in form.documents:
-        place = (form.file, document.index)
+    for at, part in parts_of(form).items():
+        place = (form.file, at)
         overlay = overlays.get(place)
         if overlay is not None:
             if place in prepared.objects:
@@ -234,10 +236,12 @@ def _outcomes(
                         said = run_step(step, facts, form.file, overlay)
                         if said:
                             results += [Found(number, place, result) for result in said]
-            found[document.index] = overlay.outcome()
+            found[at] = overlay.outcome()
         elif place in own:
-            edits = (Edit(document.index, path, value) for path, value in own[place].items())
-            found[document.index] = Outcome(tuple(edits))
+            edits = (
+                Edit(part.index, (*part.path, *path), value) for path, value in own[place].items()
+            )
+            found[at] = Outcome(tuple(edits))
         else:
-            found[document.index] = settled.outcomes.get(place, UNTOUCHED)
+            found[at] = settled.outcomes.get(place, UNTOUCHED)
     return found

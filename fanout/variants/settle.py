@@ -51,7 +51,7 @@ def settled_for(
 
 
 def sees(prepared: PreparedPackage, step: Step, place: Place, overlay: Overlay) -> bool:
-    """Is the document one that the function sees (porch.md §8.2)?"""
+    """Is the object one that the function sees (porch.md §8.2)?"""
     return (
         place[0].startswith(step.below)
         and (step.function.sees_local or place not in prepared.local)
@@ -61,7 +61,7 @@ def sees(prepared: PreparedPackage, step: Step, place: Place, overlay: Overlay) 
 
 
 def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> Iterable[Result]:
-    """Let a function change a document that it sees; answers what it finds wrong with it.
+    """Let a function change an object that it sees; answers what it finds wrong with it.
 
     Raises InvalidInput with file and line when the object is not fit for it.
     """
@@ -122,7 +122,7 @@ def put(file: str, data: bytes | None, entries: dict[str, Entry], blobs: dict[st
 
 
 def _settle(prepared: PreparedPackage, steps: tuple[Step, ...], answers: Answers) -> Settled:
-    overlays = {place: Overlay(place[0], document) for place, document in prepared.objects.items()}
+    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
     known: list[tuple[Step, Facts]] = []
     results: list[Found] = []
     for number, step in enumerate(steps):
@@ -136,9 +136,9 @@ def _settle(prepared: PreparedPackage, steps: tuple[Step, ...], answers: Answers
     entries = dict(prepared.entries)
     blobs: dict[str, bytes] = {}
     by_file: dict[str, dict[int, Outcome]] = {}
-    for (file, index), outcome in outcomes.items():
+    for (file, number), outcome in outcomes.items():
         if outcome is not UNTOUCHED and file not in prepared.varying:
-            by_file.setdefault(file, {})[index] = outcome
+            by_file.setdefault(file, {})[number] = outcome
     for file, changed in by_file.items():
         put(file, written(prepared.manifests[file], changed), entries, blobs)
     remaining = {place: done for place, done in outcomes.items() if place[0] in prepared.varying}

@@ -26,6 +26,7 @@ from fanout.variants.functions.function import (
 )
 from fanout.variants.functions.resourcelist import field_path
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
+from fanout.variants.parts import is_any_list, is_plain_list, parts_of
 from fanout.variants.pipeline import Declared, Step, refused
 from fanout.variants.prepared import Place, PreparedPackage
 from fanout.variants.questions import NOTHING_KNOWN, Answers
@@ -66,10 +67,10 @@ class Whole:
         """The entries of all files, and the content of those that are not upstream's."""
         entries, blobs = dict(self.prepared.entries), dict[str, bytes]()
         by_file: dict[str, dict[int, Outcome]] = {file: {} for file in self.forms}
-        for (file, index), overlay in self.overlays.items():
+        for (file, number), overlay in self.overlays.items():
             outcome = overlay.outcome()
-            if outcome is not UNTOUCHED and (file, index) not in self.fresh:
-                by_file.setdefault(file, {})[index] = outcome
+            if outcome is not UNTOUCHED and (file, number) not in self.fresh:
+                by_file.setdefault(file, {})[number] = outcome
         for file, outcomes in by_file.items():
             put(file, written(self._manifest(file), outcomes), entries, blobs)
         for file in dict.fromkeys(file for file, _ in self.fresh):
@@ -147,10 +148,10 @@ class Whole:
         """Show a program what it sees, and take over what it answers."""
         taken = {*self.prepared.objects, *self.overlays}
         schemas = self.prepared.facts.shapes
+        # a List that is for tools alone has no name, and so could not be answered
+        seen = {place: it for place, it in self._seen(step).items() if not is_any_list(it.value)}
         try:
-            new, results = run_program(
-                step, function, self._seen(step), taken, self.answers, schemas
-            )
+            new, results = run_program(step, function, seen, taken, self.answers, schemas)
         except InvalidInput as problem:
             raise refused(function, problem, step.where) from None
         self.results += results
@@ -158,22 +159,23 @@ class Whole:
             self._add(step, f"{step.below}{path}", item)
 
     def _add(self, step: Step, file: str, item: Object) -> None:
-        problem = check_path(file)
+        problem, remedy = check_path(file), "have it give the object another path"
         if not problem and (not file.endswith(_SUFFIXES) or file.rpartition("/")[2] == KPTFILE):
             problem = f"{file} is no name of a YAML file"
         if not problem and file in self.prepared.entries and file not in self.prepared.manifests:
             problem = f"{file} holds no objects"
+        if is_plain_list(item):
+            problem, remedy = "a List cannot be added", "have it add the items, each by itself"
         if problem:
             name = mapping(item.get("metadata")).get("name", "")
-            remedy = "have it give the object another path"
             found = InvalidInput(f"{item.get('kind', '')}/{name}: {problem}", remedy=remedy)
             raise refused(step.function, found, step.where)
         manifest = Manifest.parse(dump(item).encode(), file)
-        index = max(self._indices(file), default=-1) + 1
-        self.fresh[file, index] = manifest
-        self.overlays[file, index] = Overlay(file, manifest.documents[0])
+        number = max(self._numbers(file), default=-1) + 1
+        self.fresh[file, number] = manifest
+        self.overlays[file, number] = Overlay(file, manifest.documents[0])
 
-    def _indices(self, file: str) -> Iterator[int]:
+    def _numbers(self, file: str) -> Iterator[int]:
         if file in self.prepared.manifests:
-            yield from (document.index for document in self._manifest(file).documents)
-        yield from (index for name, index in self.fresh if name == file)
+            yield from parts_of(self._manifest(file))
+        yield from (number for name, number in self.fresh if name == file)

@@ -17,6 +17,11 @@ def point(kind="ConfigMap", api_version="v1", name="settings", mark="required"):
     )
 
 
+def listed(*texts, head="apiVersion: v1\nkind: List\nitems:\n"):
+    """A List with these objects as its items."""
+    return head + "".join("- " + text.replace("\n", "\n  ").rstrip(" ") for text in texts)
+
+
 def package(files, commit="c" * 40, name="v1", **fields):
     content = {
         path: (Entry("100644", blob_id(text.encode())), text.encode())

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from variants.builders import KPTFILE, package, point, rows
+from variants.builders import KPTFILE, listed, package, point, rows
 
 from fanout.errors import InvalidInput
 from fanout.package.tree import Entry
@@ -76,8 +76,22 @@ REFUSED = [
      "c.yaml, the configuration of set-labels, is no file with one object"),
     ("another ConfigMap where the package context should be", {"package-context.yaml": point()},
      "package-context.yaml:1: ConfigMap/settings: is no package context"),
-    ("a List of objects", {"a.yaml": "apiVersion: v1\nkind: List\nitems: []\n"},
-     "a.yaml:2: a List of objects is not supported yet"),
+    ("a List without items", {"a.yaml": "apiVersion: v1\nkind: List\n"},
+     "a.yaml:2: a List without items"),
+    ("a List whose items are no list", {"a.yaml": "apiVersion: v1\nkind: List\nitems: {a: b}\n"},
+     "a.yaml:3: the List's items are no list"),
+    ("a List with an item that is no object",
+     {"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod}\n- null\n"},
+     "a.yaml:5: items[1] of the List is no object"),
+    ("a List with an item that has no kind",
+     {"a.json": '{"apiVersion": "v1",\n "kind": "List",\n "items": [\n  {"apiVersion": "v1"}]}'},
+     "a.json:4: items[0] of the List is no object"),
+    ("a List in a List", {"a.yaml": "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n"
+     "  kind: List\n  items: []\n"}, "a.yaml:5: a List in a List"),
+    ("a mark that is none on an item", {"a.yaml": listed(point(mark="sometimes"))},
+     "a.yaml:9: ConfigMap/settings: metadata.annotations[kpt.dev/config-injection]: 'sometimes'"),
+    ("an item that is an injection point again", {"a.yaml": listed(point()), "b.yaml": point()},
+     "there is an injection point ConfigMap.settings in a.yaml too"),
 ]  # fmt: skip
 
 
@@ -122,6 +136,10 @@ ACCEPTED = [
     ("two objects of one identity, as kpt does", {"a.yaml": "apiVersion: v1\nkind: Pod\n" * 1,
                                                   "b.yaml": "apiVersion: v1\nkind: Pod\n"}),
     ("executables", {"run.sh": "#!/bin/sh\n"}),
+    ("a List of nothing", {"a.yaml": "apiVersion: v1\nkind: List\nitems: []\n"}),
+    ("a List with nothing in it yet", {"a.yaml": "apiVersion: v1\nkind: List\nitems: # later\n"}),
+    ("a List of one kind, with items that say no kind",
+     {"a.yaml": "apiVersion: v1\nkind: PodList\nitems:\n- {metadata: {name: a}}\n"}),
     ("a file of lists", {"a.yaml": "- 1\n- 2\n"}),
     ("points of one name and different kinds",
      {"a.yaml": point(), "b.yaml": point("Site", "example.com/v1")}),
