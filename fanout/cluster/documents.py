@@ -15,6 +15,7 @@ from fanout.api.nearest import nearest
 from fanout.api.texts import shown
 from fanout.api.validation import is_ours, validate
 from fanout.cluster.findings import Finding
+from fanout.cluster.times import time_faults
 from fanout.errors import Where
 from fanout.package.invalid import InvalidManifest
 from fanout.package.manifests import Document, Manifest
@@ -127,7 +128,7 @@ def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
         if isinstance(item, Mapping) and _is_meant(item):
             data = _in_namespace(item, namespace)
             answer, faults = validate(data)
-            faults = (*faults, *_truths(item, place))
+            faults = (*faults, *_truths(item, place), *time_faults(answer))
             if answer is not None and answer.kind in RECORDED:
                 faults = (_no_record(answer.kind),)
             findings += (finding(_name(item), place, fault) for fault in faults)

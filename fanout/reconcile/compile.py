@@ -1,9 +1,9 @@
 """What in the declared objects is in a language of its own and cannot be read: expressions,
-templates, cron lines, zones and version ranges. `fanout validate` names them all.
+templates and version ranges. `fanout validate` names them all.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fanout.api.meta import KRMObject
@@ -11,8 +11,6 @@ from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
 from fanout.api.texts import listed
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.calendar.schedule import parse_schedule
-from fanout.calendar.zone import parse_zone
 from fanout.cluster.declared import Declared
 from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput
@@ -88,32 +86,18 @@ def _unknown(code: Code, names: Sequence[str]) -> tuple[str, str]:
 
 
 def _unreadable(declared: Declared) -> Iterator[Finding]:
-    """Cron lines and zones of PromotionPolicies, ranges of what has an upstream."""
-    for promotion in declared.promotions:
-        spec = promotion.spec
-        yield from _tried(declared, promotion, "spec.schedule", spec.schedule, parse_schedule)
-        yield from _tried(declared, promotion, "spec.timeZone", spec.time_zone, parse_zone)
+    """Version ranges of what has an upstream."""
     with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
         *declared.policies,
         *declared.variants,
     )
     for item in with_upstream:
-        semver = item.spec.upstream.revision.semver
-        yield from _tried(declared, item, "spec.upstream.revision.semver", semver, parse_range)
-
-
-def _tried(
-    declared: Declared,
-    item: KRMObject,
-    field: str,
-    text: str | None,
-    parse: Callable[[str], object],
-) -> Iterator[Finding]:
-    try:
-        if text:
-            parse(text)
-    except InvalidInput as error:
-        yield Finding(declared.where(item, field), error.problem, error.remedy)
+        try:
+            if semver := item.spec.upstream.revision.semver:
+                parse_range(semver)
+        except InvalidInput as error:
+            where = declared.where(item, "spec.upstream.revision.semver")
+            yield Finding(where, error.problem, error.remedy)
 
 
 def _codes(item: KRMObject) -> Iterator[Code]:

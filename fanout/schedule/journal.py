@@ -36,10 +36,10 @@ class Journal:
         self._told: dict[str, tuple[str, ...]] = {}
         self._failing = False
 
-    def files(self, declared: Declared, problems: Iterable[FanoutError]) -> None:
+    def files(self, declared: Declared) -> None:
         """What is wrong with the files as they are now."""
         faults = [str(fault) for fault in declared.faults if fault.severity == "error"]
-        fresh, over = self._news("", [*faults, *map(str, problems)])
+        fresh, over = self._news("", faults)
         for sentence in fresh:
             _log.warning("Something is wrong in the files", problem=sentence)
         for sentence in over:

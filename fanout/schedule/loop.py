@@ -119,7 +119,7 @@ class Loop:
     def _serve(self, keys: Iterable[Key], alarm: Alarm) -> None:
         now = self._plant.clock()
         table = timetable(self._declared, self._namespace)
-        self._journal.files(self._declared, table.problems)
+        self._journal.files(self._declared)
         due = self._ledger.due(table, now)
         wanted = _wanted(keys, table)
         swept = frozenset[Subject]().union(*(timed.names for timed in due))

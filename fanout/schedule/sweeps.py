@@ -15,7 +15,6 @@ from fanout.calendar.schedule import Schedule, parse_schedule
 from fanout.calendar.zone import parse_zone
 from fanout.cluster.declared import Declared
 from fanout.cluster.sweep_log import Swept
-from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.rules import administrators
 from fanout.reconcile.passes import Mode, Subject
 
@@ -70,7 +69,6 @@ class Timetable:
     timed: tuple[Timed, ...] = ()
     kept: frozenset[str] = frozenset()  # PromotionPolicies that are there, usable or not
     complete: bool = True  # False: a file is unreadable, so there may be more of everything
-    problems: tuple[FanoutError, ...] = ()
 
 
 def timetable(declared: Declared, namespace: str = "") -> Timetable:
@@ -89,26 +87,20 @@ def timetable(declared: Declared, namespace: str = "") -> Timetable:
     broken = {key for key in declared.left_out if key.kind == "PromotionPolicy"}
     closed = {key.namespace for key in broken}
     unknown = {who for who in everyone if declared.unread or who.namespace in closed}
-    timed: list[Timed] = []
-    problems: list[FanoutError] = []
-    for promotion in promotions:
-        try:
-            if promotion.spec.schedule is not None:
-                timed.append(_timed(promotion, promotion.spec.schedule, named[_subject(promotion)]))
-        except InvalidInput as error:
-            error.where = declared.where(promotion, "spec.schedule")
-            problems.append(error)
-    bound = [named[_subject(it)] for it in promotions if it.spec.schedule is not None]
+    timed = tuple(
+        _timed(promotion, promotion.spec.schedule, named[_subject(promotion)])
+        for promotion in promotions
+        if promotion.spec.schedule is not None
+    )
     return Timetable(
         everyone=everyone,
-        bound=frozenset(unknown).union(*bound),
-        timed=tuple(timed),
+        bound=frozenset(unknown).union(*(one.names for one in timed)),
+        timed=timed,
         kept=frozenset(
             f"{namespace}/{name}"
             for namespace, name in (*named, *((key.namespace, key.name) for key in broken))
         ),
         complete=not declared.unread,
-        problems=tuple(problems),
     )
 
 

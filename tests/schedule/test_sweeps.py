@@ -218,12 +218,9 @@ def test_a_file_that_cannot_be_read_binds_everybody(files):
     "spec", ['schedule: "0 0 30 2 *"', 'schedule: "@daily", timeZone: Europe/Olso'], ids=str
 )
 def test_a_schedule_that_is_not_understood_binds_and_never_sweeps(files, spec):
-    """The file may not even declare it as usable; either way nothing is published by itself."""
     files.policy("a").promotion("timed", f"policies: [a], {spec}")
-    declared = files.read()
-    table = timetable(declared)
+    table = timetable(files.read())
     assert (table.bound, table.timed) == ({A}, ())
-    assert table.problems or declared.faults
 
 
 # ---- passes ------------------------------------------------------------------------------------

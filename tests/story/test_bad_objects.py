@@ -123,6 +123,8 @@ PROMOTIONS = [
     ("has a fault", PROMOTION.replace("policies:", "polices:")),
     ("is there twice", f"{PROMOTION}---\n{PROMOTION}"),
     ("is no YAML", PROMOTION.replace("  policies", "\tpolicies")),
+    ("has a schedule that is none", f'{PROMOTION}  schedule: "*/2 * * *"\n'),
+    ("has a zone that is none", f'{PROMOTION}  schedule: "0 9 * * *"\n  timeZone: Oslo\n'),
 ]
 
 
