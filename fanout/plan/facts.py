@@ -96,7 +96,8 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
         held = Hold(
             "ConflictUndecided",
             f"undecided conflicts: {disputed}; the policy holds them for everybody",
-            who="whoever maintains the package: a commit to the file on the draft, or fanout resolve",
+            who="whoever maintains the package: a commit to its file on the draft, or"
+            " fanout resolve",
         )
     granted = (
         grant is not None
