@@ -85,6 +85,34 @@ FAULTS = [
         ],
     ),
     (
+        "names that are no text, and marks that are none, in the items of a List",
+        {
+            **GOOD,
+            "all.json": json.dumps(
+                {
+                    "apiVersion": "v1",
+                    "kind": "List",
+                    "items": [
+                        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": 1}},
+                        {
+                            "apiVersion": "v1",
+                            "kind": "ConfigMap",
+                            "metadata": {
+                                "name": "a",
+                                "annotations": {"kpt.dev/config-injection": "sometimes"},
+                            },
+                        },
+                    ],
+                },
+                indent=1,
+            ),
+        },
+        [
+            "./all.json:9: ConfigMap: metadata.name: 1 is no text",
+            "./all.json:18: ConfigMap/a: metadata.annotations[kpt.dev/config-injection]: ",
+        ],
+    ),
+    (
         "one object twice, in two files, in one, and in a List",
         {
             **GOOD,
