@@ -7,7 +7,7 @@ from fanout.api.reasons import Reason
 from fanout.cli.naming import meant
 from fanout.errors import InvalidInput
 from fanout.gates.model import Hold
-from fanout.gates.wording import counted, stage_named
+from fanout.gates.wording import counted, listed, stage_named
 from fanout.plan.actions import Kind
 from fanout.plan.cases import Case
 from fanout.plan.status import written
@@ -32,6 +32,28 @@ def nothing_to_publish(item: PolicyPass, stage: str, those: Sequence[Case], revi
             remedy="`fanout sweep --drafts-only` brings drafts up to date",
         )
     return ""
+
+
+def refuse_unreachable(item: PolicyPass, stage: str, revision: str, *, lifts: bool) -> None:
+    """Raises InvalidInput for a revision that the stage can not come to as things stand.
+
+    A decision about it would wait until the policy changes. The gates say what is within reach;
+    one that lifts verification is also about what is published.
+    """
+    decided = item.decision.stages.get(stage) if item.decision else None
+    there = {it.published.revision for it in meant(item, stage) if it.published is not None}
+    if decided is None or revision in decided.eligible or (lifts and revision in there):
+        return
+    known = tuple(item.revisions)  # oldest first
+    if there.isdisjoint(known[: known.index(revision) + 1]):
+        why = f"a stage never goes back, and {listed(there)} is published there"
+    else:
+        why = f"{decided.candidate} is newer and its gate is open"
+    raise InvalidInput(
+        f"{revision} cannot be published in {stage_named(stage)}: {why}",
+        reason=Reason.WOULD_GO_BACK,
+        remedy=f"change spec.upstream.revision so that {revision} is the newest it allows",
+    )
 
 
 def unseen(those: Sequence[Case], trees: Collection[str], revision: str) -> Iterator[str]:
@@ -105,15 +127,11 @@ def _head(waiting: int, all_: int, some: bool) -> str:
 def _reasons(item: PolicyPass, stage: str, waiting: Sequence[Case], revision: str) -> Iterator[str]:
     assert item.decision is not None, "the caller has looked"
     decided = item.decision.stages.get(stage)
-    holds: list[Hold] = []
     if decided is not None and decided.candidate == revision:
         found = [item.decision.variants[case.spec.name].holds for case in waiting]
         yield from _counted(found)
     elif decided is not None:
-        holds = [hold for hold in decided.holds if hold.reason == Reason.DECISION_WAITS]
-        if not holds:
-            yield f"the candidate is {decided.candidate or 'none'}, not {revision}"
-    yield from map(_sentence, _each_once(holds))
+        yield f"the candidate is {decided.candidate or 'none'}, not {revision}: the decision waits"
 
 
 def _counted(found: Sequence[Sequence[Hold]]) -> Iterator[str]:

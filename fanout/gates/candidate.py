@@ -19,10 +19,11 @@ Ask = Callable[[str], Gate]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A stage's candidate, and the newer revisions that wait behind it."""
+    """A stage's candidate, the newer revisions that wait behind it, and what else it may become."""
 
     revision: str
     queued: tuple[str, ...] = ()
+    eligible: tuple[str, ...] = ()
 
 
 def choose(
@@ -44,7 +45,10 @@ def choose(
     else:
         passing = (name for name in reversed(allowed) if ask(name).verdict is Verdict.PASSED)
         chosen = next(passing, present if can_pass else allowed[-1])
-    return Choice(chosen, ages.newer_than(chosen))
+    # The newest that passes goes first, so nothing older comes after it.
+    passed = ask(chosen).verdict is Verdict.PASSED
+    eligible = allowed[allowed.index(chosen) :] if passed else allowed
+    return Choice(chosen, ages.newer_than(chosen), eligible)
 
 
 def coming(census: Census, ledger: Ledger, candidate: str, revision: str, ages: Ages) -> bool:

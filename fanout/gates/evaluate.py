@@ -127,6 +127,7 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
         holds=holds,
         counts=_counts(variants),
         queued=choice.queued,
+        eligible=choice.eligible,
         next=soonest(instants, judgement.now),
     )
     return _Decided(stage, variants, frozenset(gate.ends))

@@ -290,6 +290,7 @@ class StageDecision:
     holds: tuple[Hold, ...] = ()
     counts: Mapping[State, int] = field(default_factory=dict)
     queued: tuple[str, ...] = ()  # newer revisions that wait behind the candidate
+    eligible: tuple[str, ...] = ()  # what can be or become the candidate as things stand
     next: datetime | None = None
 
 

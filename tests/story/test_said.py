@@ -255,7 +255,48 @@ def test_who_promotes_what_is_not_the_candidate_hears_it(fleet: Fleet):
     fleet.release("v2")
     fleet.settle()
     result = promote(fleet, "--revision", "v1")
-    assert "to publish v1 waits: the candidate is v2" in result.err
+    assert "the candidate is v2, not v1: the decision waits" in result.err
+
+
+def newest_in_prod(fleet: Fleet) -> Fleet:
+    """v1 and v2 are there; v2 is published in both stages."""
+    fleet.release("v2")
+    fleet.settle()
+    fleet.report("dev", "v2")
+    promote(fleet)
+    assert set(fleet.published().values()) == {"v2"}
+    return fleet
+
+
+def test_nobody_promotes_what_a_stage_has_gone_past(fleet: Fleet):
+    newest_in_prod(fleet)
+    before = fleet.records().refs()
+    refused = promote(fleet, "--revision", "v1")
+    assert (refused.code, refused.out, fleet.records().refs()) == (2, "", before)
+    assert "v1 cannot be published in stage prod: a stage never goes back, and v2 is" in refused.err
+    assert "change spec.upstream.revision so that v1 is the newest it allows" in refused.err
+    fleet.write("policy.yaml", POLICY.replace('{semver: ">=1 <9"}', "{tag: v1}"))
+    fleet.sweep("--drafts-only")
+    assert promote(fleet, "--override", "after", "--override", "soak").code == 0
+    assert fleet.published()["sites/ber"] == "v1"
+
+
+def test_nobody_promotes_what_stands_behind_the_open_gate_of_a_newer_one(fleet: Fleet):
+    for name in ("v2", "v3"):
+        fleet.release(name)
+    refused = fleet.run("promote", "monitoring", "--stage", "dev", "--revision", "v2", *WHY)
+    assert refused.code == 2
+    assert "v2 cannot be published in stage dev: v3 is newer and its gate is open" in refused.err
+
+
+def test_who_promotes_twice_hears_of_the_second_decision(fleet: Fleet):
+    fleet.release("v2")
+    fleet.release("v3")
+    fleet.settle()
+    assert "not v1" in promote(fleet, "--revision", "v1").err
+    told = promote(fleet, "--revision", "v2")
+    assert "nothing is published yet: the candidate is v3, not v2" in told.err
+    assert "v1" not in told.err
 
 
 def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):

@@ -19,7 +19,7 @@ from fanout.cli.settings import Format, Settings, parse_instant
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
 from fanout.cli.terminal import say
-from fanout.cli.waiting import nothing_to_publish, unpublished, unseen
+from fanout.cli.waiting import nothing_to_publish, refuse_unreachable, unpublished, unseen
 from fanout.errors import InvalidInput, Where
 from fanout.gates.model import Override
 from fanout.plan.status import written
@@ -61,12 +61,14 @@ def command(
         candidate = _known(item, str(said["revision"])) or _candidate(item, stage)
         those = meant(item, stage, spec.get("variants", ()))
         trees = trees_to_see(those, candidate)
-        if not trees and Override.VERIFICATION.value not in said["overrides"]:
+        lifts = Override.VERIFICATION.value in said["overrides"]
+        if not trees and not lifts:
             idle = nothing_to_publish(item, stage, those, candidate)
             if idle:
                 tell_report(Report(Observed(settings.now(), (item,))), settings)
                 say(idle, settings.color)
                 return ExitCode.OK
+        refuse_unreachable(item, stage, candidate, lifts=lifts)
         spec |= {
             "action": "Publish",
             "revision": candidate,
