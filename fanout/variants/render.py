@@ -7,7 +7,7 @@ result. Only files in which this target differs are touched here; the others com
 from collections.abc import Callable, Iterator, Mapping
 
 from fanout.api.labels import Label
-from fanout.package.edits import Edit
+from fanout.package.edits import MISSING, REMOVE, Edit, same
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.package.tree import Entry, tree_id
@@ -126,18 +126,26 @@ def _own_content(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -
 
 
 def _injected(part: Part, point: Point, injection: Injection) -> Iterator[Change]:
-    """The field as a whole; texts under the same keys one by one, so that comments stay."""
-    present, value = mapping(part.value).get(point.field), mapping(injection.value)
-    if (
-        isinstance(present, Mapping)
-        and present.keys() == value.keys()
-        and all(type(text) is str for text in value.values())
-    ):
-        for key, text in value.items():
-            yield (point.field, key), text
-    else:
-        yield (point.field,), _in_order(injection.value)
+    """The field as a whole; what stays in it keeps its comments."""
+    yield from _becoming(mapping(part.value).get(point.field), injection.value, (point.field,))
     yield ("metadata", "annotations", Label.INJECTED_RESOURCE.value), injection.source
+
+
+def _becoming(present: object, value: object, path: Path) -> Iterator[Change]:
+    """What makes one value the other, entry by entry as far as maps have entries in common.
+
+    Texts are told also where they are the same, so that all variants share one form of the file.
+    """
+    if not isinstance(present, Mapping) or not isinstance(value, Mapping):
+        if isinstance(value, str) or not same(present, value):
+            yield path, _in_order(value)
+    elif not present.keys() & value.keys():
+        yield path, _in_order(value)
+    else:
+        yield from (((*path, key), REMOVE) for key in present if key not in value)
+        for key in [*present, *sorted(value.keys() - present.keys())]:
+            if key in value:
+                yield from _becoming(present.get(key, MISSING), value[key], (*path, key))
 
 
 def _in_order(value: object) -> object:

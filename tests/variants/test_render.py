@@ -206,6 +206,22 @@ def test_comments_stay_where_the_keys_are_the_same():
     assert '  region: "no" # where it is\n' in found
 
 
+def test_comments_stay_on_what_stays_where_keys_come_and_go():
+    text = f"{point()}data:\n  region: none # where it is\n  old: gone # with its key\n"
+    source = config_map("eu", data={"region": "none", "added": "new"})
+    found = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
+    assert found.endswith("data:\n  region: none # where it is\n  added: new\n")
+
+
+def test_what_an_injected_spec_leaves_as_it_is_keeps_its_lines():
+    lines = "spec:\n  limits: {cpu: 1} # small\n  zones: # here\n  - a # first\n"
+    text = f"{point('Site', 'example.com/v1')}{lines}  size: 1 # of it\n"
+    source = site("eu", spec={"zones": ["a"], "size": 3, "limits": {"cpu": 1, "ram": 2}})
+    found = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
+    assert lines.replace("cpu: 1", "cpu: 1, ram: 2") in found
+    assert found.endswith("  size: 3 # of it\n")
+
+
 def test_a_spec_is_injected_too():
     text = point("Site", "example.com/v1")
     source = site("eu", spec={"zones": ["a"], "size": 3}, status={"seen": True})
