@@ -82,28 +82,27 @@ def without(manifest: Manifest, numbers: Collection[int]) -> bytes | None:
             documents.add(part.index)
     for index, gone in leaving.items():
         document = manifest.document(index)
-        kept = [item for at, item in enumerate(document.value[ITEMS]) if at not in gone]
-        if kept:
-            manifest = Manifest.parse(_with_items(manifest, document, kept), manifest.file)
-        else:
+        if len(gone) == len(document.value[ITEMS]):
             documents.add(index)
+        else:
+            manifest = Manifest.parse(_without_items(manifest, document, gone), manifest.file)
     return manifest.without(documents)
 
 
-def _with_items(manifest: Manifest, document: Document, kept: list[object]) -> bytes:
-    """The file with only these items of a List, each with its lines where it has any."""
-    if document.root is not None:
-        lists = [Rearranged((ITEMS,), kept, PLAIN)]
-        text = rearranged(document.own_text(), lists)
-        if text is not None:
-            data = manifest.replaced({document.index: text})
-            wanted = [
-                {**it.value, ITEMS: kept} if it is document else it.value
-                for it in manifest.documents
-            ]
-            if same([it.value for it in Manifest.parse(data, manifest.file).documents], wanted):
-                return data
-    return manifest.edited([Edit(document.index, (ITEMS,), kept)])
+def _without_items(manifest: Manifest, document: Document, gone: Collection[int]) -> bytes:
+    """The file without some items of a List; the others keep their lines."""
+    kept = [item for at, item in enumerate(document.value[ITEMS]) if at not in gone]
+    lists = [Rearranged((ITEMS,), kept, PLAIN)]
+    text = rearranged(document.own_text(), lists) if document.root is not None else None
+    if text is not None:
+        data = manifest.replaced({document.index: text})
+        wanted = [
+            {**it.value, ITEMS: kept} if it is document else it.value for it in manifest.documents
+        ]
+        if same([it.value for it in Manifest.parse(data, manifest.file).documents], wanted):
+            return data
+    edits = [Edit(document.index, (ITEMS, at)) for at in sorted(gone, reverse=True)]
+    return manifest.edited(edits)
 
 
 def _commented(manifest: Manifest, comments: Mapping[int, Mapping[Path, str]]) -> bytes:

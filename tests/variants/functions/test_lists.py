@@ -89,6 +89,7 @@ REMOVE = kptfile("image: remove-local-config-resources")
 LABELLED = kptfile("{image: set-labels, configMap: {a: b}, selectors: [{name: m}]}")
 HEAD = "apiVersion: v1\nkind: List\n"
 FLOW = f"{HEAD}items: [{{apiVersion: v1, kind: ConfigMap, metadata: {{name: m}}}}]\n"
+PLAIN = WEB.replace("   2", " 2")
 OTHER = MAP.replace("m\n", "q\n", 1)
 NOW = MAP.replace("shop\n", "shop\n  labels:\n    a: b\n")
 TYPED = "apiVersion: v1\nkind: ConfigMapList\nitems:\n"
@@ -126,6 +127,9 @@ CHANGED = [
     ("several go, in the order of the others",
      {"Kptfile": REMOVE, "a.yaml": listed(LOCAL, WEB, LOCAL, MAP, LOCAL)},
      {"a.yaml": listed(WEB, MAP)}),
+    ("one whose dash stands alone goes too, the others keep their comments",
+     {"Kptfile": REMOVE, "a.yaml": listed(LOCAL, PLAIN, MAP).replace("- api", "-\n  api")},
+     {"a.yaml": listed(PLAIN, MAP)}),
     ("a List goes with its last item", {"Kptfile": REMOVE, "a.yaml": f"{listed(LOCAL)}---\n{WEB}"},
      {"a.yaml": WEB}),
     ("and the file with it", {"Kptfile": REMOVE, "a.yaml": listed(LOCAL)}, {"a.yaml": None}),
