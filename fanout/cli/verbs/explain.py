@@ -128,7 +128,13 @@ def _with(one: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
 def _variant(item: PolicyPass, stage: str, name: str) -> Case:
     """The variant that is meant; a target without one says why."""
     _refuse_failed(item, name)
-    return variant_called(item, name, stage)
+    try:
+        return variant_called(item, name, stage)
+    except InvalidInput as error:
+        if error.reason == "NotInStage":
+            own = variant_called(item, name).spec.stage
+            error.remedy = f"say `fanout explain {item.named.name}/{own}/{name}`"
+        raise
 
 
 def _refuse_failed(item: PolicyPass, name: str) -> None:
