@@ -69,6 +69,7 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         points=points,
         injectable=limits.injectable,
         varying=tuple(dict.fromkeys((CONTEXT, *(point.file for point in points)))),
+        parts=parts,
         objects=objects,
         local=local,
         functions=functions,

@@ -50,7 +50,8 @@ class PreparedPackage:
     points: tuple[Point, ...]
     injectable: InjectionRules
     varying: tuple[str, ...]  # files in which targets differ, the Kptfile aside
-    objects: Mapping[Place, Part]  # what functions see
+    parts: Mapping[Place, Part]  # all documents, and the items of Lists
+    objects: Mapping[Place, Part]  # what functions see of them
     local: frozenset[Place]  # those that are for tools alone: only few functions see them
     functions: tuple[Declared, ...]  # of the package's own pipeline
     configuring: frozenset[str]  # files that they read their configuration from

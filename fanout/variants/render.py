@@ -29,6 +29,7 @@ from fanout.variants.writing import written
 
 _Own = Mapping[Place, Mapping[Path, object]]
 _Forms = Mapping[str, Manifest]
+_Parts = Mapping[Place, Part]
 _Files = tuple[
     dict[str, Entry], dict[str, bytes], Callable[[Mapping[str, Entry]], str], tuple[Result, ...]
 ]
@@ -64,11 +65,12 @@ def _mostly_shared(
     prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: Pipeline, answers: Answers
 ) -> _Files:
     """The files, those in which targets do not differ from memory."""
-    overlays = _overlays(prepared, forms, own, pipeline)
+    parts = _parts(forms)
+    overlays = _overlays(prepared, parts, own, pipeline)
     settled = settled_for(prepared, _steps(prepared, forms, pipeline, overlays), answers)
     for place in prepared.local & own.keys() - overlays.keys():
         if any(step.function.sees_local for step, _ in settled.steps):
-            overlays[place] = _overlay(forms, own, place)
+            overlays[place] = _overlay(parts, own, place)
     entries, blobs = dict(settled.entries), dict(settled.blobs)
     tree: Callable[[Mapping[str, Entry]], str] = settled.tree.id_of
     found = [item for item in settled.results if item.place not in overlays]
@@ -85,11 +87,12 @@ def _wholly(
     prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: Pipeline, answers: Answers
 ) -> _Files:
     """The files after functions that look at the objects of a package together."""
+    parts = _parts(forms)
     overlays = {
-        place: _overlay(forms, own, place) if place in own else Overlay(place[0], part)
+        place: _overlay(parts, own, place) if place in own else Overlay(place[0], part)
         for place, part in prepared.objects.items()
     }
-    overlays |= {place: _overlay(forms, own, place) for place in own.keys() - overlays.keys()}
+    overlays |= {place: _overlay(parts, own, place) for place in own.keys() - overlays.keys()}
     whole = Whole(prepared, forms, overlays, answers=answers)
     whole.run(pipeline)
     return *whole.write(), tree_id, tuple(whole.results)
@@ -119,9 +122,9 @@ def _own_content(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -
     found: dict[Place, dict[Path, object]] = {(CONTEXT, 0): dict(context_changes(spec))}
     for point, injection in zip(prepared.points, inputs.injections, strict=True):
         if injection.source:
-            part = parts_of(prepared.manifests[point.file])[point.number]
-            changes = found.setdefault((point.file, point.number), {})
-            changes.update(_injected(part, point, injection))
+            place = (point.file, point.number)
+            changes = found.setdefault(place, {})
+            changes.update(_injected(prepared.parts[place], point, injection))
     return found
 
 
@@ -190,20 +193,23 @@ def _remembered(prepared: PreparedPackage, key: object, make: Callable[[], Manif
 
 
 def _overlays(
-    prepared: PreparedPackage, forms: _Forms, own: _Own, pipeline: Pipeline
+    prepared: PreparedPackage, parts: _Parts, own: _Own, pipeline: Pipeline
 ) -> dict[Place, Overlay]:
     """Those of the objects that a function sees or is configured by, with their changes."""
     configuring = {item.config_file for item in pipeline if isinstance(item, Declared)}
     return {
-        place: _overlay(forms, own, place)
+        place: _overlay(parts, own, place)
         for place in own
         if (place in prepared.objects and place not in prepared.local) or place[0] in configuring
     }
 
 
-def _overlay(forms: _Forms, own: _Own, place: Place) -> Overlay:
-    file, number = place
-    overlay = Overlay(file, parts_of(forms[file])[number])
+def _parts(forms: _Forms) -> _Parts:
+    return {(file, at): part for file, it in forms.items() for at, part in parts_of(it).items()}
+
+
+def _overlay(parts: _Parts, own: _Own, place: Place) -> Overlay:
+    overlay = Overlay(place[0], parts[place])
     for path, value in own[place].items():
         overlay.set(path, value)
     return overlay
