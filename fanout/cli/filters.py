@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.labels import Label
+from fanout.api.reasons import Reason
 from fanout.cli.called import target_names
 from fanout.cli.lookup import check_policies, not_found
 from fanout.cli.nouns import RECORDS, singular
@@ -77,6 +78,19 @@ class Filter:
         ]
 
 
+def refuse_gone(names: Sequence[str], variants: Sequence[Item], targets: Sequence[Item]) -> None:
+    """Raises InvalidInput for the name of a variant that is none any more: where its package is."""
+    missing = set(names) - {name for item in variants for name in _names(item)}
+    for gone in filter(_is_gone, targets):
+        if not _names(gone).isdisjoint(missing):
+            raise InvalidInput(
+                f"the target of {gone['target']} is gone; what is left of it is at"
+                f" {gone['repository']}:{gone['path']}",
+                reason=Reason.TARGET_GONE,
+                remedy=f"`fanout remove {gone['policy']} {gone['target']}` removes it",
+            )
+
+
 def _names(item: Item) -> frozenset[str]:
     """Its name; what is a variant's goes by the names of its target and of its place too."""
     target = item.get("target") or item.get("status", {}).get("target") or ""
@@ -86,7 +100,14 @@ def _names(item: Item) -> frozenset[str]:
     names += [item["stage"]] if item["kind"] == "StageView" else []
     names += [path, f"{place['repository']}:{path}"] if path else []
     names += [target, *target_names(target)] if target else []
+    if _is_gone(item):  # it goes by its variant's name, in which its own stands between others
+        names.append(target.removeprefix(f"{item['policy']}-").rpartition("-")[0])
     return frozenset(filter(None, names))
+
+
+def _is_gone(item: Item) -> bool:
+    holds = item.get("holds") or ()
+    return item["kind"] == "TargetView" and any(it["reason"] == Reason.TARGET_GONE for it in holds)
 
 
 def _of(item: Item, label: Label, field: str) -> str:

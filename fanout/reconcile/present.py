@@ -16,9 +16,12 @@ from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.damage import broken, edited
 from fanout.reconcile.names import repository_key
+from fanout.reconcile.places import place_of
+from fanout.reconcile.remove import places_of
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
+from fanout.selection.targets import usable_by
 
 Plain = dict[str, Any]
 
@@ -51,14 +54,23 @@ def stages(observed: Observed) -> list[Plain]:
     ]
 
 
-def targets(observed: Observed) -> list[Plain]:
-    """A TargetView for every target, those that failed and those that are gone among them."""
+def targets(observed: Observed, declared: Declared) -> list[Plain]:
+    """A TargetView for every target, those that failed and those that are gone among them.
+
+    One that is gone says where its package or draft still is.
+    """
     views: list[Plain] = []
     for item in observed.policies:
+        places = dict(places_of(item)) if item.gone else {}
+        usable = usable_by(item.named.namespace, declared.repositories)
+        names = {place_of(repository): name for name, repository in usable.items()}
         for case, decision in _decided(item):
             views.append(_plain(_target(item, case, decision)))
         views += [_plain(_without(item, it, State.FAILED)) for it in item.named.failures]
-        views += [_plain(_without(item, it, State.HELD)) for it in item.gone]
+        for gone in item.gone:
+            place, path = places.get(gone.target, ("", ""))
+            at = (names.get(place, place), path)
+            views.append(_plain(_without(item, gone, State.HELD, at)))
     return views
 
 
@@ -286,15 +298,23 @@ def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetVi
     )
 
 
-def _without(item: PolicyPass, failure: TargetFailure, state: State) -> TargetView:
+def _without(
+    item: PolicyPass, failure: TargetFailure, state: State, at: tuple[str, str] = ("", "")
+) -> TargetView:
+    """`at` is the repository and the path where something of it is."""
     return TargetView(
         metadata=_meta(
             item,
             failure.target,
-            {**item.named.labels.get(failure.target, {}), **_own_labels(item)},
+            {
+                **item.named.labels.get(failure.target, {}),
+                **_own_labels(item, repository=at[0]),
+            },
         ),
         policy=_policy(item),
         target=failure.target,
+        repository=at[0],
+        path=at[1],
         state=state.value,
         holds=(HoldView(reason=failure.reason, message=failure.problem),),
     )

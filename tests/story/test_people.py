@@ -39,6 +39,14 @@ def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
     assert (swept.code, fleet.refs()) == (0, before)
     gone = [it for it in fleet.targets().values() if it["holds"][0]["reason"] == "TargetGone"]
     assert [item["state"] for item in gone] == ["Held", "Held"]
+    assert {it["repository"] for it in gone} == {"edge"}
+    for name, item in zip(("ams", "ber"), gone, strict=True):
+        assert item["path"] == f"sites/{name}"
+        for called in (name, f"edge:sites/{name}", item["target"]):
+            assert fleet.run("get", "targets", called, "-o", "json").items == [item]
+            refused = fleet.run("get", "variants", called)
+            assert refused.code == 2
+            assert f"what is left of it is at edge:sites/{name}; `fanout remove" in refused.err
     places = ("edge.git#refs/heads/main, sites/ams", "branch drafts/default/sites/ber/monitoring")
     for item, place in zip(gone, places, strict=True):
         assert place in item["holds"][0]["message"]

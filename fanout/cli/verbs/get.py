@@ -17,7 +17,7 @@ from fanout.cli.completing import (
     complete_stages,
 )
 from fanout.cli.exit_codes import ExitCode
-from fanout.cli.filters import Filter
+from fanout.cli.filters import Filter, refuse_gone
 from fanout.cli.lookup import check_policies
 from fanout.cli.nouns import ALIASES, NOUNS, RECORDS
 from fanout.cli.options import with_settings
@@ -39,7 +39,6 @@ _VIEWS: Mapping[str, Callable[[Observed], list[dict[str, Any]]]] = {
     "policies": present.policies,
     "variants": present.variants,
     "stages": present.stages,
-    "targets": present.targets,
     "drafts": present.drafts,
 }
 
@@ -124,6 +123,11 @@ def _items(
     if noun == "policies":
         for sentence in observed.undeclared:
             say(f"warning: {sentence}", program.settings.color, fg="yellow")
+    targets = present.targets(observed, program.declared())
+    if noun == "targets":
+        return targets, observed.now
+    if noun == "variants":
+        refuse_gone(names, present.variants(observed), targets)
     if noun != "repositories":
         return _VIEWS[noun](observed), observed.now
     items = present.repositories(observed, program.declared())
