@@ -29,7 +29,8 @@ _PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
 class Declared:
     """The usable objects by kind, each kind in order of namespace and name, and all faults.
 
-    `left_out` names objects that are declared and cannot be used; the files and directories in
+    `left_out` names objects that are declared and cannot be used, `broken` are those of them that
+    have faults of their own; the files and directories in
     `unread` may have declared anything. Who relies on something not being declared must look at
     both: a PromotionPolicy that cannot be read still was to restrict somebody.
     """
@@ -41,6 +42,7 @@ class Declared:
     objects: ObjectIndex = field(default_factory=ObjectIndex)
     faults: tuple[Finding, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
+    broken: tuple[tuple[ObjectKey, Place], ...] = field(default=(), repr=False)
     unread: tuple[str, ...] = ()
     places: Mapping[ObjectKey, Place] = field(default_factory=dict, repr=False)
 
@@ -57,6 +59,12 @@ class Declared:
         if place is None:
             return Where(item.identity, field_name(path))
         return Where(item.identity, field_name(path), place.file, place.line(path))
+
+
+def where_broken(key: ObjectKey, place: Place, at: str) -> Where:
+    """The place of a field of an object that cannot be used."""
+    path = _path(at)
+    return Where(f"{key.kind}/{key.name}", field_name(path), place.file, place.line(path))
 
 
 def put_together(
@@ -93,6 +101,7 @@ def put_together(
         objects,
         tuple(sorted(dict.fromkeys(faults), key=_position)),
         tuple(left_out),
+        tuple(broken),
         tuple(unread),
         places,
     )

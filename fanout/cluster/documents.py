@@ -17,6 +17,7 @@ from fanout.api.validation import is_ours, validate
 from fanout.cluster.findings import Finding
 from fanout.cluster.times import time_faults
 from fanout.errors import Where
+from fanout.package.edits import get
 from fanout.package.invalid import InvalidManifest
 from fanout.package.manifests import Document, Manifest
 from fanout.package.objects import load_objects
@@ -53,6 +54,11 @@ class Place:
     file: str
     document: Document
     prefix: Path = ()
+
+    @property
+    def value(self) -> Any:
+        """The object's data as it stands in the file."""
+        return get(self.document.value, self.prefix)
 
     def written_key(self, path: Path) -> str:
         """The key of a field as it stands in the text; "" where that is not known."""

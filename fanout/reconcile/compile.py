@@ -11,9 +11,9 @@ from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
 from fanout.api.texts import listed
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.cluster.declared import Declared
+from fanout.cluster.declared import Declared, where_broken
 from fanout.cluster.findings import Finding
-from fanout.errors import InvalidInput
+from fanout.errors import InvalidInput, Where
 from fanout.package.revision import parse_range
 from fanout.ports import Sandbox
 from fanout.reconcile.messages import VARIABLES as TEMPLATE_VARIABLES
@@ -41,16 +41,25 @@ class Code(NamedTuple):
 
 def uncompilable(declared: Declared, sandbox: Sandbox) -> tuple[Finding, ...]:
     """A finding for every expression and template that can give nothing, at its field."""
-    items = [
-        (item, code) for item in (*declared.policies, *declared.promotions) for code in _codes(item)
-    ]
-    faults = code_faults([code for _, code in items], sandbox)
+    found = list(_found(declared))
+    faults = code_faults([code for _, code in found], sandbox)
     broken = [
-        Finding(declared.where(item, code.field), *fault)
-        for (item, code), fault in zip(items, faults, strict=True)
-        if fault
+        Finding(where, *fault) for (where, _), fault in zip(found, faults, strict=True) if fault
     ]
     return (*broken, *_unreadable(declared))
+
+
+def _found(declared: Declared) -> Iterator[tuple[Where, Code]]:
+    """All code with its place; also of objects that have other faults, to tell all in one run."""
+    for item in (*declared.policies, *declared.promotions):
+        for code in _codes(item):
+            yield declared.where(item, code.field), code
+    told = {(fault.where.object, fault.where.field) for fault in declared.faults}
+    for key, place in declared.broken:
+        for code in _walk(place.value.get("spec"), "spec"):
+            where = where_broken(key, place, code.field)
+            if (where.object, where.field) not in told:
+                yield where, code
 
 
 def code_faults(codes: Sequence[Code], sandbox: Sandbox) -> list[tuple[str, str] | None]:

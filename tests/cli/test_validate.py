@@ -87,6 +87,19 @@ SOUND = [
 ]
 
 
+def test_the_expressions_of_a_policy_that_has_other_faults_are_told_in_the_same_run(company: Fleet):
+    text = edited(
+        (STAGE_EXPR, "stageExpr: traget.metadata.labels.tier"),
+        ("packageExpr:", "packageExpr: [1]\n        foo:"),
+        ("soak: 1h", "soak: 1 day"),
+    )
+    told = lines(company, "other.yaml", text)
+    assert [line.split(": ")[2].removeprefix(TEMPLATE) for line in told] == [
+        "stageExpr", "downstream.packageExpr", "downstream.foo", "spec.stages[1].after.soak",
+    ]  # fmt: skip
+    assert "did you mean target?" in told[0]
+
+
 @pytest.mark.parametrize(("_", "text"), SOUND, ids=[row[0] for row in SOUND])
 def test_what_an_expression_may_name(company: Fleet, _, text: str):
     assert (

@@ -32,6 +32,7 @@ def command(settings: Settings) -> ExitCode:
             *misconfigured(declared),
             *(unmatched_selectors(declared, declared.policies) if len(declared.objects) else ()),
         )
+    findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
     empty = not findings and not declared.ours
     errors = sum(finding.severity == "error" for finding in findings)
     if settings.output in (Format.JSON, Format.YAML):
