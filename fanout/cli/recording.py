@@ -25,7 +25,7 @@ reason_option: Option = click.option("--reason", required=True, help="Why; it is
 by_option: Option = click.option(
     "--by",
     metavar='"NAME <ADDRESS>"',
-    help="Who says it; by default as Git is configured.  [FANOUT_BY]",
+    help="Who says it; by default the author of your commits.  [FANOUT_BY]",
 )
 
 
@@ -50,7 +50,7 @@ def about_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def identity(by: str | None) -> Identity:
-    """Who records: --by, then FANOUT_BY, then Git's user.name and user.email."""
+    """Who records: --by, then FANOUT_BY, then the author that Git would write into a commit."""
     said = by or os.environ.get("FANOUT_BY")
     if said:
         name, bracket, rest = said.partition("<")
@@ -61,7 +61,7 @@ def identity(by: str | None) -> Identity:
                 remedy='write --by "Name <address>"',
             )
         return Identity(name.strip(), rest[:-1].strip())
-    found = configured_identity()
+    found = configured_identity(os.environ)
     if found is None:
         raise InvalidInput(
             "nobody is known to say this",
