@@ -1,25 +1,15 @@
-"""A new revision meets what people changed: nothing of theirs is lost, and conflicts are told."""
+"""A new revision meets what people changed: nothing of theirs is lost."""
 
 from pathlib import Path
 
-import pytest
 from companies import company
-from fleet import PACKAGE, Fleet, Repo
-
-AMS, DEPLOYMENT = "sites/ams", "sites/ams/deployment.yaml"
-TEXT = PACKAGE["deployment.yaml"]
+from editing import AMS, DEPLOYMENT, TEXT, conflict, draft, one_site
+from fleet import Fleet, Repo
 
 
 @company
 def fleet(root: Path) -> Fleet:
-    made = Fleet.build(root, {"ams": ("dev", "edge")})
-    made.settle()
-    assert made.published() == {AMS: "v1"}
-    return made
-
-
-def draft(fleet: Fleet, path: str = DEPLOYMENT) -> str:
-    return fleet.repos["edge"].file("drafts/default/sites/ams/monitoring", path)
+    return one_site(root)
 
 
 def test_an_edit_of_the_published_package_survives_the_next_revision(fleet: Fleet):
@@ -71,52 +61,6 @@ def test_edits_on_the_branch_and_on_the_draft_both_survive(fleet: Fleet):
     assert edge.file("main", "sites/ams/notes.txt") == "ours\n"
     assert "paused: true" in edge.file("main", DEPLOYMENT)
     assert "replicas: 3" in edge.file("main", DEPLOYMENT)
-
-
-def conflict(fleet: Fleet) -> None:
-    """A person and upstream set the same value differently; the draft is written."""
-    text = TEXT.replace("replicas: 1", "replicas: 7")
-    fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
-    fleet.release("v2")
-    fleet.later(minutes=1).settle()
-
-
-def test_upstream_wins_in_a_conflict_and_automation_waits_for_a_decision(fleet: Fleet):
-    conflict(fleet)
-    assert "replicas: 2" in draft(fleet)
-    reason, sentence = fleet.condition(AMS)
-    assert reason == "ConflictUndecided"
-    assert "1 value that both sides changed" in sentence
-    assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
-
-
-def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(fleet: Fleet):
-    text = TEXT.replace("replicas: 1", "replicas: 7")
-    fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
-    fleet.release("v2")
-    full, short = "fanout resolve monitoring", "1 value of its draft undecided; see `fanout explain"
-    told = [fleet.plan().err, fleet.sweep().err, fleet.sweep().err, fleet.plan().err]
-    assert [full in err for err in told] == [True, True, False, False]
-    assert [short in err for err in told] == [False, False, True, True]
-    [held] = fleet.plan("-o", "json").json["held"]
-    assert full in held["message"]
-
-
-def test_who_promotes_an_undecided_draft_hears_what_goes_out(fleet: Fleet):
-    conflict(fleet)
-    told = fleet.run("promote", "monitoring", "--stage", "dev", *BY)
-    assert fleet.published()[AMS] == "v2"
-    assert "its draft goes out as it is, with 1 undecided value that both sides changed" in told.err
-    assert "fanout resolve" not in told.err
-    assert fleet.sweep().err == ""
-
-
-def test_diff_names_the_conflict_with_its_three_values(fleet: Fleet):
-    conflict(fleet)
-    told = fleet.run("diff", "sites/ams").out.splitlines()[0]
-    assert told.startswith("# conflict: deployment.yaml:")
-    assert "Deployment/prometheus: spec.replicas: both changed" in told
-    assert "(base 1, upstream 2, local 7); upstream won" in told
 
 
 def test_diff_prints_a_patch_that_makes_the_next_draft(fleet: Fleet, tmp_path: Path):
@@ -199,49 +143,6 @@ def test_diff_tells_of_a_comment_that_goes_with_what_upstream_removed(fleet: Fle
     )
 
 
-def test_a_recorded_decision_resolves_a_conflict(fleet: Fleet):
-    conflict(fleet)
-    done = fleet.run("resolve", "monitoring", "--reason", "2 it is", "--by", "Ann <ann@x.org>")
-    assert done.code == 0, done.err
-    fleet.later(minutes=1).settle()
-    assert "replicas: 2" in fleet.repos["edge"].file("main", DEPLOYMENT)
-
-
-def test_a_commit_on_the_draft_resolves_a_conflict(fleet: Fleet):
-    conflict(fleet)
-    text = draft(fleet).replace("replicas: 2", "replicas: 5")
-    fleet.repos["edge"].commit("drafts/default/sites/ams/monitoring", {DEPLOYMENT: text})
-    fleet.later(minutes=1).settle()
-    assert "replicas: 5" in fleet.repos["edge"].file("main", DEPLOYMENT)
-
-
-def test_a_resolved_conflict_is_not_asked_again_at_the_next_revision(fleet: Fleet):
-    test_a_commit_on_the_draft_resolves_a_conflict(fleet)
-    fleet.release("v3", {"service.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n"})
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v3"}
-    assert "replicas: 5" in fleet.repos["edge"].file("main", DEPLOYMENT)
-
-
-def test_a_person_may_promote_a_draft_with_conflicts(fleet: Fleet):
-    conflict(fleet)
-    done = fleet.run(
-        "promote", "monitoring", "--stage", "dev", "--reason", "ok", "--by", "Ann <ann@x.org>"
-    )
-    assert done.code == 0, done.err
-    assert fleet.published() == {AMS: "v2"}
-
-
-@pytest.mark.parametrize(("word", "published"), [("UpstreamWins", "v2"), ("Hold", "v1")])
-def test_the_policy_says_what_a_conflict_does(fleet: Fleet, word: str, published: str):
-    policy = (fleet.root / "policies" / "policy.yaml").read_text()
-    fleet.write("policy.yaml", policy.replace("  stages:\n", f"  onConflict: {word}\n  stages:\n"))
-    conflict(fleet)
-    args = ("promote", "monitoring", "--stage", "dev", "--reason", "ok", "--by", "A <a@x.org>")
-    fleet.run(*args)
-    assert fleet.published() == {AMS: published}
-
-
 def test_a_package_that_was_removed_by_hand_is_not_put_back(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", dict.fromkeys((p for p in edge.files() if p.startswith(AMS)), None))
@@ -286,131 +187,3 @@ def test_a_person_s_commit_survives_every_revision_that_comes_before_it_is_publi
     assert "replicas: 5" in edge.file("main", DEPLOYMENT)
     assert edge.file("main", "sites/ams/notes.txt") == "ours\n"
     assert edge.file("main", "sites/ams/more.txt") == "later\n"
-
-
-OTHER = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n"
-BY = ("--reason", "it is ours", "--by", "Ann <ann@x.org>")
-TAKES = [
-    ("the local value for all", ("--take", "local"), "replicas: 7"),
-    ("upstream's for all", ("--take", "upstream"), "replicas: 2"),
-    ("as the draft stands", (), "replicas: 2"),
-]
-
-
-@pytest.mark.parametrize(("_", "take", "value"), TAKES, ids=[row[0] for row in TAKES])
-def test_a_person_says_whose_value_wins(fleet: Fleet, _, take, value):
-    conflict(fleet)
-    done = fleet.run("resolve", "monitoring", *take, *BY)
-    assert done.code == 0, done.err
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v2"}
-    assert value in fleet.repos["edge"].file("main", DEPLOYMENT)
-
-
-def test_what_was_decided_is_not_asked_again_by_the_next_revision(fleet: Fleet):
-    conflict(fleet)
-    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
-    text = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 2")
-    fleet.release("v3", {"deployment.yaml": text, "service.yaml": OTHER})
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v3"}
-    assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
-
-
-def test_another_value_of_upstream_s_asks_again(fleet: Fleet):
-    conflict(fleet)
-    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
-    fleet.release("v3")
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v1"}
-    assert fleet.condition(AMS)[0] == "ConflictUndecided"
-
-
-def test_a_commit_that_decided_a_conflict_has_decided_it_for_the_next_revision(fleet: Fleet):
-    conflict(fleet)
-    branch = "drafts/default/sites/ams/monitoring"
-    text = draft(fleet).replace("replicas: 2", "replicas: 5")
-    fleet.repos["edge"].commit(branch, {DEPLOYMENT: text})
-    same = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 2")
-    fleet.release("v3", {"deployment.yaml": same, "service.yaml": OTHER})
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v3"}
-    assert "replicas: 5" in fleet.repos["edge"].file("main", DEPLOYMENT)
-
-
-def test_a_commit_on_the_draft_decides_no_conflict_of_a_file_that_it_leaves_alone(fleet: Fleet):
-    conflict(fleet)
-    edge = fleet.repos["edge"]
-    edge.commit("drafts/default/sites/ams/monitoring", {"sites/ams/notes.txt": "seen\n"})
-    fleet.later(minutes=1).settle()
-    assert fleet.condition(AMS)[0] == "ConflictUndecided"
-    assert fleet.published() == {AMS: "v1"}
-    fleet.release("v3", {"service.yaml": OTHER})  # people's commits are taken along, undecided
-    fleet.later(minutes=1).settle()
-    assert fleet.condition(AMS)[0] == "ConflictUndecided"
-    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v3"}
-    assert "replicas: 7" in edge.file("main", DEPLOYMENT)
-    assert edge.file("main", "sites/ams/notes.txt") == "seen\n"
-
-
-def test_a_draft_with_a_commit_elsewhere_is_written_anew_with_the_winner_that_is_chosen(
-    fleet: Fleet,
-):
-    conflict(fleet)
-    edge = fleet.repos["edge"]
-    edge.commit("drafts/default/sites/ams/monitoring", {"sites/ams/notes.txt": "seen\n"})
-    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
-    fleet.later(minutes=1).settle()
-    assert fleet.published() == {AMS: "v2"}
-    assert "replicas: 7" in edge.file("main", DEPLOYMENT)
-    assert edge.file("main", "sites/ams/notes.txt") == "seen\n"
-
-
-def test_conflicts_are_decided_one_by_one(fleet: Fleet):
-    text = TEXT.replace("replicas: 1", "replicas: 7\n  paused: true")
-    fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
-    fleet.release(
-        "v2", {"deployment.yaml": TEXT.replace("replicas: 1", "replicas: 2\n  paused: false")}
-    )
-    fleet.later(minutes=1).settle()
-    told = fleet.run("diff", "sites/ams").out.splitlines()
-    [replicas] = [it for it in told if it.startswith("# conflict") and "replicas" in it]
-    [paused] = [it for it in told if it.startswith("# conflict") and "paused" in it]
-    keys = [it.rpartition("[")[2].removesuffix("]") for it in (replicas, paused)]
-    assert fleet.run("resolve", "monitoring", "--take", f"{keys[0]}=local", *BY).code == 0
-    fleet.later(minutes=1).settle()
-    assert "replicas: 7" in draft(fleet)
-    reason, sentence = fleet.condition(AMS)
-    assert (reason, "1 value" in sentence) == ("ConflictUndecided", True)
-    assert fleet.run("resolve", "monitoring", "--take", f"{keys[1]}=upstream", *BY).code == 0
-    fleet.later(minutes=1).settle()
-    text = fleet.repos["edge"].file("main", DEPLOYMENT)
-    assert ("replicas: 7" in text, "paused: false" in text) == (True, True)
-
-
-def test_a_decision_may_be_taken_back_while_the_draft_is_open(fleet: Fleet):
-    conflict(fleet)
-    assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
-    fleet.later(minutes=1).sweep("--drafts-only")
-    assert "replicas: 7" in draft(fleet)
-    assert fleet.run("resolve", "monitoring", "--take", "upstream", *BY).code == 0
-    fleet.later(minutes=1).sweep("--drafts-only")
-    assert "replicas: 2" in draft(fleet)
-
-
-REFUSED = [
-    ("a word that is no side", "theirs", "neither a side nor a key"),
-    ("a key without a side", "0123456789abcdef=", "neither a side nor a key"),
-    ("a key that no draft has", "0123456789abcdef=local", "has such a conflict"),
-]
-
-
-@pytest.mark.parametrize(("_", "take", "words"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_what_cannot_be_taken_is_refused(fleet: Fleet, _, take, words):
-    conflict(fleet)
-    before = fleet.records().refs()
-    refused = fleet.run("resolve", "monitoring", "--take", take, *BY)
-    assert (refused.code, fleet.records().refs()) == (2, before)
-    assert words in refused.err
