@@ -67,7 +67,9 @@ class ApprovalIndex:
         elsewhere = self._elsewhere(rule, variant, draft) - live.keys()
         if not elsewhere:
             return view
-        hint = f"{listed(elsewhere)} approved other drafts of {draft.revision}"
+        hint = (
+            f"{listed(elsewhere)} approved drafts of {draft.revision} among which this one is not"
+        )
         return replace(view, sentence=f"{view.sentence}; {hint}")
 
     def wanted(self, stage: StageRule, variant: VariantFacts, draft: Draft) -> bool:

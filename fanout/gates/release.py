@@ -102,7 +102,7 @@ class StageGate:
         if orders:
             barred = self._unseen(member, draft, orders)
         else:
-            barred = _rewritten(self._barred(member, draft), waiting)
+            barred = _unmeant(self._barred(member, draft), waiting)
         granted = facts.grant is not None and (facts.grant.revision, facts.grant.digest) == (
             draft.revision,
             draft.digest,
@@ -238,12 +238,15 @@ class StageGate:
         )
 
 
-def _rewritten(barred: Hold | None, orders: Sequence[Order]) -> Hold | None:
-    """With whoever promoted another draft, and so did not see this one."""
+def _unmeant(barred: Hold | None, orders: Sequence[Order]) -> Hold | None:
+    """With whoever promoted when this draft was not there to see: it is rewritten, or the first."""
     if barred is None or not orders:
         return barred
     said = orders[-1].decision
-    told = f"decision {said.name} of {said.by} is about another draft than this one"
+    told = (
+        f"decision {said.name} of {said.by} is about drafts of {said.revision} among which this one"
+        " is not"
+    )
     return replace(barred, sentence=f"{barred.sentence}; {told}")
 
 

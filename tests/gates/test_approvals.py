@@ -113,7 +113,7 @@ def test_who_approved_other_drafts_is_hinted_at():
     view = answer([approved("ann", **other), approved("eve", **other), BOB])
     assert view.sentence == (
         "signed-off: approved by bob, 1 of 2 approvals for this draft;"
-        " ann approved other drafts of v1"
+        " ann approved drafts of v1 among which this one is not"
     )
     assert "other drafts" not in answer([approved("ann", **other), ANN]).sentence
     assert "other drafts" not in answer([approved("ann", **other, variants=("q",))]).sentence
