@@ -1,6 +1,6 @@
 """Makes the two verbs that record whether something is suspended; no file is edited."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import click
@@ -13,7 +13,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.gates.decisions import Scope, Standing, scopes
-from fanout.gates.model import Action
+from fanout.gates.model import Action, Decision
 from fanout.gates.wording import listed
 from fanout.plan.book import standing
 from fanout.plan.facts import records
@@ -41,7 +41,9 @@ def verb(action: Action, words: str) -> click.Command:
             item = recordable(program, policy)
             spec = about(item, stage, variants) | {"action": action.value, "reason": reason}
             meant = scopes(stage, spec.get("variants", ()))
-            idle = action is Action.RESUME and _idle(item, meant, settings.now())
+            suspended = _suspended(item, settings.now())
+            resume = action is Action.RESUME
+            idle = _idle(item, meant, suspended) if resume else _again(meant, suspended)
             if idle:
                 say(f"nothing to do: {idle}", settings.color)
                 return
@@ -51,9 +53,21 @@ def verb(action: Action, words: str) -> click.Command:
     return command
 
 
-def _idle(item: PolicyPass, meant: Sequence[Scope], now: datetime) -> str:
+def _suspended(item: PolicyPass, now: datetime) -> Mapping[Scope, Decision]:
+    return Standing(records(standing(item.about)).decisions, now).suspensions()
+
+
+def _again(meant: Sequence[Scope], suspended: Mapping[Scope, Decision]) -> str:
+    """Who has suspended all of what is meant, for as long as nobody resumes it; "" if nobody."""
+    known = [suspended[scope] for scope in meant if scope in suspended]
+    if len(known) < len(meant) or any(it.expires is not None for it in known):
+        return ""
+    by = listed({f"{it.by} in {it.name}" for it in known})
+    return f"{listed(map(_named, meant))} is suspended already, by {by}"
+
+
+def _idle(item: PolicyPass, meant: Sequence[Scope], suspended: Mapping[Scope, Decision]) -> str:
     """Why there is nothing to resume; "" where a decision suspends any of what is meant."""
-    suspended = Standing(records(standing(item.about)).decisions, now).suspensions()
     if any(scope in suspended for scope in meant):
         return ""
     sentence = f"no decision suspends {listed(map(_named, meant))}"

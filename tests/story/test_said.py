@@ -236,6 +236,17 @@ def test_the_same_said_again_within_a_second_is_said_again(fleet: Fleet):
     assert fleet.states()["sites/ber"] == "Suspended"
 
 
+def test_what_is_suspended_is_not_suspended_again(fleet: Fleet):
+    line = ("suspend", "monitoring", "--variant", "sites/ber", *WHY)
+    name = fleet.run(*line).out.split()[0].partition("/")[2]
+    before = fleet.records().refs()
+    again = fleet.later(minutes=1).run(*line)
+    assert (again.code, again.out, fleet.records().refs()) == (0, "", before)
+    assert f"is suspended already, by ann@example.com in {name}" in again.err
+    both = fleet.run(*line, "--variant", "sites/cph")
+    assert both.out
+
+
 # ---- what promote says -------------------------------------------------------------------------
 
 
