@@ -208,9 +208,9 @@ def _not_gone(item: PolicyPass, variant: str) -> InvalidInput:
     live = {case.spec.name for case in item.cases}
     if variant in live or variant in item.status.variants:
         return InvalidInput(
-            f"the target of {variant} is still there, so it would come back",
+            f"{variant} has left nothing behind, and its target is still there",
             reason="NotFound",
-            remedy="take the target out of the policy first",
+            remedy="to remove what it has now, take the target out of the policy first",
         )
     return InvalidInput(
         f"{item.title} has no variant {variant} without a target",

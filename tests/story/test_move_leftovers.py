@@ -80,6 +80,8 @@ def test_edits_that_were_taken_along_are_no_hindrance(fleet: Fleet):
     assert fleet.run("remove", "monitoring", name, *ANN).code == 0
     assert packages(fleet) == {"sites/ber"}
     assert is_edited(fleet, NEW, "core")
+    again = fleet.run("remove", "monitoring", name, *ANN)
+    assert f"{name} has left nothing behind, and its target is still there" in again.err
 
 
 def test_a_variant_whose_target_goes_on_its_way_leaves_nothing_anywhere(fleet: Fleet):
