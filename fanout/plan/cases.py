@@ -13,6 +13,7 @@ from fanout.plan.moving import Former, Leaving, Stray
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
 from fanout.plan.reverted import Reverted, taken_back
+from fanout.plan.soundness import remedied
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
@@ -302,7 +303,7 @@ def _broken(case: Case) -> Hold | None:
     branch = draft.ref.removeprefix("refs/heads/")
     return Hold(
         Reason.DRAFT_BROKEN,
-        f"{first}{others}; correct it on branch {branch}, or remove the branch to have the draft"
+        f"{remedied(first)} on branch {branch}{others}, or remove the branch to have the draft"
         " written anew",
         who="the maintainers of " + case.spec.repository,
     )

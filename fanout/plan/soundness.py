@@ -40,6 +40,12 @@ def new_faults(files: Files, known: Sequence[Files], directory: str) -> tuple[In
     return tuple(sorted(faults, key=lambda fault: (fault.where.file, fault.where.line)))
 
 
+def remedied(fault: InvalidInput) -> str:
+    """The fault and that it is to be corrected, once; where to do so is to follow."""
+    told = str(fault)
+    return told if fault.remedy.startswith("correct ") else f"{told}; correct it"
+
+
 def _suspects(files: Files, known: Files) -> Files:
     """The files that may have a fault that the known package has not.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from fanout.gates.wording import counted
 from fanout.plan.cases import Case
+from fanout.plan.soundness import remedied
 from fanout.selection.naming import install_of, vendor_ref
 
 
@@ -19,7 +20,8 @@ def broken(case: Case) -> str:
     """What people have broken in the published package, with file and line."""
     first, *more = case.faults
     others = f" (and {len(more)} more)" if more else ""
-    return f"{case.home.repository}: {first}{others}; correct it on the branch"
+    apart = "" if first.where.file else " "
+    return f"{case.home.repository}:{apart}{remedied(first)} on the branch{others}"
 
 
 def lost_renderings(cases: Iterable[Case]) -> Iterator[tuple[str, str]]:
