@@ -7,17 +7,18 @@ from fanout.cli.output import show_value, table, write
 from fanout.cli.settings import Format, Settings
 from fanout.cli.terminal import say
 from fanout.cluster.declared import Declared
+from fanout.gates.wording import counted
 from fanout.plan.actions import Action, Kind, Outcome
 from fanout.reconcile.gathering import failures, gathered
 from fanout.reconcile.report import Observed, Report, Trouble
 
 _DONE = {
-    Kind.RELEASE: "released",
-    Kind.WRITE_DRAFT: "drafts written",
-    Kind.PUBLISH: "published",
-    Kind.REMOVE_PACKAGE: "packages removed",
-    Kind.REMOVE_DRAFT: "drafts removed",
-    Kind.RECORD: "recorded",
+    Kind.RELEASE: ("", "released"),
+    Kind.WRITE_DRAFT: ("draft", "written"),
+    Kind.PUBLISH: ("", "published"),
+    Kind.REMOVE_PACKAGE: ("package", "removed"),
+    Kind.REMOVE_DRAFT: ("draft", "removed"),
+    Kind.RECORD: ("", "recorded"),
 }
 
 
@@ -68,8 +69,12 @@ def tell_report(report: Report, settings: Settings) -> None:
     if settings.verbosity:
         write(_lines(outcome.action for outcome in report.outcomes if outcome.done))
     counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.done)
-    parts = [f"{counts[kind]} {_DONE[kind]}" for kind in Kind if counts[kind]]
+    parts = [_done(counts[kind], *_DONE[kind]) for kind in Kind if counts[kind]]
     write((", ".join(parts) or _nothing(report.observed)) + "\n")
+
+
+def _done(number: int, noun: str, verb: str) -> str:
+    return f"{counted(number, noun) if noun else number} {verb}"
 
 
 def tell_problems(observed: Observed, settings: Settings) -> None:

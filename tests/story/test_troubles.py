@@ -95,7 +95,7 @@ def test_a_plan_of_drafts_alone_is_what_such_a_sweep_does(tmp_path: Path):
     edge.git("update-ref", "refs/heads/main", edge.refs()[f"refs/heads/drafts/default/{DRAFT}"])
     plan, swept = fleet.plan("--drafts-only", "-o", "json"), fleet.sweep("--drafts-only", "-v")
     assert [it["kind"] for it in plan.json["actions"]] == ["RemoveDraft", "Record"]
-    assert swept.out.splitlines()[-1] == "1 drafts removed, 1 recorded"
+    assert swept.out.splitlines()[-1] == "1 draft removed, 1 recorded"
 
 
 DRAFT = "sites/ams/monitoring"
@@ -106,7 +106,7 @@ def test_a_plan_printed_as_json_can_be_swept(tmp_path: Path):
     unknown_repository(fleet)
     saved = tmp_path / "plan.json"
     saved.write_text(fleet.plan("-o", "json").out)
-    assert fleet.sweep("--plan", str(saved)).out == "1 drafts written\n"
+    assert fleet.sweep("--plan", str(saved)).out == "1 draft written\n"
     outdated = fleet.sweep("--plan", str(saved))
     assert outdated.code == 4
     assert "plan again" in outdated.err

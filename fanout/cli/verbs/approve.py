@@ -12,6 +12,7 @@ from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
 from fanout.gates.model import ApprovalRule, StageRule, Verdict
+from fanout.gates.wording import counted
 from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
 
@@ -45,7 +46,7 @@ def command(
         spec |= {"revision": revision, "check": rule.name}
         trees = spec["trees"] = _trees(item, stage, revision, spec.get("variants", ()))
         name = record(program, item, "Approval", spec, who)
-    write(f"approval.fanout.dev/{name} recorded for {len(trees)} drafts\n")
+    write(f"approval.fanout.dev/{name} recorded for {counted(len(trees), 'draft')}\n")
     if not may_approve(rule, who):
         say(f"it is recorded and does not count: {stranger(rule, who)}", settings.color)
 

@@ -11,6 +11,7 @@ from fanout.cli.recording import about, about_options, by_option, identity, reas
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput
+from fanout.gates.wording import counted
 from fanout.package.merge.conflicts import Choices, Side
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Dispute, read
@@ -70,7 +71,8 @@ def command(
                 "reason": reason,
             }
             name = record(program, item, "Decision", spec | decision, who)
-            write(f"decision.fanout.dev/{name} recorded for {len(names)} drafts at {revision}\n")
+            drafts = counted(len(names), "draft")
+            write(f"decision.fanout.dev/{name} recorded for {drafts} at {revision}\n")
 
 
 def _read(taken: Sequence[str]) -> tuple[Side | None, Choices]:
