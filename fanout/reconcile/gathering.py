@@ -31,8 +31,8 @@ class Gathered:
         return self._about(self.first.again if self.again else self.first.sentence)
 
     def _about(self, sentence: str) -> str:
-        if not self.first.subject:
-            return sentence
+        if not self.first.subject or self.first.policy.endswith(f"/{self.first.subject}"):
+            return sentence  # the policy itself, or a variant written by hand, is named already
         if len(self.subjects) == 1:
             return f"{self.first.subject}: {sentence}"
         number = counted(len(self.subjects), self.first.noun)

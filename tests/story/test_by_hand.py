@@ -44,6 +44,13 @@ def test_it_is_explained_as_what_it_is(alone: Fleet):
     assert "policy mine" not in told
 
 
+def test_its_troubles_name_it_once(alone: Fleet):
+    alone.release("v2", {"deployment.yaml": "a: [\n"})
+    told = alone.sweep().err
+    assert told.startswith("default/mine: ")
+    assert "default/mine: mine" not in told
+
+
 def test_its_publication_says_whose_it_is_like_its_draft(alone: Fleet):
     edge = alone.repos["edge"]
     alone.sweep("--drafts-only")
