@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fanout.api.reasons import Reason
 from fanout.cli.naming import meant
 from fanout.errors import InvalidInput
-from fanout.gates.model import Hold
+from fanout.gates.model import Hold, State
 from fanout.gates.wording import counted, listed, stage_named
 from fanout.plan.actions import Kind
 from fanout.plan.cases import Case
@@ -56,10 +56,19 @@ def refuse_unreachable(item: PolicyPass, stage: str, revision: str, *, lifts: bo
     )
 
 
-def unseen(those: Sequence[Case], trees: Collection[str], revision: str) -> Iterator[str]:
-    """Which of the variants a decision is not about, because they had no draft to look at."""
+def unseen(
+    item: PolicyPass, those: Sequence[Case], trees: Collection[str], revision: str
+) -> Iterator[str]:
+    """Which of the variants a decision is not about, because they had no draft to look at.
+
+    What is suspended gets no draft before somebody resumes it; the gates tell that.
+    """
+    assert item.decision is not None, "the caller has looked"
+    decided = item.decision.variants
     number = sum(
-        not _in_force(case, revision) and (case.draft is None or case.draft.tree not in trees)
+        not _in_force(case, revision)
+        and (case.draft is None or case.draft.tree not in trees)
+        and decided[case.spec.name].state is not State.SUSPENDED
         for case in those
     )
     if number:

@@ -326,6 +326,17 @@ def test_who_promotes_hears_how_many_wait_for_what(fleet: Fleet):
     assert "nothing is published yet: for 1 of them v1 has not passed stage dev yet" in told
 
 
+def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fleet):
+    fleet.report("dev", "v1")
+    fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
+    fleet.release("v2")
+    fleet.settle()
+    fleet.report("dev", "v2")
+    told = promote(fleet).err
+    assert "variant monitoring-ber-928771694f was suspended by ann@example.com" in told
+    assert "decide again once there is one" not in told, told
+
+
 # ---- what is on record -------------------------------------------------------------------------
 
 

@@ -84,7 +84,7 @@ def command(
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
     tell_report(report, settings)
-    left = unseen(those, trees, candidate) if trees else ()
+    left = unseen(item, those, trees, candidate) if trees else ()
     for sentence in (*left, *unpublished(report, stage, spec.get("variants", ()), candidate)):
         say(sentence, settings.color)
     return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
