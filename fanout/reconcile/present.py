@@ -265,6 +265,8 @@ def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
         )
     if case.shows_edits:
         conditions.append(_holds_too("Edited", "EditedDownstream", edited(case)))
+    if case.undone is not None:
+        conditions.append(_holds_too("Reverted", case.undone.reason, case.undone.sentence))
     if case.lost_tag:
         conditions.append(_holds_too("TagMissing", Reason.TAG_MISSING, tag_lost(case)))
     if case.faults:

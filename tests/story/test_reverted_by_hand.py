@@ -78,6 +78,8 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet, und
     assert fleet.states() == {AMS: "Held", CPH: "Drafted"}
     reason, sentence = fleet.condition(AMS)
     assert reason == "EditedDownstream"
+    row = next(it for it in fleet.run("get", "variants").out.splitlines() if AMS in it)
+    assert row.split()[-2:] == ["Held", "Reverted"]
     assert "edge:sites/ams shows v2 by its Kptfile, and v3 was published" in sentence
     assert "fanout promote monitoring" in sentence
     plan = fleet.plan()
