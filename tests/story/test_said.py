@@ -332,6 +332,7 @@ def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fle
     fleet.release("v2")
     fleet.settle()
     fleet.report("dev", "v2")
+    fleet.sweep("--drafts-only")
     told = promote(fleet).err
     assert "variant monitoring-ber-928771694f was suspended by ann@example.com" in told
     assert "decide again once there is one" not in told, told
