@@ -43,11 +43,14 @@ class Conflict:
     winner: Side = Side.UPSTREAM
     decided: bool = False  # somebody chose the winner
     key: str = ""  # names this dispute, whatever line it stands on; what decisions refer to
+    gist: str = ""  # how the values differ, where they would tell people nothing
 
     def __str__(self) -> str:
         """One line for people."""
         place = f"{self.file}:{self.line}" if self.line else self.file
         parts = [part for part in (place, self.object, self.field) if part]
+        if self.gist:
+            return f"{': '.join(parts)}: {self.cause} ({self.gist}); {self.winner} won"
         above, (base, theirs, ours) = _apart((self.origin, self.upstream, self.local))
         lines = f"from line {above + 1} of it: " if above else ""
         return (

@@ -5,9 +5,10 @@ several of them. What all three sides have alike is not read at all.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fanout.api.reasons import Reason
+from fanout.api.texts import plural_of
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING
 from fanout.package.jsontext import is_json
@@ -138,13 +139,13 @@ def _settled(sides: Sides, directories: Iterable[str], merge: Merge) -> dict[str
         o, u, mine = (f"{directory}/{KPTFILE}" in files for files in sides)
         trees = [_tree(files, directory) for files in sides]
         if not o and u and mine and trees[1] != trees[2]:
-            found[directory] = _dispute(directory, Cause.BOTH_ADDED, trees, merge)
+            found[directory] = _dispute(directory, Cause.BOTH_ADDED, trees, sides, merge)
         elif o and u and not mine:
             found[directory] = Side.LOCAL
             if trees[0] != trees[1]:
-                found[directory] = _dispute(directory, Cause.DELETED_HERE, trees, merge)
+                found[directory] = _dispute(directory, Cause.DELETED_HERE, trees, sides, merge)
         elif o and mine and not u and trees[0] != trees[2]:
-            found[directory] = _dispute(directory, Cause.DELETED_THERE, trees, merge)
+            found[directory] = _dispute(directory, Cause.DELETED_THERE, trees, sides, merge)
     return found
 
 
@@ -153,11 +154,21 @@ def _tree(files: Files, directory: str) -> str:
     return tree_id(inside) if inside else ""
 
 
-def _dispute(directory: str, cause: Cause, trees: Sequence[str], merge: Merge) -> Side:
+def _dispute(
+    directory: str, cause: Cause, trees: Sequence[str], sides: Sides, merge: Merge
+) -> Side:
+    """People are told how many files differ: what a tree's id stands for, nobody can see."""
     o, u, mine = (f"tree {tree}" if tree else MISSING for tree in trees)
     where = Where(file=directory)
     conflict = disputed(where, cause, (o, u, mine), Side.LOCAL, merge.choices)
-    merge.conflicts.append(conflict)
+    of_both = (1, 2) if trees[1] and trees[2] else (0, 1 if trees[1] else 2)
+    one, other = (
+        {(path, *content) for path, content in sides[side].items() if _inside(path, directory)}
+        for side in of_both
+    )
+    files = plural_of(len({path for path, *_ in one ^ other}), "file")
+    first, second = (("base", "upstream", "local")[side] for side in of_both)
+    merge.conflicts.append(replace(conflict, gist=f"{first} and {second} differ in {files}"))
     return conflict.winner
 
 
