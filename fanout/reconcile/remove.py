@@ -208,7 +208,7 @@ def _not_gone(item: PolicyPass, variant: str) -> InvalidInput:
     live = {case.spec.name for case in item.cases}
     if variant in live or variant in item.status.variants:
         return InvalidInput(
-            f"{variant} has left nothing behind, and its target is still there",
+            f"{variant} has left nothing behind, and its target is still there: it would come back",
             reason="NotFound",
             remedy="to remove what it has now, take the target out of the policy first",
         )
