@@ -1,5 +1,6 @@
 """The same git, clock zone and colours for every test, whatever the machine is configured to."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def _pin() -> None:
 
 
 _pin()
+gc.set_threshold(100_000)  # as `fanout` does when it starts
 # A slow machine is no defect: laws are checked without a clock. Which examples are tried hangs on
 # the test alone, so that a red run is about the change it judges; `make laws` looks at random.
 settings.register_profile("fanout", deadline=None, derandomize=True, max_examples=15)

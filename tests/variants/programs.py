@@ -23,8 +23,8 @@ class Shop:
         return [self._run(question) for question in questions]
 
     def _run(self, question):
-        whole = yaml.safe_load(question.stdin)
-        self.seen.append(yaml.safe_load(question.stdin))
+        whole = yaml.load(question.stdin, Loader=yaml.CSafeLoader)
+        self.seen.append(yaml.load(question.stdin, Loader=yaml.CSafeLoader))
         answer = self.work(whole)
         if isinstance(answer, Ran | Broken):
             return answer
