@@ -103,7 +103,8 @@ def _outcome(value: Value, after: Any, shape: Shape) -> Outcome:
     for origin, item in zip(places, after, strict=True):
         mine = None if origin is None else value.children[origin]
         entries.append(_entry("", mine, item, shape.element()))
-    gone = [value.children[number] for number in range(len(before)) if number not in set(places)]
+    kept = set(places)
+    gone = [value.children[number] for number in range(len(before)) if number not in kept]
     return sequence([*entries, *(Entry("", (mine, None, mine), NOTHING) for mine in gone)])
 
 
