@@ -32,9 +32,8 @@ _HERE = Path(__file__).resolve().parent.parent
 _TIMES = 200
 _LARGE = (200, 600, 2_000)
 _SMALL_MS, _LARGE_S, _PIPELINE_MS = 3, 3, 3
-# Linear, and a fifth for caches and the search for garbage, which the smallest is too small for;
-# with a logarithm beside it it would be 14.
-_GROWTH = _LARGE[-1] / _LARGE[0] * 1.2
+# Linear, and a tenth for what a computer does otherwise with more memory.
+_GROWTH = _LARGE[-1] / _LARGE[0] * 1.1
 _MEGABYTES = 200
 
 _PAGE = """\

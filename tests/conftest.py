@@ -28,7 +28,7 @@ def _pin() -> None:
 
 
 _pin()
-gc.set_threshold(100_000)  # as `fanout` does when it starts
+gc.set_threshold(1_000_000)  # as `fanout` does when it starts
 # A slow machine is no defect: laws are checked without a clock. Which examples are tried hangs on
 # the test alone, so that a red run is about the change it judges; `make laws` looks at random.
 settings.register_profile("fanout", deadline=None, derandomize=True, max_examples=15)

@@ -22,7 +22,7 @@ from fanout.errors import Bug, FanoutError
 
 # Objects between two searches for garbage. A pass and a merge make millions that stay and hardly
 # any cycles; Python's 700 costs them a seventh and a third of their time.
-UNSEARCHED = 100_000
+UNSEARCHED = 1_000_000
 
 
 class Verb(NamedTuple):
