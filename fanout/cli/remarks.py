@@ -9,7 +9,7 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.gates.explain import Explanation
-from fanout.gates.model import Verdict
+from fanout.gates.rules import Verdict
 from fanout.gates.wording import listed
 from fanout.package.merge.conflicts import Conflict
 from fanout.plan.book import Recorded

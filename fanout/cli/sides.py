@@ -7,7 +7,7 @@ from typing import TypeVar
 from fanout.cli.start import Program
 from fanout.cli.variant import find_variant
 from fanout.errors import InvalidInput, Stopped
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import Conflict
 from fanout.package.merge.packages import Files
 from fanout.plan.cases import Case

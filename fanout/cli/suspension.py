@@ -13,7 +13,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.gates.decisions import Scope, Standing, scopes
-from fanout.gates.model import Action, Decision
+from fanout.gates.records import Action, Decision
 from fanout.gates.wording import listed
 from fanout.plan.book import standing
 from fanout.plan.facts import records

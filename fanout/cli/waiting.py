@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fanout.api.reasons import Reason
 from fanout.cli.naming import meant
 from fanout.errors import InvalidInput
-from fanout.gates.model import Hold, State
+from fanout.gates.answer import State
+from fanout.gates.facts import Hold
 from fanout.gates.wording import counted, listed, stage_named
 from fanout.plan.actions import Kind
 from fanout.plan.cases import Case

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
+from fanout.gates.facts import Hold
 from fanout.gates.instants import written
-from fanout.gates.model import After, Hold, Override, Require, Verdict
+from fanout.gates.records import Override
+from fanout.gates.rules import After, Require, Verdict
 from fanout.gates.soak import over_at, soaked
 from fanout.gates.verdict import Ledger
 from fanout.gates.wording import lasting, stage_named

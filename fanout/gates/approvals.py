@@ -10,16 +10,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.gates.answer import CheckView
+from fanout.gates.facts import Draft, VariantFacts
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
-from fanout.gates.model import (
-    Approval,
-    ApprovalRule,
-    CheckView,
-    Draft,
-    StageRule,
-    VariantFacts,
-    Verdict,
-)
+from fanout.gates.records import Approval
+from fanout.gates.rules import ApprovalRule, StageRule, Verdict
 from fanout.gates.wording import listed, members
 
 _Dated = tuple[datetime, Approval]
@@ -77,7 +72,7 @@ class ApprovalIndex:
         return any(
             not from_the_future(at, self._now)
             and (rule.expires is None or at + rule.expires > self._now)
-            for rule in stage.requires
+            for rule in stage.approvals
             for at, _ in self._about(rule, variant, draft)
         )
 
@@ -114,7 +109,7 @@ def taken_back(approvals: Iterable[Approval], stages: Iterable[StageRule]) -> fr
 
     Taking back counts at once, also when the clock of who does it runs ahead.
     """
-    rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.requires}
+    rules = {(stage.name, rule.name): rule for stage in stages for rule in stage.approvals}
     given: dict[str, Approval] = {}
     revoked: set[str] = set()
     for approval in approvals:

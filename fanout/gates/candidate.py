@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from fanout.gates.after import Gate
 from fanout.gates.approvals import ApprovalIndex
 from fanout.gates.census import Census, Member
-from fanout.gates.model import Draft, Verdict
+from fanout.gates.facts import Draft
 from fanout.gates.order import Ages
+from fanout.gates.rules import Verdict
 from fanout.gates.verdict import Ledger
 
 Ask = Callable[[str], Gate]

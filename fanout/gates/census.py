@@ -8,18 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
 
+from fanout.gates.answer import CheckView, State
 from fanout.gates.checks import EvidenceIndex
 from fanout.gates.decisions import Standing, by_spec
-from fanout.gates.model import (
-    CheckView,
-    Hold,
-    Override,
-    Published,
-    StageRule,
-    State,
-    VariantFacts,
-    Verdict,
-)
+from fanout.gates.facts import Hold, Published, VariantFacts
+from fanout.gates.records import Override
+from fanout.gates.rules import StageRule, Verdict
 
 
 @dataclass(slots=True, eq=False)  # not frozen: that would be a tenth of a pass
@@ -146,7 +140,7 @@ class Registrar:
             return Member(facts, State.HELD, (), suspended)
         answer, stage_name, name = self._evidence.answer, rule.name, facts.name
         checks = tuple(
-            [answer(stage_name, check, name, facts.published) for check in rule.verification]
+            [answer(stage_name, check.name, name, facts.published) for check in rule.verification]
         )
         if any(check.verdict is not Verdict.PASSED for check in checks):
             checks = self._lifted(rule.name, facts.name, facts.published, checks)

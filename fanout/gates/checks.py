@@ -9,8 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.gates.answer import CheckView
+from fanout.gates.facts import Published
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, written
-from fanout.gates.model import CheckView, Evidence, Published, Verdict
+from fanout.gates.records import Evidence
+from fanout.gates.rules import Verdict
 from fanout.gates.wording import reporter
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.gates.facts import Draft, Hold, VariantFacts
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
-from fanout.gates.model import Action, Decision, Draft, Hold, Override, VariantFacts
+from fanout.gates.records import Action, Decision, Override
 from fanout.gates.wording import stage_named
 
 Scope = tuple[str, str]

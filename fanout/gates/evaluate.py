@@ -9,21 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.gates.answer import PolicyDecision, StageDecision, State, VariantDecision
+from fanout.gates.facts import Hold, PolicyFacts, VariantFacts
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement, survey
-from fanout.gates.model import (
-    Action,
-    Hold,
-    PolicyDecision,
-    PolicyFacts,
-    StageDecision,
-    StageRule,
-    State,
-    VariantDecision,
-    VariantFacts,
-)
 from fanout.gates.progress import starving, stuck
+from fanout.gates.records import Action
 from fanout.gates.release import StageGate
+from fanout.gates.rules import StageRule
 from fanout.gates.summary import gathered, soak_ends, stage_holds
 
 

@@ -10,20 +10,9 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.gates.model import (
-    HAND_WRITTEN,
-    CheckView,
-    Hold,
-    PolicyDecision,
-    PolicyFacts,
-    StageDecision,
-    StageHistory,
-    StageRule,
-    State,
-    VariantDecision,
-    VariantFacts,
-    Verdict,
-)
+from fanout.gates.answer import CheckView, PolicyDecision, StageDecision, State, VariantDecision
+from fanout.gates.facts import Hold, PolicyFacts, StageHistory, VariantFacts
+from fanout.gates.rules import HAND_WRITTEN, StageRule, Verdict
 from fanout.gates.soak import NEVER, over_at, soaked
 from fanout.gates.wording import counted, lasting, listed, stage_named
 

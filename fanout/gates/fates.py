@@ -5,8 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.gates.decisions import Order, Standing
+from fanout.gates.facts import VariantFacts
 from fanout.gates.instants import from_the_future, in_record_order
-from fanout.gates.model import Action, Decision, Override, VariantFacts
+from fanout.gates.records import Action, Decision, Override
 
 
 class Fate(StrEnum):

@@ -13,8 +13,10 @@ from fanout.gates.candidate import Choice, choose, coming
 from fanout.gates.census import Census, Registrar, by_stage
 from fanout.gates.checks import EvidenceIndex
 from fanout.gates.decisions import Standing, by_spec
-from fanout.gates.model import Hold, Override, PolicyFacts, StageHistory, StageRule, VariantFacts
+from fanout.gates.facts import Hold, PolicyFacts, StageHistory, VariantFacts
 from fanout.gates.order import Ages, topological
+from fanout.gates.records import Override
+from fanout.gates.rules import StageRule
 from fanout.gates.verdict import Ledger, judge
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from fanout.errors import Bug
-from fanout.gates.model import StageRule
+from fanout.gates.rules import StageRule
 from fanout.package.revision import Version, parse_tag
 
 

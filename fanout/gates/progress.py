@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.gates.answer import StageDecision, State, VariantDecision
+from fanout.gates.facts import Hold
 from fanout.gates.judgement import Judgement
-from fanout.gates.model import Hold, StageDecision, StageRule, State, VariantDecision, Verdict
+from fanout.gates.rules import StageRule, Verdict
 from fanout.gates.wording import counted, lasting, listed, stage_named
 
 _IN_FLIGHT = (State.RELEASED, State.PROPOSED, State.VERIFYING)

@@ -12,22 +12,14 @@ from functools import cached_property
 
 from fanout.api.reasons import Reason
 from fanout.gates.after import Gate
+from fanout.gates.answer import CheckView, State, VariantDecision
 from fanout.gates.census import Member, lifted
 from fanout.gates.decisions import Order, overrides
+from fanout.gates.facts import Draft, Grant, Hold
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement
-from fanout.gates.model import (
-    ApprovalRule,
-    CheckView,
-    Draft,
-    Grant,
-    Hold,
-    Override,
-    StageRule,
-    State,
-    VariantDecision,
-    Verdict,
-)
+from fanout.gates.records import Override
+from fanout.gates.rules import ApprovalRule, StageRule, Verdict
 from fanout.gates.wording import stage_named
 
 _NOTHING: frozenset[Override] = frozenset()
@@ -108,7 +100,7 @@ class StageGate:
             draft.digest,
         )
         opened = gate.verdict is Verdict.PASSED
-        checks = tuple([self._required(check, member, draft, orders) for check in rule.requires])
+        checks = tuple([self._required(check, member, draft, orders) for check in rule.approvals])
         agreed = all(check.verdict is Verdict.PASSED for check in checks)
         stale = granted and agreed and _older(facts.grant, orders, checks)
         release = opened and barred is None and (stale or not granted)

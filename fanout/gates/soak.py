@@ -6,7 +6,7 @@ withdrawn, and ends when the stage moves on. What it showed then stands. (Design
 
 from datetime import datetime, timedelta
 
-from fanout.gates.model import StageHistory
+from fanout.gates.facts import StageHistory
 
 NEVER = StageHistory()
 

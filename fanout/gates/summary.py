@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.gates.answer import State, VariantDecision
 from fanout.gates.candidate import within_reach
 from fanout.gates.census import Census
+from fanout.gates.facts import Hold
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement
-from fanout.gates.model import Hold, State, VariantDecision
 from fanout.gates.wording import counted, stage_named
 
 _AT_CANDIDATE = (State.VERIFYING, State.READY)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.gates.census import Census, Tally
-from fanout.gates.model import StageHistory, Verdict
+from fanout.gates.facts import StageHistory
+from fanout.gates.rules import Verdict
 from fanout.gates.soak import NEVER, left, withdrawn
 
 _NONE = Tally()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from fanout.gates.model import ApprovalRule
+from fanout.gates.rules import ApprovalRule
 
 _SHOWN = 3
 

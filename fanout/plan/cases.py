@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import Choices
 from fanout.plan.adoption import Origin
 from fanout.plan.disputes import Dispute, disputes_of, read

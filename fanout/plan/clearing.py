@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from fanout.api.reasons import Reason
 from fanout.api.trailers import Trailer
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.plan.actions import Action, Kind
 from fanout.plan.cases import Case
 from fanout.plan.moving import Leaving, Stray

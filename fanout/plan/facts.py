@@ -5,24 +5,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fanout.api.people import person
-from fanout.gates.model import (
-    Action,
-    Approval,
-    Decision,
+from fanout.gates.answer import PolicyDecision
+from fanout.gates.facts import (
     Draft,
-    Evidence,
     Grant,
     Hold,
-    Override,
-    PolicyDecision,
     PolicyFacts,
     Published,
-    Records,
     StageHistory,
-    StageRule,
     VariantFacts,
-    Verdict,
 )
+from fanout.gates.records import Action, Approval, Decision, Evidence, Override, Records
+from fanout.gates.rules import StageRule, Verdict
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Resolution, read

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import Choices
 from fanout.plan.cases import Case
 from fanout.plan.moving import Former, Leaving, Stray, author_of

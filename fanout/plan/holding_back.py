@@ -8,7 +8,8 @@ is cleared away before that is published: its branch is all that tells that they
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fanout.gates.model import Hold, PolicyDecision
+from fanout.gates.answer import PolicyDecision
+from fanout.gates.facts import Hold
 from fanout.plan.cases import Case
 
 

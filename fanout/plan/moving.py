@@ -8,7 +8,7 @@ published package in it, with people's edits; the old place stays until the new 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
 from fanout.plan.status import LeftPlace, Place

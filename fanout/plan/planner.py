@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from fanout.gates.model import StageHistory
+from fanout.gates.facts import StageHistory
 from fanout.plan.actions import Action, Kind, Plan
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Clearing, Leftovers

@@ -6,7 +6,7 @@ whoever changes them has not edited what was published: something else stands th
 
 from dataclasses import dataclass
 
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.plan.adoption import Lock
 from fanout.plan.status import PublishedLine
 from fanout.selection.model import VariantSpec

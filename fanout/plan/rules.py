@@ -9,7 +9,7 @@ from fanout.api.people import person
 from fanout.api.promotion_policy import PromotionPolicy, matches
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.gates.model import HAND_WRITTEN, After, ApprovalRule, Require, StageRule
+from fanout.gates.rules import HAND_WRITTEN, After, ApprovalRule, CheckRule, Require, StageRule
 
 
 def administrators(
@@ -44,7 +44,7 @@ def _rule(stage: Stage, promotions: Sequence[PromotionPolicy]) -> StageRule:
         after=After(tuple(after.stages), Require(after.require.value), after.soak or timedelta(0))
         if after
         else None,
-        verification=tuple(check.name for check in stage.verification),
+        verification=tuple(CheckRule(check.name) for check in stage.verification),
         requires=tuple(_approval(check, promotions) for check in stage.requires),
         automatic=bool(promotions) and all(_automates(item, stage.name) for item in promotions),
         suspended=stage.suspend,

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fanout.gates.model import StageHistory
+from fanout.gates.facts import StageHistory
 from fanout.plan.repository import same_place
 
 Lines = dict[str, Mapping[str, Any] | None]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fanout.gates.model import State, VariantDecision
+from fanout.gates.answer import State, VariantDecision
 from fanout.plan.cases import Case
 
 

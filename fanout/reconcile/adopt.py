@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.plan.adoption import REMEDY, Lock, Origin, read_lock
 from fanout.plan.cases import Case

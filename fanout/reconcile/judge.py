@@ -7,15 +7,10 @@ from datetime import datetime
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError, InvalidInput
+from fanout.gates.answer import PolicyDecision, State
 from fanout.gates.evaluate import candidates, evaluate, ready, suspended
-from fanout.gates.model import (
-    HAND_WRITTEN,
-    PolicyDecision,
-    PolicyFacts,
-    StageHistory,
-    StageRule,
-    State,
-)
+from fanout.gates.facts import PolicyFacts, StageHistory
+from fanout.gates.rules import HAND_WRITTEN, StageRule
 from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Leave, Leftovers, clearings, staying

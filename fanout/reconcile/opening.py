@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.plan.cases import Case
 from fanout.plan.disputes import Resolution, choices_for
 from fanout.plan.found import Around, open_case

@@ -10,7 +10,8 @@ from fanout.api.meta import API_VERSION
 from fanout.api.reasons import Reason
 from fanout.api.views import DraftView, HoldView, StageView, TargetView, View, ViewMeta
 from fanout.cluster.declared import Declared
-from fanout.gates.model import Hold, State, VariantDecision
+from fanout.gates.answer import State, VariantDecision
+from fanout.gates.facts import Hold
 from fanout.gates.wording import counted
 from fanout.plan.cases import Case
 from fanout.plan.status import written

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from fanout.api.trailers import Trailer
 from fanout.errors import FanoutError
-from fanout.gates.model import Hold
+from fanout.gates.facts import Hold
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.plan.adoption import read_lock
 from fanout.plan.moving import author_of

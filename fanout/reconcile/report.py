@@ -7,14 +7,9 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
-from fanout.gates.model import (
-    Hold,
-    PolicyDecision,
-    PolicyFacts,
-    StageRule,
-    State,
-    VariantDecision,
-)
+from fanout.gates.answer import PolicyDecision, State, VariantDecision
+from fanout.gates.facts import Hold, PolicyFacts
+from fanout.gates.rules import StageRule
 from fanout.gates.wording import counted
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book, Recorded

@@ -6,15 +6,9 @@ A tag that moved or an upstream that is away leaves drafts and publications wher
 from collections.abc import Sequence
 
 from fanout.errors import FanoutError
-from fanout.gates.model import (
-    Hold,
-    PolicyDecision,
-    StageDecision,
-    StageRule,
-    State,
-    VariantDecision,
-    Verdict,
-)
+from fanout.gates.answer import PolicyDecision, StageDecision, State, VariantDecision
+from fanout.gates.facts import Hold
+from fanout.gates.rules import StageRule, Verdict
 from fanout.plan.cases import Case
 from fanout.plan.status import Status
 

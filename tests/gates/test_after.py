@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.gates.after import Upstream, ask, fold
-from fanout.gates.model import Override, Require, StageHistory
+from fanout.gates.facts import StageHistory
+from fanout.gates.records import Override
+from fanout.gates.rules import Require
 from fanout.gates.soak import NEVER, left, over_at, soaked
 from fanout.gates.verdict import Ledger
 

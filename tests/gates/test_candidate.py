@@ -24,7 +24,8 @@ from gates.worlds import (
 
 from fanout.errors import Bug
 from fanout.gates.evaluate import candidates, evaluate
-from fanout.gates.model import Action, Hold, Override
+from fanout.gates.facts import Hold
+from fanout.gates.records import Action, Override
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev"), requires=(SIGNED,))

@@ -27,8 +27,9 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import Action, Override, State
+from fanout.gates.records import Action, Override
 
 PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
 V1 = {"revision": "v1", "stage": "prod"}

@@ -23,8 +23,10 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import Action, Override, Require, State
+from fanout.gates.records import Action, Override
+from fanout.gates.rules import Require
 
 #   state → (what it has, its evidence, history; passed?, failed?, soaked for 60 minutes?)
 STATES = {

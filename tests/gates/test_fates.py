@@ -6,7 +6,7 @@ import pytest
 from gates.worlds import at, decided, draft, published, variant
 
 from fanout.gates.fates import fates
-from fanout.gates.model import Action, Override
+from fanout.gates.records import Action, Override
 
 PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
 V2 = {"revision": "v2", "stage": "prod"}

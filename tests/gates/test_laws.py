@@ -25,8 +25,11 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.gates.answer import State
 from fanout.gates.evaluate import candidates, evaluate
-from fanout.gates.model import Action, Hold, Override, PolicyFacts, Require, State, Verdict
+from fanout.gates.facts import Hold, PolicyFacts
+from fanout.gates.records import Action, Override
+from fanout.gates.rules import Require, Verdict
 
 REVISIONS = ["v1", "v2", "v3"]
 STAGES = ["dev", "eu", "prod"]

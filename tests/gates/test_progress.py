@@ -21,7 +21,8 @@ from gates.worlds import (
 )
 
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import Action, Hold
+from fanout.gates.facts import Hold
+from fanout.gates.records import Action
 
 DEV, PROD = stage("dev"), stage("prod", after("dev"))
 D, P = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))

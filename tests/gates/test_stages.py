@@ -24,8 +24,11 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import Action, ApprovalRule, Hold, Require, State
+from fanout.gates.facts import Hold
+from fanout.gates.records import Action
+from fanout.gates.rules import ApprovalRule, Require
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev", soak=60))

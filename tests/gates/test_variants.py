@@ -26,8 +26,9 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import Hold, State
+from fanout.gates.facts import Hold
 
 HELD = Hold("PathTaken", "somebody else's")
 

@@ -4,27 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from fanout.gates.answer import PolicyDecision
 from fanout.gates.evaluate import evaluate
-from fanout.gates.model import (
-    Action,
-    After,
-    Approval,
-    ApprovalRule,
-    Decision,
-    Draft,
-    Evidence,
-    Grant,
-    Override,
-    PolicyDecision,
-    PolicyFacts,
-    Published,
-    Records,
-    Require,
-    StageHistory,
-    StageRule,
-    VariantFacts,
-    Verdict,
-)
+from fanout.gates.facts import Draft, Grant, PolicyFacts, Published, StageHistory, VariantFacts
+from fanout.gates.records import Action, Approval, Decision, Evidence, Override, Records
+from fanout.gates.rules import After, ApprovalRule, CheckRule, Require, StageRule, Verdict
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
@@ -43,7 +27,9 @@ def after(*stages: str, require: Require = Require.ALL, soak: float = 0) -> Afte
 
 def stage(name: str, upstream: After | None = None, **fields) -> StageRule:
     """A stage that automation promotes and that one check verifies."""
-    return StageRule(name, upstream, **{"verification": ("e2e",), "automatic": True, **fields})
+    checks = fields.pop("verification", ("e2e",))
+    verification = tuple(CheckRule(it) if isinstance(it, str) else it for it in checks)
+    return StageRule(name, upstream, verification, **{"automatic": True, **fields})
 
 
 def published(revision: str, when: float = 0, inputs: str = "") -> Published:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.model import StageHistory
+from fanout.gates.facts import StageHistory
 from fanout.plan.status import (
     GrantLine,
     LeftPlace,

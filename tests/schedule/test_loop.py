@@ -10,7 +10,7 @@ import pytest
 
 from fanout.cluster.sweep_log import Swept
 from fanout.errors import Unavailable
-from fanout.gates.model import PolicyDecision
+from fanout.gates.answer import PolicyDecision
 from fanout.plan.actions import Action, Kind, Outcome, Plan
 from fanout.plan.book import Book
 from fanout.plan.planner import PolicyPlan

@@ -11,7 +11,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
-from fanout.gates.model import ApprovalRule, StageRule, Verdict
+from fanout.gates.rules import ApprovalRule, StageRule, Verdict
 from fanout.gates.wording import counted
 from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
@@ -65,7 +65,7 @@ def stranger(rule: ApprovalRule, who: Identity) -> str:
 def approval_rule(item: PolicyPass, stage: str, check: str) -> ApprovalRule:
     """The approval check that is meant. Raises InvalidInput where that is not clear."""
     rules = item.facts.stages if item.facts else ()
-    found = {rule.name: rule for it in rules if it.name == stage for rule in it.requires}
+    found = {rule.name: rule for it in rules if it.name == stage for rule in it.approvals}
     if check in found:
         return found[check]
     if not check and len(found) == 1:
@@ -84,7 +84,7 @@ def _refuse_unnamed(item: PolicyPass, stage: str, revision: str) -> None:
     missing = [name for name, said in (("stage", stage), ("revision", revision)) if not said]
     if not missing:
         return
-    asking = [rule for rule in item.rules if rule.requires and stage in ("", rule.name)]
+    asking = [rule for rule in item.rules if rule.approvals and stage in ("", rule.name)]
     lines = [
         f"--stage {rule.name} --revision {waiting}"
         for rule in asking
@@ -107,7 +107,7 @@ def _refuse_unnamed(item: PolicyPass, stage: str, revision: str) -> None:
 def _waiting(item: PolicyPass, rule: StageRule) -> set[str]:
     """The revisions of the stage's drafts that stand and lack an approval."""
     decided = item.decision.variants if item.decision else {}
-    asked = {check.name for check in rule.requires}
+    asked = {check.name for check in rule.approvals}
     return {
         case.draft.trailers.revision
         for case in meant(item, rule.name)

@@ -20,8 +20,9 @@ from fanout.cli.sides import open_sides
 from fanout.cli.start import Program, open_program
 from fanout.cli.telling import tell_faults
 from fanout.errors import InvalidInput
+from fanout.gates.answer import State
 from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
-from fanout.gates.model import State, Verdict
+from fanout.gates.rules import Verdict
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.passes import Mode

@@ -28,7 +28,7 @@ from fanout.cli.telling import tell_faults
 from fanout.cli.terminal import say
 from fanout.cli.watching import changed
 from fanout.errors import InvalidInput
-from fanout.gates.model import State
+from fanout.gates.answer import State
 from fanout.reconcile import present
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import Observed

@@ -21,7 +21,7 @@ from fanout.cli.telling import tell_report
 from fanout.cli.terminal import say
 from fanout.cli.waiting import nothing_to_publish, refuse_unreachable, unpublished, unseen
 from fanout.errors import InvalidInput, Where
-from fanout.gates.model import Override
+from fanout.gates.records import Override
 from fanout.plan.status import written
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import Observed, PolicyPass, Report

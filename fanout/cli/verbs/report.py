@@ -76,7 +76,7 @@ def _refuse_no_link(link: str) -> None:
 
 
 def _refuse_unknown(item: PolicyPass, stage: str, check: str) -> None:
-    checks = [name for rule in item.rules if rule.name == stage for name in rule.verification]
+    checks = [it.name for rule in item.rules if rule.name == stage for it in rule.verification]
     if check not in checks:
         known = f"it has: {', '.join(checks)}" if checks else "it has none"
         raise InvalidInput(

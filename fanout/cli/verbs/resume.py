@@ -1,7 +1,7 @@
 """`fanout resume`: what was suspended by a recorded Decision goes on."""
 
 from fanout.cli.suspension import verb
-from fanout.gates.model import Action
+from fanout.gates.records import Action
 
 command = verb(
     Action.RESUME,

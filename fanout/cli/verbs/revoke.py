@@ -13,7 +13,7 @@ from fanout.cli.terminal import say
 from fanout.cli.verbs.approve import may_approve, stranger
 from fanout.errors import InvalidInput
 from fanout.gates.approvals import taken_back
-from fanout.gates.model import ApprovalRule
+from fanout.gates.rules import ApprovalRule
 from fanout.plan.book import Recorded
 from fanout.reconcile.report import PolicyPass
 
@@ -65,5 +65,5 @@ def _rule(item: PolicyPass, approval: Recorded) -> ApprovalRule | None:
     """What the approval was for; None when nobody asks for it any more."""
     about = (approval.spec.get("stage", ""), approval.spec["check"])
     rules = item.facts.stages if item.facts else ()
-    asked = {(stage.name, rule.name): rule for stage in rules for rule in stage.requires}
+    asked = {(stage.name, rule.name): rule for stage in rules for rule in stage.approvals}
     return asked.get(about)

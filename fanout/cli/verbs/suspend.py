@@ -1,7 +1,7 @@
 """`fanout suspend`: a policy, a stage or a variant stops, by a recorded Decision."""
 
 from fanout.cli.suspension import verb
-from fanout.gates.model import Action
+from fanout.gates.records import Action
 
 command = verb(
     Action.SUSPEND,

@@ -1,0 +1,91 @@
+"""What people and machines have said, as the evaluator knows it: records never change.
+
+Instants are aware datetimes in UTC.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from fanout.gates.rules import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An answer to a check, from one reporter, about a stage or some of its variants."""
+
+    name: str
+    at: datetime
+    by: str
+    stage: str
+    check: str
+    status: Verdict
+    revision: str = ""
+    commit: str = ""
+    variants: tuple[str, ...] = ()  # empty: all of the stage
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One person's yes to draft trees; `revokes` names an earlier approval that is taken back."""
+
+    name: str
+    at: datetime
+    by: str
+    stage: str
+    check: str
+    revision: str
+    trees: frozenset[str] = frozenset()
+    variants: tuple[str, ...] = ()
+    revokes: str = ""
+
+
+class Action(StrEnum):
+    """What a person can decide."""
+
+    PUBLISH = "Publish"
+    ROLLBACK = "Rollback"
+    SKIP = "Skip"
+    RETRY = "Retry"
+    SUSPEND = "Suspend"
+    RESUME = "Resume"
+
+
+class Override(StrEnum):
+    """What a Publish decision may lift, and nothing else."""
+
+    AFTER = "after"
+    SOAK = "soak"
+    REQUIRES = "requires"
+    VERIFICATION = "verification"
+    WINDOW = "window"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's decision about a policy, a stage (if named) or variants (if named)."""
+
+    name: str
+    at: datetime
+    by: str
+    action: Action
+    stage: str = ""
+    variants: tuple[str, ...] = ()
+    revision: str = ""
+    trees: frozenset[str] = frozenset()  # of the drafts that a Publish is about
+    overrides: frozenset[Override] = frozenset()
+    reason: str = ""
+    expires: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """All that was said about one policy, in the order in which it was recorded."""
+
+    evidence: tuple[Evidence, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    removals: Mapping[str, datetime] = field(default_factory=dict)  # variant → when last removed
