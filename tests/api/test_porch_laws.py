@@ -8,8 +8,8 @@ from api.porch_objects import WHOLE, judge
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.foreign import convert
 from fanout.api.places import places
-from fanout.api.porch import convert
 from fanout.api.porch.rows import ORIGINS
 from fanout.api.porch.translate import translate
 from fanout.api.validation import validate

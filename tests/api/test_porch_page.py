@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from fanout.api.foreign.page import field_tables
 from fanout.api.kinds import KINDS, known_fields
-from fanout.api.porch.page import field_tables
 from fanout.api.porch.rows import ORIGINS
+from fanout.api.porch.translate import GROUP
 
 PAGE = Path(__file__).parents[2] / "docs" / "migrating-from-porch.md"
 
@@ -16,7 +17,7 @@ def written(page: str) -> str:
 
 
 def test_the_page_has_the_table_of_the_translation():
-    assert written(PAGE.read_text(encoding="utf-8")) == field_tables()
+    assert written(PAGE.read_text(encoding="utf-8")) == field_tables(ORIGINS, GROUP)
 
 
 @pytest.mark.parametrize("origin", ORIGINS, ids=lambda origin: origin.kind)
@@ -37,4 +38,6 @@ if __name__ == "__main__":
     text = PAGE.read_text(encoding="utf-8")
     head, mark, rest = text.partition("test_porch_page.py` -->\n")
     tail = rest.partition("<!-- end of fields -->")[2]
-    PAGE.write_text(f"{head}{mark}{field_tables()}<!-- end of fields -->{tail}", encoding="utf-8")
+    PAGE.write_text(
+        f"{head}{mark}{field_tables(ORIGINS, GROUP)}<!-- end of fields -->{tail}", encoding="utf-8"
+    )

@@ -1,36 +1,17 @@
 """How one field of Porch's becomes one of fanout's; the table in `rows` names one for each."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from fanout.api.faults import BadValue
+from fanout.api.foreign.convert import KUBECTL_S_OWN, copied
+from fanout.api.foreign.pieces import Convert, Found, Put, Remark
 from fanout.api.places import fields, items
 from fanout.api.porch.cel import whole_objects
-from fanout.api.porch.pieces import Convert, Found, Put, Remark
 from fanout.api.texts import shown
 
-_KUBECTL_S_OWN = "kubectl.kubernetes.io/last-applied-configuration"
 _DESCRIPTION = "kubernetes.io/description"
 _APPROVAL = "approval.nephio.org/policy"
 _REVISION = ("spec", "upstream", "revision", "tag")
-
-
-def copied(found: Found) -> Iterator[Put | Remark]:
-    """The same value."""
-    yield Put(found.to, found.value, found.path)
-
-
-def text(found: Found) -> Iterator[Put | Remark]:
-    """The same value; empty text is how Go writes that there is none."""
-    if found.value != "":
-        yield from copied(found)
-
-
-def once(found: Found) -> Iterator[Put | Remark]:
-    """The same list; what is in it twice counts once, as in Porch."""
-    values = items(found.value)
-    distinct = [value for index, value in enumerate(values) if value not in values[:index]]
-    yield Put(found.to, distinct if values else found.value, found.path)
 
 
 def annotations(found: Found) -> Iterator[Put | Remark]:
@@ -42,7 +23,7 @@ def annotations(found: Found) -> Iterator[Put | Remark]:
             "name the policy or variant in a PromotionPolicy",
         )
     if isinstance(found.value, Mapping):
-        gone = (_KUBECTL_S_OWN, _APPROVAL)
+        gone = (KUBECTL_S_OWN, _APPROVAL)
         left = {key: value for key, value in found.value.items() if key not in gone}
         if left:
             yield Put(found.to, left, found.path)
@@ -185,41 +166,6 @@ def object_selector(found: Found) -> Iterator[Put | Remark]:
             "remove the name if all are meant",
             lost=False,
         )
-
-
-def only(*harmless: Any, problem: str, remedy: str) -> Convert:
-    """A field without a counterpart, that asks for nothing only by these values."""
-
-    def convert(found: Found) -> Iterator[Put | Remark]:
-        if found.value not in harmless:
-            yield Remark(found.path, problem, remedy)
-
-    return convert
-
-
-def needed(*harmless: Any, problem: str, remedy: str) -> Convert:
-    """As `only`, but what has another value cannot be translated at all."""
-
-    def convert(found: Found) -> Iterator[Put | Remark]:
-        if found.value not in harmless:
-            yield Remark(found.path, problem.format(shown(found.value)), remedy, spoils=())
-
-    return convert
-
-
-def noted(*harmless: Any, problem: str) -> Convert:
-    """A field without a counterpart, without which nothing is lost."""
-
-    def convert(found: Found) -> Iterator[Put | Remark]:
-        if found.value not in harmless:
-            yield Remark(found.path, problem, lost=False)
-
-    return convert
-
-
-def passed_over(_: Found) -> Iterator[Put | Remark]:
-    """A field that is nobody's wish: a program wrote it."""
-    return iter(())
 
 
 def _tag(number: object) -> str:

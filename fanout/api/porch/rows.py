@@ -4,12 +4,19 @@ A field that is not in it is one that Porch does not have either.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from fanout.api.foreign.convert import (
+    copied,
+    needed,
+    noted,
+    once,
+    only,
+    passed_over,
+    text,
+)
+from fanout.api.foreign.rows import Origin, Row, of_the_server
 from fanout.api.porch import convert
-from fanout.api.porch.pieces import Convert
 
-SAME = "as it is"
 _ADOPTION = {"adoptNone": "AdoptNone", "adoptExisting": "AdoptExisting"}
 _DELETION = {"delete": "Delete", "orphan": "Orphan"}
 _EXPRESSION = "about whole objects: see [Expressions](#expressions)"
@@ -18,54 +25,22 @@ _IN_FILE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A field of Porch's, its counterpart (without one: ""), how it becomes that, and in words."""
-
-    source: str
-    target: str
-    convert: Convert
-    about: str = SAME
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A kind of Porch's, and the kind of fanout's that it becomes."""
-
-    kind: str
-    version: str
-    becomes: str
-    rows: tuple[Row, ...]
-
-
 def _metadata() -> Iterator[Row]:
-    yield Row("metadata.name", "metadata.name", convert.copied)
-    yield Row("metadata.namespace", "metadata.namespace", convert.text)
-    yield Row("metadata.labels", "metadata.labels", convert.copied)
+    yield Row("metadata.name", "metadata.name", copied)
+    yield Row("metadata.namespace", "metadata.namespace", text)
+    yield Row("metadata.labels", "metadata.labels", copied)
     yield Row(
         "metadata.annotations",
         "metadata.annotations",
         convert.annotations,
         "the same, without kubectl's own",
     )
-    for field in (
-        *("uid", "resourceVersion", "generation", "creationTimestamp"),
-        *("deletionGracePeriodSeconds", "finalizers", "ownerReferences", "managedFields"),
-        *("selfLink", "generateName"),
-    ):
-        yield Row(f"metadata.{field}", "", convert.passed_over, "the API server's own")
-    yield Row(
-        "metadata.deletionTimestamp",
-        "",
-        convert.needed(problem="is being deleted, since {}", remedy="import it if it is to stay"),
-        "what is being deleted is left out and named",
-    )
-    yield Row("status", "", convert.passed_over, "written by Porch, not by people")
+    yield from of_the_server("Porch")
 
 
 def _upstream() -> Iterator[Row]:
-    yield Row("spec.upstream.repo", "spec.upstream.repository", convert.text)
-    yield Row("spec.upstream.package", "spec.upstream.package", convert.text)
+    yield Row("spec.upstream.repo", "spec.upstream.repository", text)
+    yield Row("spec.upstream.package", "spec.upstream.package", text)
     yield Row(
         "spec.upstream.revision",
         "spec.upstream.revision.tag",
@@ -85,33 +60,33 @@ def _function(source: str, target: str, pipeline: str) -> Iterator[Row]:
     for kind in ("mutators", "validators"):
         for field in ("image", "exec", "tag", "name", "configPath"):
             at = f"{pipeline}.{kind}[*].{field}"
-            yield Row(f"{source}.{at}", f"{target}.{at}", convert.text)
+            yield Row(f"{source}.{at}", f"{target}.{at}", text)
         for field in ("configMap", "selectors", "exclude"):
             at = f"{pipeline}.{kind}[*].{field}"
-            yield Row(f"{source}.{at}", f"{target}.{at}", convert.copied)
+            yield Row(f"{source}.{at}", f"{target}.{at}", copied)
 
 
 def _additions(base: str) -> Iterator[Row]:
     """What a PackageVariant and the template of a set have alike, at this path."""
     for field in ("labels", "annotations"):
-        way = convert.copied if field == "labels" else convert.annotations
+        way = copied if field == "labels" else convert.annotations
         yield Row(f"{base}.{field}", f"{base}.{field}", way, _IN_FILE.replace("labels", field))
     context = f"{base}.packageContext"
-    yield Row(f"{context}.data", f"{context}.data", convert.copied)
-    yield Row(f"{context}.removeKeys", f"{context}.removeKeys", convert.once)
+    yield Row(f"{context}.data", f"{context}.data", copied)
+    yield Row(f"{context}.removeKeys", f"{context}.removeKeys", once)
     yield from _function(base, base, "pipeline")
     for field in ("group", "version", "kind"):
         at = f"{base}.injectors[*].{field}"
         # an empty group is the core group, which is not the same as any
-        yield Row(at, at, convert.copied if field == "group" else convert.text)
-    yield Row(f"{base}.injectors[*].name", f"{base}.injectors[*].name", convert.text)
+        yield Row(at, at, copied if field == "group" else text)
+    yield Row(f"{base}.injectors[*].name", f"{base}.injectors[*].name", text)
 
 
 def _package_variant() -> Iterator[Row]:
     yield from _metadata()
     yield from _upstream()
-    yield Row("spec.downstream.repo", "spec.downstream.repository", convert.text)
-    yield Row("spec.downstream.package", "spec.downstream.package", convert.text)
+    yield Row("spec.downstream.repo", "spec.downstream.repository", text)
+    yield Row("spec.downstream.package", "spec.downstream.package", text)
     yield Row(
         "spec.adoptionPolicy",
         "spec.adoptionPolicy",
@@ -133,7 +108,7 @@ def _expressions(template: str) -> Iterator[Row]:
     for name in maps:
         at = f"{template}.{name}[*]"
         for field in ("key", "value"):
-            yield Row(f"{at}.{field}", f"{at}.{field}", convert.copied)
+            yield Row(f"{at}.{field}", f"{at}.{field}", copied)
             expr = f"{at}.{field}Expr"
             yield Row(expr, expr, convert.expression, _EXPRESSION)
     for name in ("packageContext.removeKeyExprs[*]", "injectors[*].nameExpr"):
@@ -145,7 +120,7 @@ def _package_variant_set() -> Iterator[Row]:
     yield from _metadata()
     yield from _upstream()
     target, template = "spec.targets[*]", "spec.targets[*].template"
-    for field, way in (("name", convert.text), ("packageNames", convert.once)):
+    for field, way in (("name", text), ("packageNames", once)):
         at = f"{target}.repositories[*].{field}"
         yield Row(at, at, way)
     at = f"{target}.repositorySelector"
@@ -158,9 +133,9 @@ def _package_variant_set() -> Iterator[Row]:
         "the same; a `name`, which Porch passes over, counts here",
     )
     down = f"{template}.downstream"
-    yield Row(f"{down}.repo", f"{down}.repository", convert.text)
+    yield Row(f"{down}.repo", f"{down}.repository", text)
     yield Row(f"{down}.repoExpr", f"{down}.repositoryExpr", convert.expression, _EXPRESSION)
-    yield Row(f"{down}.package", f"{down}.package", convert.text)
+    yield Row(f"{down}.package", f"{down}.package", text)
     yield Row(f"{down}.packageExpr", f"{down}.packageExpr", convert.expression, _EXPRESSION)
     for field, words, careful in (
         ("adoptionPolicy", _ADOPTION, "adoptNone"),
@@ -187,15 +162,13 @@ def _repository() -> Iterator[Row]:
     yield Row(
         "spec.type",
         "",
-        convert.needed(
-            "", "git", problem="repositories of type {} are not for fanout", remedy="use git"
-        ),
+        needed("", "git", problem="repositories of type {} are not for fanout", remedy="use git"),
         "`git` says nothing; an `oci` repository is left out and named",
     )
     yield Row(
         "spec.content",
         "",
-        convert.needed(
+        needed(
             "", "Package", problem="a repository of {}s is not for fanout", remedy="use packages"
         ),
         "`Package` says nothing; others are left out and named",
@@ -203,7 +176,7 @@ def _repository() -> Iterator[Row]:
     yield Row(
         "spec.deployment",
         "",
-        convert.noted(
+        noted(
             False,
             problem="fanout makes no difference between repositories to deploy from and others; "
             "give it a label to select by",
@@ -214,15 +187,15 @@ def _repository() -> Iterator[Row]:
     yield Row(
         "spec.sync",
         "",
-        convert.noted(problem="every pass looks at the repository itself; nothing is polled"),
+        noted(problem="every pass looks at the repository itself; nothing is polled"),
         "noted: every pass looks at the repository",
     )
-    yield Row("spec.oci", "", convert.passed_over, "Porch reads it with `type: oci` only")
+    yield Row("spec.oci", "", passed_over, "Porch reads it with `type: oci` only")
     for field in ("mutators", "validators", "upstream"):
         yield Row(
             f"spec.{field}",
             "",
-            convert.only(
+            only(
                 [],
                 {},
                 problem="has no counterpart",
@@ -233,21 +206,21 @@ def _repository() -> Iterator[Row]:
 
 
 def _git() -> Iterator[Row]:
-    yield Row("spec.git.repo", "spec.url", convert.text)
-    yield Row("spec.git.branch", "spec.branch", convert.text)
+    yield Row("spec.git.repo", "spec.url", text)
+    yield Row("spec.git.branch", "spec.branch", text)
     yield Row(
         "spec.git.directory", "spec.directory", convert.directory, "without slashes at its ends"
     )
     yield Row(
         "spec.git.secretRef.name",
         "spec.secretRef.name",
-        convert.text,
+        text,
         "the same; see [Security](concepts/security.md) for where secrets are read from",
     )
     yield Row(
         "spec.git.createBranch",
         "",
-        convert.only(
+        only(
             False,
             problem="the branch must be there before fanout publishes to it",
             remedy="push it once by hand if it is missing",
@@ -258,7 +231,7 @@ def _git() -> Iterator[Row]:
         yield Row(
             f"spec.git.{field}",
             "",
-            convert.only(
+            only(
                 "",
                 problem="all commits have one author, the installation's",
                 remedy="set author in the FanoutConfiguration",

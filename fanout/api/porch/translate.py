@@ -1,17 +1,19 @@
 """Porch's objects as fanout's, and everything that could not be translated, by field."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.faults import Path
+from fanout.api.foreign.assembly import Assembled, Judge, assemble
+from fanout.api.foreign.pieces import Imported, Put, Remark, Said
+from fanout.api.foreign.rows import Origin
+from fanout.api.foreign.walk import walk
 from fanout.api.kinds import KINDS
 from fanout.api.meta import API_VERSION, DEFAULT_NAMESPACE, KRMObject
 from fanout.api.places import fields, items, places
-from fanout.api.porch.assembly import Assembled, Judge, assemble
 from fanout.api.porch.convert import expression
-from fanout.api.porch.pieces import Found, Put, Remark
-from fanout.api.porch.rows import ORIGINS, Origin, Row
+from fanout.api.porch.rows import ORIGINS
+from fanout.api.porch.units import UNITS
 from fanout.api.texts import listed, shown
 from fanout.api.validation import cross_check, is_ours, validate
 
@@ -19,20 +21,6 @@ GROUP = "config.porch.kpt.dev"
 STAGE = "all"
 _SET = "PackageVariantSet"
 Key = tuple[str, str, str]
-Said = tuple[int, Remark]
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """fanout's objects in the order of Porch's, and what is to be said about each of these."""
-
-    objects: tuple[Mapping[str, Any], ...]
-    remarks: tuple[Said, ...]  # with the place of Porch's object in the input
-
-    @property
-    def complete(self) -> bool:
-        """Was everything translated that the objects ask for?"""
-        return not any(remark.lost for _, remark in self.remarks)
 
 
 def translate(objects: Sequence[Any], judge: Judge) -> Imported:
@@ -53,7 +41,7 @@ def translate(objects: Sequence[Any], judge: Judge) -> Imported:
         kept, remark = _admitted(item, seen)
         remarks += [(index, remark)] if remark else []
         if kept:
-            made[index] = assemble(KINDS[origin.becomes], _pieces(origin, item), judge)
+            made[index] = assemble(KINDS[origin.becomes], _pieces(origin, item), judge, UNITS)
             seen[_key(item)] = made[index].data is not None
             remarks += ((index, said) for said in made[index].remarks)
     remarks += _loose_ends(made)
@@ -119,7 +107,7 @@ def _admitted(item: Any, seen: Mapping[Key, bool]) -> tuple[bool, Remark | None]
 def _pieces(origin: Origin, item: Mapping[str, Any]) -> Iterator[Put | Remark]:
     yield Put(("apiVersion",), API_VERSION, ("apiVersion",))
     yield Put(("kind",), origin.becomes, ("kind",))
-    yield from _Walk(origin, item).below(item, (), "")
+    yield from walk(origin, item)
     if origin.kind == _SET:
         yield from _in_one_stage(item)
 
@@ -133,65 +121,6 @@ def _in_one_stage(item: Mapping[str, Any]) -> Iterator[Put | Remark]:
     yield Put((*spec, "stages", 0, "name"), STAGE, spec)
     problem = f"a set has no stages: all variants are in the one stage {STAGE}"
     yield Remark(spec, problem, "write stages to promote step by step", lost=False)
-
-
-class _Walk:
-    """Goes through one object of Porch's along the table."""
-
-    def __init__(self, origin: Origin, item: Mapping[str, Any]) -> None:
-        self._rows: dict[str, Row] = {row.source: row for row in origin.rows}
-        self._above = {part for row in origin.rows for part in _above(row.source)}
-        self._known = self._above | self._rows.keys()
-        self._kind = origin.kind
-        self._object = item
-
-    def below(self, value: Any, path: Path, pattern: str) -> Iterator[Put | Remark]:
-        """What becomes of the fields of an object."""
-        if not isinstance(value, Mapping):
-            yield Remark(path, f"must be an object and is {shown(value)}", "correct it")
-            return
-        for key, inner in value.items():
-            if not path and key in ("apiVersion", "kind"):
-                continue
-            inside = f"{pattern}.{key}" if pattern else str(key)
-            yield from self._field(inner, (*path, str(key)), inside)
-
-    def _field(self, value: Any, path: Path, pattern: str) -> Iterator[Put | Remark]:
-        if value is None:  # as Go reads it: not there
-            return
-        if pattern in self._rows:
-            row = self._rows[pattern]
-            yield from row.convert(Found(path, value, _filled(row.target, path), self._object))
-        elif f"{pattern}[*]" in self._known:
-            yield from self._list(value, path, f"{pattern}[*]")
-        elif pattern in self._above:
-            yield from self.below(value, path, pattern)
-        else:
-            problem = f"is no field of a {self._kind} that is known"
-            yield Remark(path, problem, "correct or remove it")
-
-    def _list(self, value: Any, path: Path, pattern: str) -> Iterator[Put | Remark]:
-        if not isinstance(value, list | tuple):
-            yield Remark(path, f"must be a list and is {shown(value)}", "correct it")
-            return
-        for index, inner in enumerate(value):
-            if inner in (None, {}, ""):
-                yield Remark((*path, index), "is empty", "remove it")
-            else:
-                yield from self._field(inner, (*path, index), pattern)
-
-
-def _above(pattern: str) -> Iterator[str]:
-    """The patterns of all that a field is in: `spec`, `spec.targets[*]`."""
-    steps = pattern.split(".")
-    yield from (".".join(steps[:length]) for length in range(1, len(steps)))
-
-
-def _filled(pattern: str, path: Path) -> Path:
-    """The path of a counterpart, with the indices of the field that was found."""
-    indices = (part for part in path if isinstance(part, int))
-    steps = pattern.replace("[*]", ".*").split(".") if pattern else []
-    return tuple(next(indices) if step == "*" else step for step in steps)
 
 
 def _loose_ends(made: Mapping[int, Assembled]) -> Iterator[Said]:

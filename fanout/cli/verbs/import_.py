@@ -9,10 +9,10 @@ import click
 
 from fanout.api.faults import Fault, field_name
 from fanout.api.faults import Path as FieldPath
+from fanout.api.foreign.assembly import Judge
+from fanout.api.foreign.pieces import Remark
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.api.places import fields
-from fanout.api.porch.assembly import Judge
-from fanout.api.porch.pieces import Remark
 from fanout.api.porch.translate import expressions, translate
 from fanout.api.validation import validate
 from fanout.cli.exit_codes import ExitCode

@@ -10,47 +10,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fanout.api.faults import Fault, Path, field_name
+from fanout.api.foreign.pieces import Put, Remark
 from fanout.api.kinds import known_fields
 from fanout.api.meta import KRMObject
-from fanout.api.porch.pieces import Put, Remark
 
 Judge = Callable[[Mapping[str, Any]], Iterable[Fault]]
 _REMOVE = re.compile("^remove it(; |$)")  # it is removed already
-_TEMPLATE = "spec.targets.*.template"
+WHOLE = "the object"
+Units = Mapping[str, str]
+"""What goes as a whole and what it is called, by pattern; the longest that fits a path counts.
 
-
-def _additions(base: str) -> Iterator[tuple[str, str]]:
-    for kind in ("mutators", "validators"):
-        yield f"{base}.pipeline.{kind}.*", "the function"
-        yield f"{base}.pipeline.{kind}.*.tag", "the tag"
-        yield f"{base}.pipeline.{kind}.*.name", "the name"
-    yield f"{base}.pipeline.validators", "the list"
-    yield f"{base}.injectors.*", "the injector"
-    for name in ("labels", "annotations", "packageContext.data", "packageContext.removeKeys"):
-        yield f"{base}.{name}.*", "the entry"
-    for name in ("labelExprs", "annotationExprs"):
-        yield f"{base}.{name}.*", "the entry"
-    for name in ("dataExprs", "removeKeyExprs"):
-        yield f"{base}.packageContext.{name}.*", "the entry"
-
-
-# What goes as a whole; the longest one that fits a fault's path counts. A `*` is any key or index.
-UNITS: Mapping[str, str] = {
-    "": "the object",
-    "metadata.labels.*": "the label",
-    "metadata.annotations.*": "the annotation",
-    "spec.secretRef": "the reference",
-    "spec.adoptionPolicy": "the field",
-    "spec.deletionPolicy": "the field",
-    "spec.targets.*": "the target",
-    "spec.targets.*.repositories.*": "the repository",
-    **dict(_additions("spec")),
-    **dict(_additions(_TEMPLATE)),
-}
+A `*` is any key or index. The one of "" is there in any case.
+"""
 
 
 Leaves = dict[Path, tuple[Any, Path]]
-"""Every value without values of its own, and the field of Porch's that it comes from."""
+"""Every value without values of its own, and the other program's field that it comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +35,14 @@ class _Built:
     data: dict[str, Any]
     before: Mapping[Path, Path]
     leaves: Leaves
+    units: Units
 
     def nearest(self, path: Path) -> Path:
         """The path, or the longest piece of it that is there."""
         return next(path[:n] for n in range(len(path), -1, -1) if path[:n] in self.before)
 
     def source(self, path: Path) -> Path:
-        """The field of Porch's behind a path that is there: of the first value at or below it."""
+        """The other program's field behind a path: that of the first value at or below it."""
         old = self.before[path]
         found, (_, source) = next(
             (at, leaf) for at, leaf in self.leaves.items() if at[: len(old)] == old
@@ -76,10 +52,10 @@ class _Built:
     def unit(self, path: Path) -> tuple[Path, str]:
         """What goes with a field, as the leaves have it: all, if there is nothing else to go."""
         nearest = self.nearest(path)
-        unit, noun = _unit((*self.before[nearest], *path[len(nearest) :]))
+        unit, noun = _unit((*self.before[nearest], *path[len(nearest) :]), self.units)
         if any(leaf[: len(unit)] == unit for leaf in self.leaves):
             return unit, noun
-        return (), UNITS[""]
+        return (), WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +67,13 @@ class Assembled:
     built: _Built | None = field(default=None, repr=False)
 
     def source(self, path: Path) -> Path:
-        """The field of Porch's that a field of the object, or the nearest above it, comes from."""
+        """The other program's field behind a field of the object, or the nearest above it."""
         return self.built.source(self.built.nearest(path)) if self.built else ()
 
 
-def assemble(kind: type[KRMObject], pieces: Iterable[Put | Remark], judge: Judge) -> Assembled:
+def assemble(
+    kind: type[KRMObject], pieces: Iterable[Put | Remark], judge: Judge, units: Units
+) -> Assembled:
     """An object of this kind that `judge` finds no fault with, or none."""
     leaves: Leaves = {}
     remarks: list[Remark] = []
@@ -106,12 +84,12 @@ def assemble(kind: type[KRMObject], pieces: Iterable[Put | Remark], judge: Judge
         elif piece.spoils is None:
             remarks.append(piece)
         else:
-            unit, noun = _unit(piece.spoils)
+            unit, noun = _unit(piece.spoils, units)
             spoiled.append(unit)
             remarks.append(Remark(piece.path, piece.problem, _left_out(noun, piece.remedy)))
     leaves = _without(leaves, spoiled)
     while leaves:
-        built = _build(kind, leaves)
+        built = _build(kind, leaves, units)
         faults = [fault for fault in judge(built.data) if fault.severity == "error"]
         if not faults:
             return Assembled(built.data, tuple(remarks), built)
@@ -140,7 +118,7 @@ def _without(leaves: Leaves, units: Iterable[Path]) -> Leaves:
     }
 
 
-def _build(kind: type[KRMObject], leaves: Leaves) -> _Built:
+def _build(kind: type[KRMObject], leaves: Leaves, units: Units) -> _Built:
     root: dict[str | int, Any] = {}
     for path, leaf in leaves.items():
         here = root
@@ -148,7 +126,7 @@ def _build(kind: type[KRMObject], leaves: Leaves) -> _Built:
             here = here.setdefault(part, {})
         here[path[-1]] = leaf
     before: dict[Path, Path] = {}
-    return _Built(_plain(kind, root, (), (), before), before, leaves)
+    return _Built(_plain(kind, root, (), (), before), before, leaves, units)
 
 
 def _plain(
@@ -168,12 +146,12 @@ def _plain(
     return {key: _plain(kind, node[key], (*path, key), (*old, key), before) for key in keys}
 
 
-def _unit(path: Path) -> tuple[Path, str]:
+def _unit(path: Path, units: Units) -> tuple[Path, str]:
     """What goes with a field: its path and what it is called."""
     return max(
         (
             (path[: len(steps)], noun)
-            for pattern, noun in UNITS.items()
+            for pattern, noun in {"": WHOLE, **units}.items()
             for steps in [tuple(pattern.split(".")) if pattern else ()]
             if len(steps) <= len(path)
             and all(step in ("*", part) for step, part in zip(steps, path, strict=False))

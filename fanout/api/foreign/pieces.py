@@ -9,7 +9,7 @@ from fanout.api.faults import Path
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A field of Porch's that was found, and where its counterpart is."""
+    """A field of the other program's that was found, and where its counterpart is."""
 
     path: Path
     value: Any
@@ -19,7 +19,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A value for a field of fanout's, and the field of Porch's that it comes from."""
+    """A value for a field of fanout's, and the field that it comes from."""
 
     path: Path
     value: Any
@@ -28,7 +28,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something to say about a field of Porch's.
+    """Something to say about a field of the other program's.
 
     `lost`: it asks for something that the translation does not do. `spoils`: the field of fanout's
     that cannot be used without it; whatever makes no sense without that field goes with it.
@@ -42,3 +42,18 @@ class Remark:
 
 
 Convert = Callable[[Found], Iterator[Put | Remark]]
+Said = tuple[int, Remark]
+"""A remark, with the place in the input of the object that it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """fanout's objects, and what is to be said about each of those they were made of."""
+
+    objects: tuple[Mapping[str, Any], ...]
+    remarks: tuple[Said, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Was everything translated that the objects ask for?"""
+        return not any(remark.lost for _, remark in self.remarks)

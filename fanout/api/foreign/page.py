@@ -1,16 +1,17 @@
-"""What becomes of each of Porch's fields: the translation's table for the page on migrating."""
+"""What becomes of each field of another program's: its table for the page on migrating."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from fanout.api.porch.rows import ORIGINS, Origin, Row
-from fanout.api.porch.translate import GROUP
+from fanout.api.foreign.rows import Origin, Row
 
 
-def field_tables() -> str:
+def field_tables(origins: Sequence[Origin], group: str) -> str:
     """A section with a table of all fields, for every kind that is translated, as Markdown."""
-    alike = [row for row in ORIGINS[0].rows if _in_all(row)]
+    alike = [row for row in origins[0].rows if _in_all(row)]
     sections = [_section("All kinds", alike)]
-    sections += (_section(_title(it), (r for r in it.rows if not _in_all(r))) for it in ORIGINS)
+    sections += (
+        _section(_title(it, group), (r for r in it.rows if not _in_all(r))) for it in origins
+    )
     return "\n".join("\n".join(section) for section in sections)
 
 
@@ -18,8 +19,8 @@ def _in_all(row: Row) -> bool:
     return not row.source.startswith("spec")
 
 
-def _title(origin: Origin) -> str:
-    return f"{origin.kind} ({GROUP}/{origin.version}) becomes {origin.becomes}"
+def _title(origin: Origin, group: str) -> str:
+    return f"{origin.kind} ({group}/{origin.version}) becomes {origin.becomes}"
 
 
 def _section(title: str, rows: Iterable[Row]) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Translating objects of other programs: what all translations have in common."""
