@@ -1,9 +1,10 @@
-"""What people have decided and what of it stands: suspensions, and publications by hand.
+"""What people have decided and what of it stands: suspensions, publications and the like by hand.
 
 The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that. A Publish
 covers one revision and the next step of each variant: whatever is published for a variant after the
 decision spends it for that variant, for ever, also when that was another revision. And it covers
-the drafts that there were to see: one that is rewritten asks anew.
+the drafts that there were to see: one that is rewritten asks anew. A Skip and a Retry are about one
+revision and stay true of it; a Rollback stands until another word about the same (`pins`).
 (Design §2 and §6.)
 """
 
@@ -14,6 +15,7 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.gates.facts import Draft, Hold, VariantFacts
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
+from fanout.gates.pins import Rollbacks
 from fanout.gates.records import Action, Decision, Override
 from fanout.gates.wording import stage_named
 
@@ -24,13 +26,14 @@ _POLICY: Scope = ("policy", "")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A Publish decision in force."""
+    """A decision in force that is about one revision."""
 
     at: datetime
     decision: Decision
+    number: int = 0  # in record order
 
     def spent(self, variant: VariantFacts) -> bool:
-        """Has the variant taken a step since? One decision, one change.
+        """Has the variant taken a step since a Publish? One decision, one change.
 
         Within the one second in which decision and publication may be, the publication of another
         revision came first: nobody decides about a step that is not the next one.
@@ -54,8 +57,34 @@ class Order:
 
 @dataclass(slots=True)
 class _Orders:
-    wide: dict[tuple[str, str], list[Order]] = field(default_factory=dict)  # (stage, revision)
-    own: dict[tuple[str, str], list[Order]] = field(default_factory=dict)  # (variant, revision)
+    """Decisions of one action, by whom and which revision they are about."""
+
+    _wide: dict[tuple[str, str], list[Order]] = field(default_factory=dict)  # (stage, revision)
+    _own: dict[tuple[str, str], list[Order]] = field(default_factory=dict)  # (variant, revision)
+
+    def add(self, order: Order) -> None:
+        decision = order.decision
+        for variant in set(decision.variants):
+            self._own.setdefault((variant, decision.revision), []).append(order)
+        if not decision.variants:
+            self._wide.setdefault((decision.stage, decision.revision), []).append(order)
+
+    def about(self, stage: str, variant: str, revision: str) -> list[Order]:
+        """Those that name the variant, its stage or everything."""
+        if not self._wide and not self._own:
+            return []
+        return [*self.wide(stage, revision), *self._own.get((variant, revision), ())]
+
+    def wide(self, stage: str, revision: str) -> list[Order]:
+        """Those about the stage as a whole, or about everything."""
+        mine = self._wide.get((stage, revision), [])
+        return mine if stage == "" else [*self._wide.get(("", revision), ()), *mine]
+
+    def revisions(self, stage: str) -> dict[str, Order]:
+        """The last about the stage as a whole, by revision."""
+        return {
+            revision: orders[-1] for (name, revision), orders in self._wide.items() if name == stage
+        }
 
 
 class Standing:
@@ -63,11 +92,12 @@ class Standing:
 
     def __init__(self, decisions: Iterable[Decision], now: datetime) -> None:
         self._suspensions: dict[Scope, Decision] = {}
-        self._orders = _Orders()
+        self._orders, self._skips, self._retries = _Orders(), _Orders(), _Orders()
+        self.rollbacks = Rollbacks()
         self.holds: list[Hold] = []  # decisions that nothing can come of
         self._instants: list[tuple[str, datetime]] = []  # (stage or "", when one lets more through)
         self._ends: list[datetime] = []
-        for at, decision in in_record_order(decisions, now):
+        for number, (at, decision) in enumerate(in_record_order(decisions, now)):
             if decision.expires is not None:
                 if decision.expires <= now:
                     continue
@@ -76,8 +106,8 @@ class Standing:
                     self._instants.append((decision.stage, decision.expires))
             if from_the_future(at, now) and decision.action is not Action.SUSPEND:
                 self._await(at, decision)
-            elif decision.action is Action.PUBLISH:
-                self._order(Order(at, decision))
+            elif decision.action not in (Action.SUSPEND, Action.RESUME):
+                self._order(Order(at, decision, number))
             else:
                 for key in scopes(decision.stage, decision.variants):
                     self._suspensions[key] = decision
@@ -111,26 +141,29 @@ class Standing:
 
     def stage_overrides(self, stage: str, revision: str) -> frozenset[Override]:
         """What is lifted for all variants of a stage alike: that steers the stage's candidate."""
-        return overrides(self._wide(stage, revision))
+        return overrides(self._orders.wide(stage, revision))
 
     def orders(self, stage: str, variant: str, revision: str) -> list[Order]:
         """The Publish decisions that name the variant, its stage or everything."""
-        if not self._orders.wide and not self._orders.own:
-            return []
-        return [*self._wide(stage, revision), *self._orders.own.get((variant, revision), ())]
+        return self._orders.about(stage, variant, revision)
 
     def ordered_revisions(self, stage: str) -> dict[str, Order]:
         """What people have decided to publish in the stage as a whole, by revision."""
-        return {
-            revision: orders[-1]
-            for (name, revision), orders in self._orders.wide.items()
-            if name == stage
-        }
+        return self._orders.revisions(stage)
 
-    def _wide(self, stage: str, revision: str) -> list[Order]:
-        wide = self._orders.wide
-        mine = wide.get((stage, revision), [])
-        return mine if stage == "" else [*wide.get(("", revision), ()), *mine]
+    def skipped(self, stage: str, variant: str, revision: str) -> Order | None:
+        """Did somebody take the variant out of the rollout of the revision?
+
+        Who has it try again has put it back.
+        """
+        skip = _last(self._skips.about(stage, variant, revision))
+        retry = _last(self._retries.about(stage, variant, revision)) if skip is not None else None
+        return skip if skip and (retry is None or retry.number < skip.number) else None
+
+    def retried(self, stage: str, variant: str, revision: str) -> datetime | None:
+        """When somebody last had the variant try the revision again."""
+        last = _last(self._retries.about(stage, variant, revision))
+        return last.at if last is not None else None
 
     def _order(self, order: Order) -> None:
         decision = order.decision
@@ -141,13 +174,14 @@ class Standing:
             self.holds.append(
                 Hold(Reason.DECISION_WAITS, sentence, f"{decision.by}: decide again", order.at)
             )
-        elif decision.variants:
-            for variant in set(decision.variants):
-                key = (variant, decision.revision)
-                self._orders.own.setdefault(key, []).append(order)
+        elif decision.action is Action.SKIP:
+            self._skips.add(order)
+        elif decision.action is Action.RETRY:
+            self._retries.add(order)
         else:
-            key = (decision.stage, decision.revision)
-            self._orders.wide.setdefault(key, []).append(order)
+            self.rollbacks.add(order.at, decision)
+            if decision.action is Action.PUBLISH:
+                self._orders.add(order)
 
     def _await(self, at: datetime, decision: Decision) -> None:
         start = counts_from(at)
@@ -171,6 +205,10 @@ class Standing:
             decision.at,
             decision.expires,
         )
+
+
+def _last(orders: list[Order]) -> Order | None:
+    return max(orders, key=lambda order: order.number, default=None)
 
 
 def overrides(orders: Iterable[Order]) -> frozenset[Override]:

@@ -26,17 +26,24 @@ def fates(
     """The fate of each decision that nobody withdrew, by its name.
 
     A Suspend stands until another decision about the same follows, a Publish until each variant
-    that it is about has taken its step or has another draft. A Resume is carried out when it is
-    made.
+    that it is about has taken its step or has another draft. A Skip and a Retry stand until each
+    of theirs has taken a step since, a Rollback for as long as anybody goes back by it. A Resume
+    is carried out when it is made.
     """
     said = list(decisions)
-    suspending = {it.name for it in Standing(said, now).suspensions().values()}
+    standing = Standing(said, now)
+    suspending = {it.name for it in standing.suspensions().values()}
     found: dict[str, Fate] = {}
     for at, decision in in_record_order(said, now):
         if decision.expires is not None and decision.expires <= now:
             found[decision.name] = Fate.EXPIRED
         elif decision.action is Action.PUBLISH:
             found[decision.name] = _of_order(Order(at, decision), variants)
+        elif decision.action in (Action.SKIP, Action.RETRY):
+            found[decision.name] = _of_attempt(at, decision, variants)
+        elif decision.action is Action.ROLLBACK:
+            stands = from_the_future(at, now) or standing.rollbacks.stands(decision)
+            found[decision.name] = Fate.STANDING if stands else Fate.SPENT
         else:
             ahead = from_the_future(at, now) and decision.action is Action.RESUME
             stands = ahead or decision.name in suspending
@@ -46,15 +53,25 @@ def fates(
 
 def _of_order(order: Order, variants: Sequence[VariantFacts]) -> Fate:
     """May anything come of a Publish? Where nobody is in the stage, somebody may join it."""
-    decision = order.decision
-    about = [
+    about = _about(order.decision, variants)
+    if not about or any(_waits(order, it) or _lifts(order, it) for it in about):
+        return Fate.STANDING
+    return Fate.SPENT if any(map(order.spent, about)) else Fate.OUTDATED
+
+
+def _of_attempt(at: datetime, decision: Decision, variants: Sequence[VariantFacts]) -> Fate:
+    """A Skip or a Retry is overtaken where something was published since."""
+    about = _about(decision, variants)
+    overtaken = about and all(it.stepped is not None and it.stepped > at for it in about)
+    return Fate.SPENT if overtaken else Fate.STANDING
+
+
+def _about(decision: Decision, variants: Sequence[VariantFacts]) -> list[VariantFacts]:
+    return [
         it
         for it in variants
         if (it.name in decision.variants if decision.variants else it.stage == decision.stage)
     ]
-    if not about or any(_waits(order, it) or _lifts(order, it) for it in about):
-        return Fate.STANDING
-    return Fate.SPENT if any(map(order.spent, about)) else Fate.OUTDATED
 
 
 def _waits(order: Order, variant: VariantFacts) -> bool:

@@ -9,6 +9,8 @@ from fanout.gates.fates import fates
 from fanout.gates.records import Action, Override
 
 PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
+ROLLBACK, SKIP, RETRY = Action.ROLLBACK, Action.SKIP, Action.RETRY
+V1 = {"revision": "v1", "stage": "prod"}
 V2 = {"revision": "v2", "stage": "prod"}
 OLD, NEW, LATER = published("v1"), published("v2", 5), published("v3", 5)
 
@@ -43,6 +45,22 @@ ROWS = [
     ("a suspension said again", [decided(SUSPEND), decided(SUSPEND, when=2)], (OLD, OLD),
      "spent standing"),
     ("a suspension that ended by itself", [decided(SUSPEND, expires=at(9))], (OLD, OLD), "expired"),
+    ("a skip", [decided(SKIP, variants=("p",), **V2)], (OLD, OLD), "standing"),
+    ("a skip of what has another revision since", [decided(SKIP, variants=("p",), **V2)],
+     (LATER, OLD), "spent"),
+    ("one that has failed and is tried again", [decided(RETRY, variants=("p",), when=6, **V2)],
+     (NEW, OLD), "standing"),
+    ("and has another revision since", [decided(RETRY, variants=("p",), when=4, **V2)],
+     (LATER, OLD), "spent"),
+    ("a rollback that waits", [decided(ROLLBACK, **V1)], (NEW, NEW), "standing"),
+    ("a rollback that is in force", [decided(ROLLBACK, **V1)], (OLD, OLD), "standing"),
+    ("one after which another revision was promoted", [decided(ROLLBACK, **V1),
+     decided(PUBLISH, when=2, **V2)], (OLD, OLD), "spent standing"),
+    ("one to another revision after the first", [decided(ROLLBACK, **V1),
+     decided(ROLLBACK, when=2, **V2)], (OLD, OLD), "spent standing"),
+    ("one of two variants, one of them promoted", [decided(ROLLBACK, variants=("p", "q"), **V1),
+     decided(PUBLISH, variants=("p",), when=2, **V2)], (OLD, OLD), "standing standing"),
+    ("a rollback dated ahead", [decided(ROLLBACK, when=60, **V1)], (NEW, NEW), "standing"),
     ("what a clock that runs ahead resumed", [decided(SUSPEND), decided(RESUME, when=60)],
      (OLD, OLD), "standing standing"),
 ]  # fmt: skip

@@ -1,0 +1,80 @@
+"""Who goes back to which revision: a stage's `pin`, and people's rollbacks.
+
+A rollback stands until it is withdrawn, it ends, or a later decision for another revision follows
+about the same variants: the later word counts. While it stands it goes before the pin of the spec,
+which whoever decided has seen. (Design §6, "Order and change".)
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.gates.records import Action, Decision
+from fanout.gates.rules import StageRule
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The revision to go back to and stay at, and the decision that says so."""
+
+    revision: str
+    decision: Decision | None = None  # None: the policy's spec says so
+    at: datetime | None = None  # when it was decided
+
+
+@dataclass(slots=True)
+class Rollbacks:
+    """The rollbacks in force. Publications and rollbacks are added in record order."""
+
+    _said: list[tuple[datetime, Decision]] = field(default_factory=list)
+    _named: set[str] = field(default_factory=set)  # variants that one of them names
+    _wide: dict[str, Pin | None] = field(default_factory=dict)  # by stage, as far as asked
+
+    def add(self, at: datetime, decision: Decision) -> None:
+        """One more decision. What is published before the first rollback ends none."""
+        if self._said or decision.action is Action.ROLLBACK:
+            self._said.append((at, decision))
+            self._named.update(decision.variants)
+            self._wide.clear()
+
+    def of(self, stage: str, variant: str = "") -> Pin | None:
+        """The rollback in force for the stage as a whole, or for a variant in it."""
+        if not self._said:
+            return None
+        if variant in self._named:
+            return self._last(stage, variant)
+        if stage not in self._wide:
+            self._wide[stage] = self._last(stage, "")
+        return self._wide[stage]
+
+    def stands(self, decision: Decision) -> bool:
+        """Does anybody go back by this one?"""
+        if decision.variants:
+            pins = [self._last(decision.stage, variant) for variant in decision.variants]
+        else:
+            pins = [self._last(decision.stage, "")]
+        return any(pin is not None and pin.decision == decision for pin in pins)
+
+    def _last(self, stage: str, variant: str) -> Pin | None:
+        found: Pin | None = None
+        for at, decision in self._said:
+            if not _is_about(decision, stage, variant):
+                continue
+            if decision.action is Action.ROLLBACK:
+                found = Pin(decision.revision, decision, at)
+            elif found is not None and decision.revision != found.revision:
+                found = None
+        return found
+
+
+def pinned(rule: StageRule, rollbacks: Rollbacks, variant: str = "") -> Pin | None:
+    """What the stage, or a variant in it, goes back to and stays at; None: it goes on."""
+    found = rollbacks.of(rule.name, variant)
+    if found is None and rule.pin:
+        return Pin(rule.pin)
+    return found
+
+
+def _is_about(decision: Decision, stage: str, variant: str) -> bool:
+    if decision.variants:
+        return variant in decision.variants
+    return decision.stage in ("", stage)

@@ -1,0 +1,93 @@
+"""Who goes back to which revision, who is skipped and who tries again, by what people said."""
+
+from operator import itemgetter
+
+import pytest
+from gates.worlds import at, decided, stage
+
+from fanout.gates.decisions import Standing
+from fanout.gates.pins import pinned
+from fanout.gates.records import Action
+
+PUBLISH, ROLLBACK, SKIP, RETRY = Action.PUBLISH, Action.ROLLBACK, Action.SKIP, Action.RETRY
+PROD, PINNED = stage("prod"), stage("prod", pin="v1")
+P, P_AND_Q, PROD_WIDE = {"variants": ("p",)}, {"variants": ("p", "q")}, {"stage": "prod"}
+
+#   sentence, rule, decisions, what the stage, its variant p and its variant q go back to
+ROWS = [
+    ("nobody said anything", PROD, [], "- - -"),
+    ("the spec pins the stage", PINNED, [], "v1 v1 v1"),
+    ("a person rolls the stage back", PROD, [(ROLLBACK, "v2", PROD_WIDE)], "v2 v2 v2"),
+    ("one variant is rolled back", PROD, [(ROLLBACK, "v2", P)], "- v2 -"),
+    ("another stage is rolled back", PROD, [(ROLLBACK, "v2", {"stage": "dev"})], "- - -"),
+    ("a rollback goes before the spec", PINNED, [(ROLLBACK, "v2", PROD_WIDE)], "v2 v2 v2"),
+    ("the spec is left when the rollback ends", PINNED,
+     [(ROLLBACK, "v2", PROD_WIDE), (PUBLISH, "v3", PROD_WIDE)], "v1 v1 v1"),
+    ("the later rollback counts", PROD,
+     [(ROLLBACK, "v2", PROD_WIDE), (ROLLBACK, "v1", PROD_WIDE)], "v1 v1 v1"),
+    ("the later rollback counts, the stage's over the variant's too", PROD,
+     [(ROLLBACK, "v2", P), (ROLLBACK, "v1", PROD_WIDE)], "v1 v1 v1"),
+    ("another revision is promoted later", PROD,
+     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v3", PROD_WIDE)], "- - -"),
+    ("another revision was promoted before", PROD,
+     [(PUBLISH, "v3", PROD_WIDE), (ROLLBACK, "v1", PROD_WIDE)], "v1 v1 v1"),
+    ("the revision that it went back to is promoted", PROD,
+     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v1", PROD_WIDE)], "v1 v1 v1"),
+    ("another revision is promoted for one variant", PROD,
+     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v3", P)], "v1 - v1"),
+    ("another revision is promoted for one of two", PROD,
+     [(ROLLBACK, "v1", P_AND_Q), (PUBLISH, "v3", P)], "- - v1"),
+]  # fmt: skip
+
+
+def standing(said):
+    """Decisions, one per minute, as they stand after all of them."""
+    decisions = [
+        decided(action, when=minute, revision=revision, **about)
+        for minute, (action, revision, about) in enumerate(said)
+    ]
+    return Standing(decisions, at(30))
+
+
+@pytest.mark.parametrize(("_", "rule", "said", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
+def test_who_goes_back(_, rule, said, expected):
+    rollbacks = standing(said).rollbacks
+    pins = [pinned(rule, rollbacks, variant) for variant in ("", "p", "q")]
+    assert [pin.revision if pin else "-" for pin in pins] == expected.split()
+
+
+def test_a_rollback_dated_ahead_is_not_in_force_yet_and_one_that_is_over_is_no_more():
+    ahead = decided(ROLLBACK, when=60, revision="v1", stage="prod")
+    over = decided(ROLLBACK, revision="v1", stage="prod", expires=at(20))
+    found = Standing([over, ahead], at(30))
+    assert found.rollbacks.of("prod") is None
+    assert [hold.reason for hold in found.holds] == ["FromTheFuture"]
+
+
+#   sentence, decisions, is p skipped at v2, when p was last tried again at v2
+ATTEMPTS = [
+    ("nobody said anything", [], False, None),
+    ("it was skipped", [(SKIP, "v2", P)], True, None),
+    ("it was skipped with all of its stage", [(SKIP, "v2", PROD_WIDE)], True, None),
+    ("it was skipped at another revision", [(SKIP, "v1", P)], False, None),
+    ("another stage was skipped", [(SKIP, "v2", {"stage": "dev"})], False, None),
+    ("it is tried again", [(RETRY, "v2", P)], False, 0),
+    ("it is tried again twice", [(RETRY, "v2", P), (RETRY, "v2", PROD_WIDE)], False, 1),
+    ("it was skipped and is tried again", [(SKIP, "v2", P), (RETRY, "v2", P)], False, 1),
+    ("it was tried again and is skipped", [(RETRY, "v2", P), (SKIP, "v2", P)], True, 0),
+    ("a rollback says nothing of it", [(ROLLBACK, "v2", P)], False, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "said", "skipped", "retried"), ATTEMPTS, ids=map(itemgetter(0), ATTEMPTS)
+)
+def test_who_is_skipped_or_tries_again(_, said, skipped, retried):
+    found = standing(said)
+    assert (found.skipped("prod", "p", "v2") is not None) is skipped
+    assert found.retried("prod", "p", "v2") == (None if retried is None else at(retried))
+
+
+def test_what_names_no_revision_covers_nothing_and_says_so():
+    said = [decided(action, stage="prod", name=str(action)) for action in (ROLLBACK, SKIP, RETRY)]
+    assert [hold.reason for hold in Standing(said, at(30)).holds] == ["DecisionWaits"] * 3
