@@ -112,6 +112,7 @@ class Reason(StrEnum):
     REMOTE_NOT_FOUND = "RemoteNotFound", "no repository is at the URL, or the secret may not see it"
     REMOTE_OBJECTS_REFUSED = "RemoteObjectsRefused", "git's checks refuse an object of the remote"
     REMOTE_UNAVAILABLE = "RemoteUnavailable", "the remote could not be reached"
+    REMOVAL_AWAITS = "RemovalAwaits", "what is gone from later stages is removed first"
     RENDER_FAILED = "RenderFailed", "the variant cannot be rendered"
     REPOSITORY_CHANGED_TWICE = "RepositoryChangedTwice", "one pass would change a repository twice"
     REPOSITORY_NOT_MADE = "RepositoryNotMade", "a local repository could not be made"
