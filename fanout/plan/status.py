@@ -1,7 +1,7 @@
 """What a policy's status remembers: only what cannot be derived, nothing that moves with the clock.
 
 The lines are plain data for the record store, by key: `variant/<name>`, `stage/<stage>/<revision>`,
-`revision/<name>`, `repository/<url>#<branch>`. (Design §3, "records repository".)
+`revision/<name>`, `repository/<url>#<branch>`, `removed/<name>`. (Design §3, "records repository".)
 """
 
 from collections.abc import Mapping
@@ -69,6 +69,7 @@ class VariantLine:
     published: PublishedLine | None = None
     left: tuple[LeftPlace, ...] = ()
     orphan: bool = False  # written by hand, and its package stays when it goes
+    stage: str = ""  # in which it was when the line was written; "": none, or not known
 
     @property
     def place(self) -> Place:
@@ -92,6 +93,7 @@ class Status:
     history: Mapping[tuple[str, str], StageHistory] = field(default_factory=dict)
     revisions: Mapping[str, str] = field(default_factory=dict)  # name → commit when first used
     places: frozenset[str] = frozenset()  # repositories to which drafts were written
+    removed: Mapping[str, datetime] = field(default_factory=dict)  # variant → when it was to go
 
 
 def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
@@ -103,6 +105,7 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
     history: dict[tuple[str, str], StageHistory] = {}
     revisions: dict[str, str] = {}
     places: set[str] = set()
+    removed: dict[str, datetime] = {}
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
@@ -115,11 +118,13 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
                 revisions[name] = str(line["commit"])
             elif kind == "repository":
                 places.add(name)
+            elif kind == "removed":
+                removed[name] = instant(line["at"])
             else:
                 raise ValueError(kind)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(key) from error
-    return Status(variants, history, revisions, frozenset(places))
+    return Status(variants, history, revisions, frozenset(places), removed)
 
 
 def changes(
@@ -143,6 +148,9 @@ def changes(
         lines[f"repository/{place}"] = {"drafts": True}
     for place in before.places - after.places:
         lines[f"repository/{place}"] = None
+    for name in before.removed.keys() | after.removed.keys():
+        if before.removed.get(name) != (at := after.removed.get(name)):
+            lines[f"removed/{name}"] = {"at": written(at)} if at else None
     return dict(sorted(lines.items()))
 
 
@@ -170,6 +178,7 @@ def _read_variant(line: Mapping[str, Any]) -> VariantLine:
             for place in line.get("left", ())
         ),
         orphan=line.get("orphan", False),
+        stage=line.get("stage", ""),
     )
 
 

@@ -25,7 +25,14 @@ grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | tex
 published = st.builds(PublishedLine, text, text, text, text, moments, text, text, st.booleans())
 left = st.lists(st.builds(LeftPlace, text, text, text), max_size=2).map(tuple)
 lines = st.builds(
-    VariantLine, text, text, st.none() | grants, st.none() | published, left, st.booleans()
+    VariantLine,
+    text,
+    text,
+    st.none() | grants,
+    st.none() | published,
+    left,
+    st.booleans(),
+    st.just("") | text,
 )
 histories = st.builds(
     StageHistory,
@@ -39,6 +46,7 @@ statuses = st.builds(
     st.dictionaries(st.tuples(text, text), histories, max_size=3),
     st.dictionaries(text, text, max_size=3),
     st.frozensets(text, max_size=3),
+    st.dictionaries(text, moments, max_size=3),
 )
 
 
@@ -58,7 +66,11 @@ def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before
         else:
             book[key] = line
     found = read_status(book)
-    assert (found.variants, found.history) == (after.variants, after.history)
+    assert (found.variants, found.history, found.removed) == (
+        after.variants,
+        after.history,
+        after.removed,
+    )
     assert changes(after, after) == {}
 
 
