@@ -1,10 +1,17 @@
 """Checks: what is asked about a draft before it is published, or after."""
 
-from pydantic import Field, StrictInt
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StrictInt
 
 from fanout.api.durations import Duration
+from fanout.api.faults import BadValue
 from fanout.api.meta import Model
+from fanout.api.repository import SecretRef
 from fanout.api.texts import ApiVersion, DistinctSome, Expression, FreeForm, Kind, Name, Text
+from fanout.api.web import ServerAddress, WebAddress, check_header
 
 
 class ReportCheck(Model):
@@ -38,10 +45,74 @@ class ObjectCheck(Model):
     kind: Kind = Field(description="The object's kind.")
     name: Text | None = Field(default=None, description="The object's name.")
     name_expr: Expression | None = Field(default=None, description="CEL that yields the name.")
-    namespace: Name | None = Field(default=None, description="The object's namespace.")
+    namespace: Name | None = Field(
+        default=None,
+        description="The object's namespace; absent: the policy's, or none where it has none.",
+    )
     cel: Expression = Field(description="CEL over `object`: has the check passed?")
     observed_revision: Expression | None = Field(
-        default=None, description="CEL that yields the revision or commit that the object has seen."
+        default=None,
+        description="CEL over `object` that yields the revision or commit that it has seen.",
+    )
+
+
+class PrometheusCheck(Model):
+    """An instant query to a Prometheus server, or to one that answers like it."""
+
+    address: ServerAddress | None = Field(
+        default=None, description="The server, with the path before /api/v1 if there is one."
+    )
+    address_expr: Expression | None = Field(default=None, description="CEL that yields it.")
+    query: Annotated[str, Field(min_length=1, max_length=16384)] | None = Field(
+        default=None, description="PromQL."
+    )
+    query_expr: Expression | None = Field(default=None, description="CEL that yields the PromQL.")
+    secret_ref: SecretRef | None = Field(
+        default=None, description="The secret with user and password, or with a token."
+    )
+    cel: Expression = Field(
+        description="CEL over `result`, a list of {metric, value} or a number: has it passed?"
+    )
+    observed_revision: Expression | None = Field(
+        default=None,
+        description="CEL over `result` that yields the revision or commit that it is about.",
+    )
+
+
+class Method(StrEnum):
+    """How an HTTP service is asked."""
+
+    GET = "GET"
+    POST = "POST"
+
+
+def _headers(values: Mapping[str, str]) -> Mapping[str, str]:
+    if len({name.lower() for name in values}) < len(values):
+        raise BadValue("two headers have one name but for case", "remove one of them")
+    for name, value in values.items():
+        check_header(name, value)
+    return values
+
+
+class HttpCheck(Model):
+    """A question to an HTTP service."""
+
+    url: WebAddress | None = Field(default=None, description="Where to ask.")
+    url_expr: Expression | None = Field(default=None, description="CEL that yields it.")
+    method: Method = Field(default=Method.GET, description="How to ask.")
+    headers: Annotated[Mapping[Text, Text], AfterValidator(_headers)] = Field(
+        default={}, description="Further headers; those with credentials come from the secret."
+    )
+    body: FreeForm | None = Field(default=None, description="POST: what is sent, as JSON.")
+    secret_ref: SecretRef | None = Field(
+        default=None, description="The secret with user and password, or with a token."
+    )
+    cel: Expression = Field(
+        description="CEL over `response`, its `status` and its JSON `body`: has it passed?"
+    )
+    observed_revision: Expression | None = Field(
+        default=None,
+        description="CEL over `response` that yields the revision or commit that it is about.",
     )
 
 
@@ -59,8 +130,10 @@ class Check(Model):
         default=None, description="Answered by the forge's status of the commit."
     )
     object: ObjectCheck | None = Field(default=None, description="Answered by a cluster object.")
-    prometheus: FreeForm | None = Field(default=None, description="Answered by a query.")
-    http: FreeForm | None = Field(default=None, description="Answered by an HTTP service.")
+    prometheus: PrometheusCheck | None = Field(
+        default=None, description="Answered by a query to Prometheus."
+    )
+    http: HttpCheck | None = Field(default=None, description="Answered by an HTTP service.")
     timeout: Duration = Field(
         default=None, description="After so long without an answer the check has failed."
     )

@@ -40,6 +40,13 @@ _FUNCTIONS = tuple(
     for section in ("mutators", "validators")
 )
 _ASKS = ("report", "approval", "commitStatus", "object", "prometheus", "http")
+_CHECKS = ("spec.stages[*].verification[*]", "spec.stages[*].requires[*]")
+_ASKED = (
+    ("object", "name"),
+    ("prometheus", "address"),
+    ("prometheus", "query"),
+    ("http", "url"),
+)
 
 TABLE: tuple[Choice, ...] = (
     Choice(
@@ -65,8 +72,12 @@ TABLE: tuple[Choice, ...] = (
     *(Choice(kind, path, ("configMap", "configPath")) for kind, path in _FUNCTIONS),
     *(Choice(kind, path, ("configMapExprs", "configPath")) for kind, path in _FUNCTIONS),
     Choice(_POLICY, "spec.stages[*].after", ("require", "atLeast")),
-    Choice(_POLICY, "spec.stages[*].verification[*]", _ASKS, needed=True),
-    Choice(_POLICY, "spec.stages[*].requires[*]", _ASKS, needed=True),
+    *(Choice(_POLICY, path, _ASKS, needed=True) for path in _CHECKS),
+    *(
+        Choice(_POLICY, f"{path}.{way}", (field, f"{field}Expr"), needed=True)
+        for path in _CHECKS
+        for way, field in _ASKED
+    ),
     Choice(("PromotionPolicy",), "spec.windows[*]", ("allow", "deny"), needed=True),
     Choice(("Evidence",), "spec", ("revision", "commit"), needed=True),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fanout.api.approvers import approver_faults, governs
+from fanout.api.commit_statuses import commit_status_faults
 from fanout.api.configuration import FanoutConfiguration
 from fanout.api.faults import Fault, Path
 from fanout.api.functions import program_doubts
@@ -59,6 +60,7 @@ def cross_check(objects: Sequence[KRMObject], unusable: Unusable = NOTHING) -> l
         return findings
     for policy in policies:
         findings += _references(policy, _repositories_of_policy(policy), repositories, unusable)
+        findings += ((policy, it) for it in _commit_statuses(policy, repositories))
         if not unusable.named("PromotionPolicy", policy.metadata.namespace):
             findings += ((policy, fault) for fault in approver_faults(policy, promotions))
     for variant in variants:
@@ -110,6 +112,14 @@ def _repositories_of_policy(policy: UpstreamPolicy) -> Iterator[tuple[Path, str]
             continue  # then the names of the entry are no downstream repositories
         for number, target in enumerate(entry.repositories or ()):
             yield (*path, "repositories", number, "name"), target.name
+
+
+def _commit_statuses(
+    policy: UpstreamPolicy, repositories: Sequence[Repository]
+) -> Iterator[Fault]:
+    usable = [one for one in repositories if visible(one, policy.metadata.namespace)]
+    _, *downstream = _repositories_of_policy(policy)
+    return commit_status_faults(policy, {name for _, name in downstream}, usable)
 
 
 def _repositories_of_variant(variant: PackageVariant) -> Iterator[tuple[Path, str]]:

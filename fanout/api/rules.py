@@ -6,6 +6,7 @@ They are checked on the data as written: see `fanout.api.places`.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from fanout.api.check_rules import check_faults
 from fanout.api.choices import wrong_choices
 from fanout.api.faults import Fault, Path
 from fanout.api.functions import function_faults
@@ -161,6 +162,7 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
     "UpstreamPolicy": (
         stage_faults,
         _check_names,
+        check_faults,
         _reserved_context_keys,
         _selector_values,
         _function_names,

@@ -36,19 +36,13 @@ def _same(one: object, other: object) -> bool:
 
 
 _ROLLOUTS = "all variants of a stage go at once"
-_CHECKS = "verification is by `report`, requires by `approval`"
+_DRAFTS = "what people approve is a draft, and this is asked when there is none any more"
+_REPORTS = "evidence is about what is published"
 _STAGE = "spec.stages[*]"
 _ENTRY = "spec.targets[*]"
 _POLICY = "UpstreamPolicy"
 _VARIANT = "PackageVariant"
 _PROMOTION = "PromotionPolicy"
-
-
-def _for_checks(path: str) -> Iterator[Row]:
-    for way in ("commitStatus", "object", "prometheus", "http"):
-        yield Row(_POLICY, f"{path}.{way}", _CHECKS)
-    for field in ("timeout", "freshFor", "settle"):
-        yield Row(_POLICY, f"{path}.{field}", "an answer counts for ever and is waited for")
 
 
 def _for_strategies(kind: str) -> Iterator[Row]:
@@ -74,10 +68,18 @@ TABLE: tuple[Row, ...] = (
     Row(_POLICY, f"{_STAGE}.pin", "nothing is rolled back"),
     Row(_POLICY, f"{_STAGE}.after.require", "it is All or Any", values=("Majority",)),
     Row(_POLICY, f"{_STAGE}.after.atLeast", "stages are joined by `require`"),
-    Row(_POLICY, f"{_STAGE}.verification[*].approval", _CHECKS),
-    Row(_POLICY, f"{_STAGE}.requires[*].report", _CHECKS),
-    *_for_checks(f"{_STAGE}.verification[*]"),
-    *_for_checks(f"{_STAGE}.requires[*]"),
+    Row(
+        _POLICY,
+        f"{_STAGE}.verification[*].approval",
+        _DRAFTS,
+        remedy="move it to requires",
+    ),
+    Row(
+        _POLICY,
+        f"{_STAGE}.requires[*].report",
+        _REPORTS,
+        remedy="move it to verification, or ask an object, an HTTP service or Prometheus",
+    ),
     Row(_POLICY, f"{_ENTRY}.offlineWhen", "every target counts"),
     Row(
         _POLICY,

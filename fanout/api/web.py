@@ -1,0 +1,90 @@
+"""Addresses of HTTP services that checks ask: which ones may be asked, and how they are written.
+
+Policies may be written by many (design §9). A password in an address ends in every log, and an
+address of a machine's own network segment is where clouds answer with credentials.
+"""
+
+import re
+from ipaddress import ip_address
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, StringConstraints
+
+from fanout.api.faults import BadValue
+
+LONGEST = 2048
+HEADER = r"^[A-Za-z0-9][-A-Za-z0-9]{0,63}$"
+# What carries credentials, or frames the message: not for a policy's author to write.
+REFUSED_HEADERS = frozenset(
+    {
+        "authorization",
+        "connection",
+        "content-length",
+        "cookie",
+        "host",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_REMEDY = "write one like https://deploy.example.com/status"
+_SECRET = "remove it and name a secret in secretRef"  # noqa: S105 - advice, no secret
+_PASSWORDS = re.compile(r"(?i)(^|[-_])(api[-_]?key|auth|password|secret|token)([-_]|$)")
+
+
+def check_web_address(text: str) -> str:
+    """The address itself. Raises BadValue when a check may not ask there."""
+    if not text or len(text) > LONGEST:
+        raise BadValue(f"an address has 1 to {LONGEST} characters", _REMEDY)
+    if not text.isprintable() or not text.isascii() or " " in text or "\\" in text:
+        raise BadValue(
+            "the address has characters that no address has", "write them as %20 and the like"
+        )
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise BadValue(f"the address cannot be read: {error}", _REMEDY) from error
+    if parts.scheme not in ("http", "https"):
+        raise BadValue("the address does not begin with https:// or http://", _REMEDY)
+    if parts.username is not None or parts.password is not None:
+        raise BadValue("the address carries a user name or a password", _SECRET)
+    if not host:
+        raise BadValue("the address has no host", _REMEDY)
+    if parts.fragment:
+        raise BadValue("the address has a # in it, which no server sees", "remove what follows it")
+    if _is_link_local(host):
+        raise BadValue(f"{host} is an address of the machine's own segment", "name another host")
+    return text
+
+
+def _is_link_local(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False  # a name
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_link_local
+
+
+def _base(text: str) -> str:
+    if urlsplit(check_web_address(text)).query:
+        raise BadValue("the address of a server has no ? in it", "remove what follows it")
+    return text
+
+
+def check_header(name: str, value: str) -> None:
+    """Raises BadValue for a header that a policy may not say."""
+    if not re.fullmatch(HEADER[1:-1], name):
+        raise BadValue(f"{name!r} is no name of a header", "write letters, digits and dashes")
+    if name.lower() in REFUSED_HEADERS or _PASSWORDS.search(name):
+        raise BadValue(f"the header {name} is not for a policy to write", _SECRET)
+    if not value.isprintable() or not value.isascii():
+        raise BadValue(f"the header {name} has characters that no header has", "write plain ASCII")
+
+
+WebAddress = Annotated[str, StringConstraints(min_length=1), AfterValidator(check_web_address)]
+ServerAddress = Annotated[str, StringConstraints(min_length=1), AfterValidator(_base)]

@@ -1,0 +1,151 @@
+"""Checks as people write them: what each way of asking needs, and what it is not to have."""
+
+import copy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fanout.api.references import cross_check
+from fanout.api.validation import validate
+
+EXAMPLE = yaml.safe_load((Path(__file__).parent / "examples" / "upstream-policy.yaml").read_text())
+OBJECT = "apiVersion: v1, kind: ConfigMap, name: state, cel: object.data.ok == 'yes'"
+ASKED = "settle: 1m, freshFor: 10m"
+QUERY = "address: 'https://prometheus.example.com', query: up, cel: 'result.all(s, s.value > 0)'"
+URL = "url: 'https://deploy.example.com/state', cel: response.body.ok"
+
+RIGHT = [
+    ("an object that says what it has seen",
+     f"object: {{{OBJECT}, observedRevision: object.data.commit}}, freshFor: 1h"),
+    ("an object that is asked some time after publication", f"object: {{{OBJECT}}}, {ASKED}"),
+    ("an object by a name that an expression yields",
+     f"object: {{{OBJECT.replace('name: state', 'nameExpr: target.metadata.name')}}}, {ASKED}"),
+    ("a query", f"prometheus: {{{QUERY}}}, {ASKED}"),
+    ("a query with a secret", f"prometheus: {{{QUERY}, secretRef: {{name: prom}}}}, {ASKED}"),
+    ("an HTTP service", f"http: {{{URL}}}, {ASKED}, timeout: 1h"),
+    ("an HTTP service that is sent a body",
+     f"http: {{{URL}, method: POST, body: {{app: web}}, headers: {{Accept: text/json}}}}, {ASKED}"),
+    ("an HTTP service on this machine",
+     f"http: {{{URL.replace('https://deploy.example.com', 'http://127.0.0.1:8080')}}}, {ASKED}"),
+    ("a report that is waited for", "report: {}, timeout: 1h, freshFor: 24h"),
+    ("a commit's status", "commitStatus: {context: ci/deploy}, timeout: 1h"),
+]  # fmt: skip
+
+WRONG = [
+    ("an object needs a name", f"object: {{{OBJECT.replace('name: state, ', '')}}}, {ASKED}",
+     "object: name or nameExpr is missing; add it"),
+    ("an object has one name", f"object: {{{OBJECT}, nameExpr: target.metadata.name}}, {ASKED}",
+     "object: name and nameExpr exclude each other; keep one of them"),
+    ("an object's answer may be about what was there before", f"object: {{{OBJECT}}}, freshFor: 1h",
+     ("settle: a check by object needs observedRevision or settle: its answer may be about what was"
+     " there before; say how to read the revision, or how long after publication to ask first")),
+    ("settling for no time is not settling", f"object: {{{OBJECT}}}, freshFor: 1h, settle: 0s",
+     ("settle: a check by object needs observedRevision or settle: its answer may be about what was"
+     " there before; say how to read the revision, or how long after publication to ask first")),
+    ("an answer does not count for ever", f"http: {{{URL}}}, settle: 1m",
+     ("freshFor: a check by http needs freshFor: its answer is of one moment; say for how long an"
+     " answer counts, like 10m")),
+    ("a Secret is not read",
+     "object: {apiVersion: v1, kind: Secret, name: x, cel: 'true'}, " + ASKED,
+     "object.kind: no check reads a Secret; ask another object"),
+    ("what has passed is said by an expression",
+     f"object: {{{OBJECT.partition(', cel')[0]}}}, {ASKED}", "object.cel: is missing; add it"),
+    ("a query needs a server", "prometheus: {query: up, cel: 'true'}, " + ASKED,
+     "prometheus: address or addressExpr is missing; add it"),
+    ("a query is not empty", f"prometheus: {{{QUERY.replace('query: up, ', '')}}}, {ASKED}",
+     "prometheus: query or queryExpr is missing; add it"),
+    ("a server has no query in its address",
+     f"prometheus: {{{QUERY.replace('.com', '.com/?x=1')}}}, {ASKED}",
+     "prometheus.address: the address of a server has no ? in it; remove what follows it"),
+    ("an address is one of the web", f"http: {{{URL.replace('https:', 'file:')}}}, {ASKED}",
+     ("http.url: the address does not begin with https:// or http://; write one like"
+     " https://deploy.example.com/status")),
+    ("an address carries no password",
+     f"http: {{{URL.replace('//', '//ann:pass@')}}}, {ASKED}",
+     ("http.url: the address carries a user name or a password; remove it and name a secret in"
+     " secretRef")),
+    ("an address is not where clouds keep credentials",
+     f"http: {{{URL.replace('deploy.example.com', '169.254.169.254')}}}, {ASKED}",
+     "http.url: 169.254.169.254 is an address of the machine's own segment; name another host"),
+    ("a secret goes where the policy says",
+     f"http: {{{URL.replace('url:', 'urlExpr:')}, secretRef: {{name: token}}}}, {ASKED}",
+     ("http.secretRef: the secret would go wherever an expression says; write url, or remove the"
+     " secret")),
+    ("a header carries no credentials",
+     f"http: {{{URL}, headers: {{Authorization: Bearer abc}}}}, {ASKED}",
+     ("http.headers: the header Authorization is not for a policy to write; remove it and name a"
+     " secret in secretRef")),
+    ("a header is one line", f'http: {{{URL}, headers: {{X-Team: "a\\r\\nHost: b"}}}}, {ASKED}',
+     "http.headers: the header X-Team has characters that no header has; write plain ASCII"),
+    ("a question by GET has no body", f"http: {{{URL}, body: {{a: 1}}}}, {ASKED}",
+     "http.body: only a POST has a body; add method: POST"),
+    ("a service is asked, not changed", f"http: {{{URL}, method: DELETE}}, {ASKED}",
+     "http.method: DELETE is not known; use GET or POST"),
+    ("nobody waits before a report", "report: {}, settle: 5m",
+     "settle: nobody is asked: whoever reports knows when; remove it"),
+]  # fmt: skip
+
+
+def faults_of(check, group="verification"):
+    data = copy.deepcopy(EXAMPLE)
+    data["spec"]["stages"][0][group] = [yaml.safe_load(f"{{name: health, {check}}}")]
+    found, faults = validate(data)
+    assert (found is None) == bool(faults)
+    prefix = f"spec.stages[0].{group}[0]."
+    return [f"{it.field.removeprefix(prefix)}: {it.problem}; {it.remedy}" for it in faults]
+
+
+@pytest.mark.parametrize("group", ["verification", "requires"])
+@pytest.mark.parametrize("check", [row[1] for row in RIGHT], ids=[row[0] for row in RIGHT])
+def test_a_check_may_be(check, group):
+    refused = ["requires"] if check.startswith("report") else []
+    assert bool(faults_of(check, group)) == (group in refused)
+
+
+@pytest.mark.parametrize(("check", "told"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG])
+def test_a_check_is_not(check, told):
+    assert faults_of(check) == [told]
+
+
+def test_an_approval_says_itself_for_how_long_it_counts():
+    told = faults_of("approval: {from: [sre]}, freshFor: 1h", "requires")
+    assert told == ["freshFor: an approval counts for as long as it says itself; use expires"]
+
+
+def test_nothing_that_is_published_is_approved():
+    [told] = faults_of("approval: {from: [sre]}")
+    assert told.endswith("; move it to requires")
+
+
+def repository(name, forge="none"):
+    spec = {"url": f"/srv/{name}.git"}
+    if forge != "none":  # what other forges need is not there yet
+        spec["forge"] = {"type": forge}
+    data = {"apiVersion": "fanout.dev/v1alpha1", "kind": "Repository"}
+    found, faults = validate(
+        data | {"metadata": {"name": name, "namespace": "platform"}, "spec": spec}
+    )
+    assert found is not None, faults
+    return found
+
+
+@pytest.mark.parametrize(
+    ("downstream", "told"),
+    [
+        ({"repository": "edge-eu"}, "Repository edge-eu is none"),
+        ({"repositoryExpr": "target.spec.repository"}, "Repository blueprints and 2 more is none"),
+    ],
+    ids=["that is named", "that an expression chooses"],
+)
+def test_the_status_of_a_commit_needs_a_forge(downstream, told):
+    data = copy.deepcopy(EXAMPLE)
+    data["spec"]["targets"][0]["template"]["downstream"] = downstream
+    check = {"name": "ci", "commitStatus": {"context": "ci/deploy"}}
+    data["spec"]["stages"][1]["verification"] = [check]
+    policy, faults = validate(data)
+    assert not faults
+    objects = [policy, *map(repository, ("blueprints", "edge-eu", "edge-us"))]
+    [fault] = [it for _, it in cross_check(objects) if "status" in it.problem]
+    assert fault.field == "spec.stages[1].verification[0].commitStatus"
+    assert fault.problem == f"a commit has a status on a forge, and that of {told}"
