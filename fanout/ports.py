@@ -19,6 +19,7 @@ from fanout.plan.repository import (
     RepositoryChange,
     Written,
 )
+from fanout.selection.closure import Closure
 from fanout.selection.model import Broken
 from fanout.variants.questions import Broken as Unrun
 from fanout.variants.questions import Ran, Run
@@ -85,6 +86,12 @@ class Sandbox(Protocol):
 
         A value is plain data (str, int, float, bool, None, list, dict) or `Broken`. An expression
         that exceeds its limits is Broken for all rows; the others are answered all the same.
+        """
+
+    def closures(self, expressions: Sequence[str]) -> list[Closure | None]:
+        """The same expressions to be asked in process, a row at a time, while the sandbox is open.
+
+        None: the expression is beyond the bounded subset of design §12, or none at all.
         """
 
     def compile(self, expressions: Sequence[str], templates: Sequence[str]) -> Mapping[str, Broken]:

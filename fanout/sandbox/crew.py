@@ -13,9 +13,18 @@ from fanout.sandbox.projection import Reads
 from fanout.selection.model import Broken
 
 CHUNK = 100  # rows in one question: the limits are for so many
+PARSED = 20  # texts in one question
 WORTH_ANOTHER = 4000  # rows; a second child takes as long to start as these to evaluate
 BATCHES = 200  # after so many a child is replaced: what it caches and leaks goes with it
 TRIES = 2  # of a question whose child died of something that no limit explains
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What a text reads of a row, and its outline where it is simple enough for a closure."""
+
+    reads: Reads
+    outline: list[Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +46,24 @@ class Crew:
         self._module = module
         self._limits = limits
         self._children: dict[int, Child] = {}
+        self._asked = False  # anything, in this batch
 
-    def reads(self, text: str) -> Reads | Broken:
-        """What the text reads of a row."""
+    def learn(self, texts: Sequence[str]) -> dict[str, Learnt | Broken]:
+        """What there is to know of each text before it has a row."""
+        found: dict[str, Learnt | Broken] = {}
+        for start in range(0, len(texts), PARSED):
+            found |= self._learn(texts[start : start + PARSED])
+        return found
+
+    def _learn(self, texts: Sequence[str]) -> dict[str, Learnt | Broken]:
         try:
-            answer = self._ask(0, json.dumps({"text": text}))
+            answers = self._ask(0, json.dumps({"texts": texts}))["texts"]
         except EndedError as end:
-            return Broken("LimitExceeded", str(end))
-        if "broken" in answer:
-            return Broken(*answer["broken"])
-        reads: Reads = answer["reads"]
-        return reads
+            if len(texts) == 1:
+                return {texts[0]: Broken("LimitExceeded", str(end))}
+            alone = [self._learn([text]) for text in texts]  # one of them was too much, or all
+            return {text: learnt for each in alone for text, learnt in each.items()}
+        return dict(zip(texts, map(_learnt, answers), strict=True))
 
     def work(
         self, tasks: Sequence[Task], done: Callable[[Task, list[Any]], None]
@@ -89,6 +105,7 @@ class Crew:
 
     def _ask(self, slot: int, question: str) -> dict[str, Any]:
         """Ask the slot's child; a new one where there is none or it died while idle."""
+        self._asked = True
         for attempt in range(TRIES):
             child = self._children.get(slot)
             if child is None or not child.alive:
@@ -103,7 +120,10 @@ class Crew:
         raise AssertionError(TRIES)
 
     def batch_done(self) -> None:
-        """Count a batch; children that have served enough leave."""
+        """Count a batch that had a question; children that have served enough leave."""
+        if not self._asked:
+            return
+        self._asked = False
         for slot, child in list(self._children.items()):
             child.batches += 1
             if child.batches >= BATCHES:
@@ -123,3 +143,9 @@ class Crew:
     def pids(self) -> list[int]:
         """The process ids of the children that were started."""
         return [child.pid for child in self._children.values()]
+
+
+def _learnt(answer: dict[str, Any]) -> Learnt | Broken:
+    if "broken" in answer:
+        return Broken(*answer["broken"])
+    return Learnt(answer["reads"], answer["outline"])

@@ -16,6 +16,7 @@ from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError, Evaluator
 
 from fanout.sandbox.faults import evaluation_error, syntax_error, syntax_remedy
+from fanout.sandbox.outline import Outline, outline
 from fanout.sandbox.projection import Reads
 from fanout.sandbox.syntax import Tree, check_text, check_tree, reads_of, shorten
 from fanout.sandbox.values import duration, to_cel, to_plain
@@ -45,6 +46,10 @@ class Expressions:
     def reads(self, text: str) -> Reads:
         """Which fields of which variables the expression reads. Raises RefusedError."""
         return self._program(text)[1]
+
+    def outline(self, text: str) -> Outline | None:
+        """The expression as plain data, where it is simple enough. Raises RefusedError."""
+        return outline(self._program(text)[0])
 
     def evaluate(self, text: str, row: Mapping[str, Any]) -> Any:
         """The expression's value over a row of variables, as plain data. Raises RefusedError."""

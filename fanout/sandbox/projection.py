@@ -5,7 +5,6 @@ thousand targets have few regions and stages: rows that look alike to an express
 """
 
 import json
-import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 # Mapping[str, "Reads"], which the type checker cannot be told in Python 3.11.
 Reads = Mapping[str, Any]
 
-_NAMES = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+", re.ASCII)
 KEPT_AS_IS = 64  # characters of a key that is not worth hashing
 
 
@@ -40,27 +38,6 @@ def _part(value: Any, reads: Reads) -> Any:
     if not reads or not isinstance(value, Mapping):
         return value
     return {name: _part(value[name], below) for name, below in reads.items() if name in value}
-
-
-def names_in(text: str) -> tuple[str, ...]:
-    """The path that a text of names and dots alone stands for; () for any other text."""
-    text = text.strip()
-    return tuple(text.split(".")) if _NAMES.fullmatch(text) else ()
-
-
-def text_at(row: Mapping[str, Any], path: tuple[str, ...]) -> str | None:
-    """What evaluating the path would give, where that is short text; None: nobody knows yet.
-
-    Such an answer costs a look-up, is of bounded size by its shape, and needs no child (design
-    §12); what is missing, a number or of another type is celpy's to judge.
-    """
-    value: Any = row
-    for name in path:
-        if value.__class__ is not dict or name not in value:
-            return None
-        value = value[name]
-    fits = value.__class__ is str and len(value) <= KEPT_AS_IS and value.isascii()
-    return value if fits else None
 
 
 def as_json(part: Mapping[str, Any]) -> str:

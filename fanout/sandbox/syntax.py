@@ -58,7 +58,7 @@ def shorten(tree: Tree) -> Tree:
     """The same expression without nodes that only hand on the value of their one child."""
     while len(tree.children) == 1 and isinstance(child := tree.children[0], LarkTree):
         if tree.data == "primary" and child.data == "paren_expr":
-            tree = _child(child, 0)
+            tree = child_of(child, 0)
         elif tree.data in HANDED_ON:
             tree = child
         else:
@@ -76,15 +76,15 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
         raise RefusedError("ExpressionError", f"objects cannot be constructed{place(tree)}")
     if tree.data == "dot_ident_arg":
         raise RefusedError("ExpressionError", f"a function has no dot in front{place(tree)}")
-    arguments = list(_arguments(tree))
+    arguments = list(arguments_of(tree))
     if tree.data == "ident_arg":
-        _check_function(tree, _token(tree, 0), arguments)
+        _check_function(tree, token_of(tree, 0), arguments)
     if tree.data == "member_dot_arg":
-        macros += _check_macro(tree, _token(tree, 1), arguments)
+        macros += _check_macro(tree, token_of(tree, 1), arguments)
         if macros > MACRO_DEPTH:
             problem = f"macros are nested more than {MACRO_DEPTH} deep"
             raise RefusedError("LimitExceeded", f"{problem}{place(tree)}")
-    for child in _subtrees(tree):
+    for child in subtrees(tree):
         check_tree(child, macros)
 
 
@@ -128,27 +128,27 @@ def reads_of(tree: Tree) -> dict[str, Any]:
 
 
 def _note(tree: Tree, reads: dict[str, Any], bound: frozenset[str]) -> None:
-    path = _path(tree)
+    path = path_of(tree)
     if path:
         if path[0] not in bound:
             add_path(reads, path)
     elif tree.data == "member_dot_arg" and str(tree.children[1]) in MACROS:
-        name, body = _arguments(tree)
-        _note(_child(tree, 0), reads, bound)
+        name, body = arguments_of(tree)
+        _note(child_of(tree, 0), reads, bound)
         _note(body, reads, bound | {_name(name) or ""})
     else:
-        for child in _subtrees(tree):
+        for child in subtrees(tree):
             _note(child, reads, bound)
 
 
-def _path(tree: Tree) -> tuple[str, ...]:
+def path_of(tree: Tree) -> tuple[str, ...]:
     """From a variable to what is read, if that is names and string literals all the way; or ()."""
     if tree.data == "member_dot":
-        above = _path(_child(tree, 0))
+        above = path_of(child_of(tree, 0))
         return (*above, str(tree.children[1])) if above else ()
     if tree.data == "member_index":
-        key = _string(_child(tree, 1))
-        above = _path(_child(tree, 0)) if key is not None else ()
+        key = _string(child_of(tree, 1))
+        above = path_of(child_of(tree, 0)) if key is not None else ()
         return (*above, key) if above and key is not None else ()
     name = _name(tree)
     return (name,) if name else ()
@@ -156,42 +156,42 @@ def _path(tree: Tree) -> tuple[str, ...]:
 
 def _name(tree: Tree) -> str | None:
     """The name, when the tree is a bare one."""
-    if tree.data == "primary" and _child(tree, 0).data in ("ident", "dot_ident"):
-        return str(_child(tree, 0).children[0])
+    if tree.data == "primary" and child_of(tree, 0).data in ("ident", "dot_ident"):
+        return str(child_of(tree, 0).children[0])
     return None
 
 
 def _string(tree: Tree) -> str | None:
     """The value, when the tree is a string literal without escapes."""
-    if tree.data != "primary" or _child(tree, 0).data != "literal":
+    if tree.data != "primary" or child_of(tree, 0).data != "literal":
         return None
-    match = PLAIN_STRING.fullmatch(str(_child(tree, 0).children[0]))
+    match = PLAIN_STRING.fullmatch(str(child_of(tree, 0).children[0]))
     return match and (match[1] or match[2] or "")
 
 
-def _subtrees(tree: Tree) -> Iterator[Tree]:
+def subtrees(tree: Tree) -> Iterator[Tree]:
     return (child for child in tree.children if isinstance(child, LarkTree))
 
 
-def _child(tree: Tree, number: int) -> Tree:
+def child_of(tree: Tree, number: int) -> Tree:
     """A child that the grammar says is no token."""
     child = tree.children[number]
     assert isinstance(child, LarkTree)
     return child
 
 
-def _token(tree: Tree, number: int) -> Token:
+def token_of(tree: Tree, number: int) -> Token:
     """A child that the grammar says is a name."""
     child = tree.children[number]
     assert isinstance(child, Token)
     return child
 
 
-def _arguments(tree: Tree) -> Iterator[Tree]:
+def arguments_of(tree: Tree) -> Iterator[Tree]:
     """The arguments of a call."""
     last = tree.children[-1] if tree.children else None
     if isinstance(last, LarkTree) and last.data == "exprlist":
-        yield from _subtrees(last)
+        yield from subtrees(last)
 
 
 def place(tree: Tree) -> str:

@@ -53,6 +53,9 @@ class Engine(Protocol):
     def reads(self, text: str) -> Reads:
         """Which variables and fields the text reads. Raises RefusedError."""
 
+    def outline(self, text: str) -> list[Any] | None:
+        """What the parent can compute by itself, as plain data. Raises RefusedError."""
+
     def evaluate(self, text: str, row: dict[str, Any]) -> Any:
         """Plain data. Raises RefusedError."""
 
@@ -118,14 +121,18 @@ def _send(text: str) -> None:
 
 
 def answer(engine: Engine, question: dict[str, Any]) -> str:
-    """`{text}` asks what the text reads, `{text, rows}` for its value over each row; JSON."""
-    text = question["text"]
-    if "rows" not in question:
-        try:
-            return json.dumps({"reads": engine.reads(text)})
-        except RefusedError as refusal:
-            return json.dumps({"broken": refusal.answer})
-    return _joined([_answer(engine, text, row) for row in question["rows"]])
+    """`{texts}` asks what each reads and its outline, `{text, rows}` for its value over each row;
+    JSON."""
+    if "texts" in question:
+        return json.dumps({"texts": [_learnt(engine, text) for text in question["texts"]]})
+    return _joined([_answer(engine, question["text"], row) for row in question["rows"]])
+
+
+def _learnt(engine: Engine, text: str) -> dict[str, Any]:
+    try:
+        return {"reads": engine.reads(text), "outline": engine.outline(text)}
+    except RefusedError as refusal:
+        return {"broken": refusal.answer}
 
 
 def _joined(answers: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanout.errors import Bug
-from fanout.sandbox.crew import CHUNK, WORTH_ANOTHER
+from fanout.sandbox.crew import BATCHES, CHUNK, PARSED, WORTH_ANOTHER
 from fanout.sandbox.limits import Limits
 from fanout.sandbox.pool import ProcessSandbox
 from fanout.selection.model import Broken
@@ -126,43 +126,25 @@ def test_half_a_character_is_no_text(tight):
 def test_what_was_answered_is_not_asked_again():
     counters = Counters()
     rows = [{"target": {"stage": f"s{number % 4}", "name": str(number)}} for number in range(100)]
+    texts = ["[target.stage].map(s, s)[0]", "[target.stage].map(s, s + 'x')[0]"]
     with ProcessSandbox(TIGHT, counters) as sandbox:
-        first = sandbox.evaluate(["'' + target.stage", "target.stage + 'x'"], rows)
+        first = sandbox.evaluate(texts, rows)
         assert counters.read()["evaluations"] == 8
-        assert sandbox.evaluate(["'' + target.stage", "target.stage + 'x'"], rows) == first
+        assert sandbox.evaluate(texts, rows) == first
         assert counters.read()["evaluations"] == 8
     assert first[0][:5] == ["s0", "s1", "s2", "s3", "s0"]
 
 
-def test_short_text_under_a_name_is_read_off_without_asking_a_child():
-    counters = Counters()
-    rows = [{"target": {"name": f"t{number}"}} for number in range(100)]
-    with ProcessSandbox(TIGHT, counters) as sandbox:
-        (names,) = sandbox.evaluate([" target.name "], rows)
-        assert sandbox.fill(["target.name"], rows[:1]) == [["target.name"]]
-    assert names == [row["target"]["name"] for row in rows]
-    assert counters.read()["evaluations"] == 1  # the template, which is text
-
-
-VALUES = ["", "eu", "x" * 65, "Ærø", 3.0, 1, True, None, ["a"], {"b": "c"}]
-
-
-@pytest.mark.parametrize("target", [*({"n": value} for value in VALUES), {}, None, "n", ["n"]])
-def test_a_name_alone_gives_what_celpy_gives(tight, target):
-    bare, asked = tight.evaluate(["target.n", "(target.n)"], [{"target": target}])
-    assert repr(asked[0]).replace("(column 2)", "(column 1)") == repr(bare[0])
-
-
 def test_values_that_look_alike_are_kept_apart(tight):
     rows = [{"target": {"n": value}} for value in (1, True, "1", 1.5, None)]
-    (values,) = tight.evaluate(["[target.n]"], rows)
+    (values,) = tight.evaluate(["[target.n].map(n, n)"], rows)
     assert [repr(value) for value in values] == ["[1]", "[True]", "['1']", "[1.5]", "[None]"]
 
 
 def test_big_batches_are_shared_out_among_two_children():
     rows = [{"target": {"name": f"t{number}"}} for number in range(WORTH_ANOTHER + CHUNK + 7)]
     with ProcessSandbox(Limits(processes=2), Counters()) as sandbox:
-        (values,) = sandbox.evaluate(["target.name + '!'"], rows)
+        (values,) = sandbox.evaluate(["[target.name].map(n, n + '!')[0]"], rows)
         assert len(children(sandbox)) == 2
     assert values == [f"{row['target']['name']}!" for row in rows]
 
@@ -172,16 +154,41 @@ def test_a_limit_exceeded_in_a_big_batch_leaves_the_others_whole():
     rows = [{"target": {"n": number}} for number in range(WORTH_ANOTHER)]
     endless = ENDLESS.replace("!= []", "!= [target.n]")
     with ProcessSandbox(limits, Counters()) as sandbox:
-        broken, fine = sandbox.evaluate([endless, "target.n + 1"], rows)
+        broken, fine = sandbox.evaluate([endless, "[target.n].map(n, n + 1)[0]"], rows)
     assert {each.reason for each in broken} == {"LimitExceeded"}
     assert fine == list(range(1, WORTH_ANOTHER + 1))
+
+
+def test_a_text_too_costly_to_read_leaves_the_others_of_its_question_whole():
+    greedy = "{{a}}" * 13_000  # a second to read, and allowed to be so long
+    with ProcessSandbox(Limits(cpu=30, wall=0.3, processes=1), Counters()) as sandbox:
+        broken = sandbox.compile([], ["{{ a }}", greedy, "{{"])
+        assert sandbox.fill(["{{ target.n }}"], ROWS[:1]) == [["1"]]
+    assert {text: each.reason for text, each in broken.items()} == {
+        greedy: "LimitExceeded",
+        "{{": "ExpressionError",
+    }
+
+
+def test_more_texts_than_one_question_holds_are_read(tight):
+    texts = [f"target.n + {number}" for number in range(2 * PARSED + 3)]
+    assert tight.evaluate(texts, ROWS[:1]) == [[1 + number] for number in range(len(texts))]
+
+
+def test_a_child_that_is_not_asked_does_not_wear_out():
+    with ProcessSandbox(TIGHT, Counters()) as sandbox:
+        sandbox.evaluate(["target.n"], ROWS)
+        before = children(sandbox)
+        for _ in range(BATCHES + 1):
+            sandbox.evaluate(["target.n"], ROWS)
+        assert children(sandbox) == before
 
 
 def test_a_child_killed_while_idle_is_replaced(tight):
     tight.evaluate(["target.n"], ROWS)
     (before,) = tight._expressions.crew.pids
     os.kill(before, signal.SIGKILL)
-    assert tight.evaluate(["target.n + 40"], ROWS) == [[41, 41]]
+    assert tight.evaluate(["[target.n].map(n, n + 40)[0]"], ROWS) == [[41, 41]]
     assert tight._expressions.crew.pids != [before]
 
 
@@ -218,7 +225,7 @@ def test_an_interrupted_question_s_answer_is_not_taken_for_the_next_one_s():
 def test_no_child_and_no_descriptor_is_left_behind():
     before, running = descriptors(), child_processes()
     with ProcessSandbox(TIGHT, Counters()) as sandbox:
-        sandbox.evaluate([ENDLESS, "target.n"], ROWS)
+        sandbox.evaluate([ENDLESS, "[target.n].map(n, n)"], ROWS)
         sandbox.fill(["{{ target.n }}"], ROWS)
         pids = children(sandbox)
         assert len(pids) == 2

@@ -1,0 +1,103 @@
+"""What a closure takes from a row of variables, in the shape in which celpy would have it.
+
+celpy converts all that an expression reads before it begins, needed or not. So what it could not
+convert, or what is too large or odd to be judged quickly, leaves the whole expression to it.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from fanout.sandbox.operations import LARGEST, LONGEST, UnsureError, whole
+
+DEEPEST = 20  # lists and maps in each other, where one is taken as a whole
+MISSING: Any = object()  # in place of a value: there is none at that path
+
+
+def read(row: Mapping[str, Any], name: str, way: tuple[str, ...]) -> Any:
+    """The value of a variable, or on a way of fields below it; `MISSING` where there is none.
+
+    Raises UnsureError.
+    """
+    if name not in row:
+        return MISSING
+    value = row[name]
+    for step in way:
+        if value.__class__ is not dict:
+            taken(value)
+            return MISSING
+        if step not in value:
+            return MISSING
+        value = value[step]
+    return taken(value)
+
+
+def taken(value: Any) -> Any:
+    """The value itself; a fraction that is whole is a whole number: `3.0` in a file is 3.
+
+    Raises UnsureError.
+    """
+    kind = value.__class__
+    if kind is str:
+        return value if value.isascii() else _proper(value)
+    if kind is bool or value is None:
+        return value
+    if kind is int:
+        return whole(value)
+    if kind is float:
+        if not math.isfinite(value):
+            raise UnsureError
+        return int(value) if value.is_integer() and abs(value) < LARGEST else value
+    if kind is dict or kind is list:
+        _check(value)
+        return value
+    raise UnsureError
+
+
+def _proper(text: str) -> str:
+    """Text that can be written down."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UnsureError from None
+    return text
+
+
+def _check(container: Any) -> None:
+    """A list or map may be taken as it is: no fractions, nothing odd, not too long or deep."""
+    left = LONGEST
+    level = [container]
+    for _ in range(DEEPEST):
+        below: list[Any] = []
+        for each in level:
+            left -= _weight(each, below)
+            if left < 0:
+                raise UnsureError
+        if not below:
+            return
+        level = below
+    raise UnsureError
+
+
+def _weight(container: Any, below: list[Any]) -> int:
+    """Characters and items; what contains further ones is noted in `below`."""
+    if len(container) > LONGEST:
+        raise UnsureError
+    weight, items = len(container), container
+    if container.__class__ is dict:
+        for key in container:
+            if key.__class__ is not str:
+                raise UnsureError
+            weight += len(_proper(key))
+        items = container.values()
+    for item in items:
+        kind = item.__class__
+        if kind is dict or kind is list:
+            below.append(item)
+        elif kind is float:  # it might have to be replaced
+            raise UnsureError
+        elif kind is str:
+            weight += len(taken(item))
+        else:
+            taken(item)
+    return weight

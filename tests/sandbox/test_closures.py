@@ -1,0 +1,257 @@
+"""What closures answer is what celpy answers; where they do not know, it is asked."""
+
+import json
+import subprocess
+import sys
+from operator import itemgetter
+
+import pytest
+from hypothesis import given, settings
+from sandbox.generated import EXPRESSIONS, ROWS
+
+from fanout.errors import Bug
+from fanout.sandbox.closures import ASK, closure_of
+from fanout.sandbox.expressions import Expressions
+from fanout.sandbox.limits import Limits
+from fanout.sandbox.operations import LONGEST
+from fanout.sandbox.pool import ProcessSandbox
+from fanout.sandbox.projection import as_json, project
+from fanout.sandbox.worker import RefusedError, answer
+from fanout.selection.model import Broken
+from fanout.telemetry.counters import Counters
+
+CELPY = Expressions()
+
+
+def compiled(text):
+    """The closure, or None, as the parent makes it of what a child sends."""
+    outline = json.loads(json.dumps(CELPY.outline(text)))
+    return None if outline is None else closure_of(outline, CELPY.reads(text))
+
+
+def by_celpy(text, row):
+    """The answer that a child sends, as it sends it: `[value]`, or reason, problem and remedy."""
+    part = as_json(project(row, CELPY.reads(text)))
+    return json.dumps(json.loads(answer(CELPY, {"text": text, "rows": [json.loads(part)]})))
+
+
+def sent(value):
+    return json.dumps({"answers": [[value]]})
+
+
+@settings(max_examples=150, deadline=None)
+@given(EXPRESSIONS, ROWS)
+def test_a_closure_s_answer_is_celpy_s(text, row):
+    try:
+        closure = compiled(text)
+    except RefusedError:
+        return
+    found = ASK if closure is None else closure(row)
+    if found is not ASK:
+        assert sent(found) == by_celpy(text, row)
+
+
+ROW = {
+    "stage": {"total": 40, "inFlight": 2, "failed": 0, "share": 0.5, "whole": 3.0},
+    "target": {
+        "metadata": {
+            "name": "eu-1",
+            "labels": {"region": "eu", "example.com/tier": "prod", "æ": "\U0001f600"},
+        },
+        "spec": {"zones": ["a", "b"], "ports": [80, 443], "on": True, "none": None, "size": "12"},
+    },
+}
+IN_PROCESS = [
+    ("a comparison of aggregates", "stage.inFlight < 3", True),
+    ("sums and products", "stage.inFlight * 2 + 1 <= stage.total / 8", True),
+    ("a remainder has the sign of what is divided", "-7 % 4", -3),
+    ("division is towards zero", "-7 / 2", -3),
+    ("fractions", "stage.share * 3.0", 1.5),
+    ("a fraction that becomes whole", "stage.share + 0.5", 1),
+    ("a whole number written with a dot", "stage.whole == 3", True),
+    ("a whole number written with a dot as it is", "stage.whole", 3),
+    ("a field", "target.metadata.name", "eu-1"),
+    ("a leading dot", ".target.metadata.name", "eu-1"),
+    ("a key that is no name", "target.metadata.labels['example.com/tier']", "prod"),
+    ("a computed key", "target.metadata.labels['reg' + 'ion']", "eu"),
+    ("a map to choose from", "{'eu': 'a', 'us': 'b'}[target.metadata.labels.region]", "a"),
+    ("an item", "target.spec.ports[1]", 443),
+    ("concatenation", "'monitoring-' + target.metadata.name", "monitoring-eu-1"),
+    ("characters are counted, not bytes", "size(target.metadata.labels['æ'])", 1),
+    ("items are counted", "target.spec.zones.size() + size(target.metadata.labels)", 5),
+    ("nothing has no size", "size(target.spec.none)", 0),
+    ("has", "has(target.metadata.labels.region) ? 1 : 0", 1),
+    ("has of what is not there", "has(target.metadata.labels.canary) ? 1 : 0", 0),
+    ("has below what is not there", "has(target.status.phase)", False),
+    ("has below a text", "has(target.metadata.name.x)", False),
+    ("has of null", "has(target.spec.none)", True),
+    ("has of no variable", "has(nobody.x)", False),
+    ("has of an item's field", "has(target.spec.zones[0].x)", False),
+    ("only one branch", "has(target.x) ? target.x : 'none'", "none"),
+    ("false beside a fault", "has(target.x) && target.x == 'a'", False),
+    ("false behind a fault", "target.x == 'a' && has(target.x)", False),
+    ("true beside a fault", "stage.total > 3 || target.x", True),
+    ("true behind a fault", "target.x || stage.total > 3", True),
+    ("in a map", "'region' in target.metadata.labels", True),
+    ("in a list", "'c' in target.spec.zones", False),
+    ("in a list of numbers", "443 in target.spec.ports", True),
+    ("in nothing", "1 in []", False),
+    ("text methods", "target.metadata.name.startsWith('eu') && 'abc'.contains('b')", True),
+    ("the end of a text", "target.metadata.name.endsWith('eu')", False),
+    ("order of text is by code point", "'Z' < 'a' && 'z' < 'æ'", True),
+    ("null", "target.spec.none == null && target.metadata.name != null", True),
+    ("an empty map", "target.metadata.labels == {}", False),
+    ("an empty list", "target.spec.zones != []", True),
+    ("not", "!target.spec.on", False),
+    ("a negative number", "-stage.inFlight", -2),
+    ("conversions", "string(stage.total) + string(1.0) + string(int(target.spec.size))", "401.012"),
+    ("a number of a fraction", "int(stage.share) + int(-1.9)", -1),
+    ("a fraction of a number", "double(stage.total) / 80.0", 0.5),
+    ("a list", "[target.metadata.name, 'x']", ["eu-1", "x"]),
+    ("a map", "{'name': target.metadata.name}", {"name": "eu-1"}),
+    ("a map as it is", "target.metadata.labels", ROW["target"]["metadata"]["labels"]),
+    ("the least number", "-9223372036854775808", -(2**63)),
+    ("a number in sixteens", "0x1F", 31),
+    ("escapes", r"'\u00e6' + r'\n' + '''a'b'''", "æ\\na'b"),
+]
+
+
+@pytest.mark.parametrize(("_", "text", "value"), IN_PROCESS, ids=map(itemgetter(0), IN_PROCESS))
+def test_it_is_answered_in_process(_, text, value):
+    found = compiled(text)(ROW)
+    assert (found, type(found)) == (value, type(value))
+    assert sent(found) == by_celpy(text, ROW)
+
+
+NOT_SIMPLE = [
+    ("macros", "target.spec.zones.exists(z, z == 'a')"),
+    ("patterns", "target.metadata.name.matches('^eu')"),
+    ("times", "duration('1h') > duration('1m')"),
+    ("unsigned numbers", "1u + 2u"),
+    ("bytes", "size(b'abc')"),
+    ("types", "type(1) == int"),
+    ("a variable that may be a function", "size == 3"),
+    ("a part of a text put together, which celpy does not know", "('a' + 'b').contains('a')"),
+    ("a fraction without end", "1e999"),
+    ("a number out of range", "9223372036854775808"),
+    ("half a character", r"'\ud800'"),
+    ("keys that are computed", "{target.metadata.name: 1}"),
+    ("keys that are there twice", "{'a': 1, 'a': 2}"),
+    ("too deep a tree", "+".join(["1"] * 66)),
+]
+
+
+@pytest.mark.parametrize(("_", "text"), NOT_SIMPLE, ids=map(itemgetter(0), NOT_SIMPLE))
+def test_it_has_no_closure(_, text):
+    assert compiled(text) is None
+
+
+LONG = "x" * (LONGEST // 2 + 1)
+DEEP = json.loads("[" * 25 + "]" * 25)
+LEFT = [
+    ("a field that is not there", "target.x", {"target": {}}),
+    ("a variable that is not there", "target.x", {}),
+    ("a field of a text", "target.x.y", {"target": {"x": "a"}}),
+    ("faults on both sides", "target.x || target.y", {"target": {}}),
+    ("a fault beside what decides nothing", "target.x && true", {"target": {}}),
+    ("a choice by a fault", "target.x ? 1 : 2", {"target": {}}),
+    ("a choice by a number", "target.x ? 1 : 2", {"target": {"x": 1}}),
+    ("a number and a text", "target.x == '1'", {"target": {"x": 1}}),
+    ("a number and a fraction", "target.x + 1.5", {"target": {"x": 1}}),
+    ("too large a sum", "target.x + 1", {"target": {"x": 2**63 - 1}}),
+    ("the least number's opposite", "-target.x", {"target": {"x": -(2**63)}}),
+    ("division by zero", "1 / target.x", {"target": {"x": 0}}),
+    ("a fraction by zero, which celpy has its own way with", "1.0 / 0.0 > 1.0", {}),
+    ("a remainder by zero", "1 % target.x", {"target": {"x": 0}}),
+    ("a text as a format, which celpy fills in", "'%s' % target.x == ''", {"target": {}}),
+    ("an index too large", "target.x[1]", {"target": {"x": ["a"]}}),
+    ("a negative index, which celpy counts from the end", "target.x[-1]", {"target": {"x": ["a"]}}),
+    ("a truth and a number, equal to celpy", "true == target.x", {"target": {"x": 1}}),
+    ("a truth as number", "target.x + 1", {"target": {"x": True}}),
+    ("a text in a text, which celpy takes for a list", "'a' in target.x", {"target": {"x": "a"}}),
+    ("a list with numbers and texts", "'a' in target.x", {"target": {"x": [1, "b"]}}),
+    ("two full lists", "target.x == [1]", {"target": {"x": [1]}}),
+    ("two full maps", "target.x == target.x", {"target": {"x": {"a": 1}}}),
+    ("a list that is not null", "target.x != null", {"target": {"x": []}}),
+    ("lists put together", "target.x + [1]", {"target": {"x": [1]}}),
+    ("no number in a text", "int(target.x)", {"target": {"x": " 1"}}),
+    ("a truth as text, which celpy capitalizes", "string(target.x)", {"target": {"x": True}}),
+    ("fractions in a list", "target.x", {"target": {"x": [1.0]}}),
+    ("data out of range that is not looked at", "has(target.x)", {"target": {"x": 2**63}}),
+    ("such data in a list", "size(target.x)", {"target": {"x": [[2**63]]}}),
+    ("such data in a branch not taken", "true ? 1 : target.x", {"target": {"x": 2**63}}),
+    ("such data where fields are looked for", "has(target.x.y)", {"target": {"x": [2**63]}}),
+    ("a long text put together", "target.x + target.x", {"target": {"x": LONG}}),
+    ("a long text as it is", "target.x", {"target": {"x": LONG + LONG}}),
+    ("a list of long texts", "size(target.x)", {"target": {"x": [LONG, LONG]}}),
+    ("deep data", "size(target.x)", {"target": {"x": DEEP}}),
+    ("half a character", "size(target.x)", {"target": {"x": "\ud83d\ude00"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "text", "row"), LEFT, ids=map(itemgetter(0), LEFT))
+def test_it_is_left_to_celpy(_, text, row):
+    assert compiled(text)(row) is ASK
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with ProcessSandbox(Limits(), Counters()) as opened:
+        yield opened
+
+
+def test_what_a_closure_leaves_is_asked_and_its_errors_are_celpy_s(sandbox):
+    texts = list(dict.fromkeys(text for _, text, _ in LEFT))
+    rows = [row for _, _, row in LEFT]
+    columns = sandbox.evaluate(texts, rows)
+    closures = sandbox.closures(texts)
+    for text, column, closure in zip(texts, columns, closures, strict=True):
+        for row, found in zip(rows, column, strict=True):
+            said = (
+                [found.reason, found.problem, found.remedy]
+                if isinstance(found, Broken)
+                else [found]
+            )
+            assert json.dumps({"answers": [said]}) == by_celpy(text, row)
+            assert closure(row) == found
+
+
+def test_what_is_simple_asks_no_child():
+    counters = Counters()
+    texts = [text for _, text, _ in IN_PROCESS]
+    with ProcessSandbox(Limits(), counters) as sandbox:
+        columns = sandbox.evaluate(texts, [ROW, ROW])
+        closures = sandbox.closures(texts)
+        assert [closure(ROW) for closure in closures] == [value for _, _, value in IN_PROCESS]
+    assert columns == [[value, value] for _, _, value in IN_PROCESS]
+    assert counters.read()["evaluations"] == 0
+
+
+def test_a_closure_says_what_it_reads(sandbox):
+    simple, macro, wrong = sandbox.closures(["stage.failed == 0", "[1].all(x, true)", "stage."])
+    assert (simple.text, simple.reads) == ("stage.failed == 0", {"stage": {"failed": {}}})
+    assert (macro, wrong) == (None, None)
+
+
+def test_an_answer_that_a_closure_asked_for_is_kept():
+    counters = Counters()
+    with ProcessSandbox(Limits(), counters) as sandbox:
+        (closure,) = sandbox.closures(["target.tier == 'prod'"])
+        answers = {closure({"target": {"name": f"t{number}"}}) for number in range(100)}
+    assert answers == {Broken("ExpressionError", "target has no field 'tier' (column 1)")}
+    assert counters.read()["evaluations"] == 1
+
+
+def test_a_closure_outlives_its_sandbox_only_for_what_it_knows():
+    with ProcessSandbox(Limits(), Counters()) as sandbox:
+        (closure,) = sandbox.closures(["stage.failed == 0"])
+    assert closure({"stage": {"failed": 0}}) is True
+    with pytest.raises(Bug, match="closed"):
+        closure({"stage": {}})
+
+
+def test_the_parent_does_not_load_what_parses():
+    """It takes longer than most commands."""
+    code = "import sys, fanout.sandbox.pool; print({'celpy', 'lark', 'jinja2'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
