@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from fanout.errors import FanoutError
 from fanout.package.tree import Entry
 from fanout.plan.book import Book, BookKey, StatusChange
+from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.plan.repository import (
     Commit,
     Identity,
@@ -49,6 +50,10 @@ class Reader(Protocol):
         """A file's content."""
 
 
+# Hosts take any user name beside a token, some none that is empty.
+TOKEN_USER = "x-access-token"  # noqa: S105 a user name
+
+
 @dataclass(frozen=True, slots=True)
 class Secret:
     """The content of a `secretRef`; its repr shows nothing of it. Keys and certificates are PEM."""
@@ -77,7 +82,7 @@ class GitStore(Protocol):
 
 
 class Sandbox(Protocol):
-    """Limited child processes (room: sandbox)."""
+    """Expressions and templates of strangers, within limits (room: sandbox)."""
 
     def evaluate(
         self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
@@ -111,6 +116,16 @@ class Workshop(Protocol):
 
     def run(self, questions: Sequence[Run]) -> list[Ran | Unrun]:
         """Run each on its ResourceList; what did not come to its end has no answer and says why."""
+
+
+# ---- Checks ------------------------------------------------------------------------------------
+
+
+class Probes(Protocol):
+    """HTTP services and Prometheus servers (room: probes)."""
+
+    def ask(self, questions: Sequence[Probe]) -> list[Heard | Unheard]:
+        """What each says, or why it says nothing; nothing that a server does is raised."""
 
 
 # ---- What is recorded -------------------------------------------------------------------------

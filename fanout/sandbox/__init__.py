@@ -1,1 +1,1 @@
-"""CEL and Jinja, evaluated in limited child processes."""
+"""CEL and Jinja in limited child processes, simple CEL in process; programs that are allowed."""

@@ -1,16 +1,16 @@
 """Outlines of expressions turned into closures, which answer in process as celpy would.
 
 A closure takes what the expression reads of a row, once, and computes from that alone. Each node is
-called at most once, no text grows beyond `LONGEST`, and nothing follows how deep data is: so the
-cost is bounded by the text (1,024 characters) times what it reads. Where the answer is not beyond
-doubt, or is an error, it is `ASK`: the words of errors are celpy's.
+called at most once, none sees or makes a text or list beyond a fixed size, and none follows how
+deep data is. So the cost is bounded by the text (1,024 characters) and the size of what it reads.
+Where the answer is not beyond doubt, or is an error, it is `ASK`: the words of errors are celpy's.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from fanout.sandbox.operations import LONGEST, PAIRS, SINGLE, FaultError, UnsureError
+from fanout.sandbox.operations import PAIRS, SINGLE, FaultError, UnsureError
 from fanout.sandbox.projection import Reads
 from fanout.sandbox.taking import MISSING, read, taken
 
@@ -43,13 +43,9 @@ def _paths(reads: Reads, above: Path = ()) -> list[Path]:
 
 
 def _handed_out(value: Any) -> Any:
-    """An answer as a child would send it: no fraction that is whole, no endless text."""
+    """An answer as a child would send it: fractions that are whole are numbers, in lists too."""
     kind = value.__class__
-    if kind is str:
-        if len(value) > LONGEST:
-            raise UnsureError
-        return value
-    if kind is bool or kind is int or value is None:
+    if kind is str or kind is bool or kind is int or value is None:
         return value
     return taken(value)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 LARGEST = 2**63
-LONGEST = 1 << 16  # characters of a text that is put together
+LONGEST = 1 << 16  # characters of a text, and of all texts in a list or map
 SHORT_NUMBER = 32  # characters of a text that is read as a number
 ORDERED = frozenset({bool, float, int, str})
 NOT_TEXT = frozenset({bool, type(None)})  # what celpy finds unequal to a text, without an error

@@ -11,6 +11,7 @@ from typing import Any
 from fanout.sandbox.operations import LARGEST, LONGEST, UnsureError, whole
 
 DEEPEST = 20  # lists and maps in each other, where one is taken as a whole
+ITEM = 16  # characters that an item of such a list or map counts as, however short it is
 MISSING: Any = object()  # in place of a value: there is none at that path
 
 
@@ -39,7 +40,7 @@ def taken(value: Any) -> Any:
     """
     kind = value.__class__
     if kind is str:
-        return value if value.isascii() else _proper(value)
+        return _proper(value)
     if kind is bool or value is None:
         return value
     if kind is int:
@@ -55,7 +56,11 @@ def taken(value: Any) -> Any:
 
 
 def _proper(text: str) -> str:
-    """Text that can be written down."""
+    """Text that is not too long, and can be written down."""
+    if len(text) > LONGEST:
+        raise UnsureError
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -81,9 +86,9 @@ def _check(container: Any) -> None:
 
 def _weight(container: Any, below: list[Any]) -> int:
     """Characters and items; what contains further ones is noted in `below`."""
-    if len(container) > LONGEST:
+    weight, items = ITEM * len(container), container
+    if weight > LONGEST:
         raise UnsureError
-    weight, items = len(container), container
     if container.__class__ is dict:
         for key in container:
             if key.__class__ is not str:

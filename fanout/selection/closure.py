@@ -10,7 +10,7 @@ class Closure:
     """Called with a row of variables it answers plain data, not to be changed, or `Broken`.
 
     The same row gives the same answer, and it is the one that the sandbox gives. What it costs is
-    bounded by the length of its text and by what it reads of the row.
+    bounded by the length of its text and by the size of what it reads.
     """
 
     text: str

@@ -183,6 +183,8 @@ LEFT = [
     ("such data where fields are looked for", "has(target.x.y)", {"target": {"x": [2**63]}}),
     ("a long text put together", "target.x + target.x", {"target": {"x": LONG}}),
     ("a long text as it is", "target.x", {"target": {"x": LONG + LONG}}),
+    ("a long text that is only asked for", "has(target.x)", {"target": {"x": LONG + LONG}}),
+    ("a long list", "1 in target.x", {"target": {"x": [1] * (LONGEST // 16 + 1)}}),
     ("a list of long texts", "size(target.x)", {"target": {"x": [LONG, LONG]}}),
     ("deep data", "size(target.x)", {"target": {"x": DEEP}}),
     ("half a character", "size(target.x)", {"target": {"x": "\ud83d\ude00"}}),
