@@ -1,15 +1,19 @@
-"""A number or a share, ``2`` or ``"60%"``, kept exactly.
+"""A number or a share, ``2`` or ``"60%"``, and a factor of growth: kept exactly.
 
 Percent is a whole number (design §6, "What counts"); who uses an amount says which way it rounds.
 """
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, PlainSerializer, PlainValidator, WithJsonSchema
 
 from fanout.api.faults import BadValue
+from fanout.api.texts import shown
+
+_HIGHEST = 1_000_000  # nothing grows faster than at once
 
 _SCHEMA = {
     "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,3}%$"}],
@@ -54,3 +58,26 @@ Amount = Annotated[
     WithJsonSchema(_SCHEMA),
 ]
 Quorum = Annotated[Amount, AfterValidator(_positive)]
+
+
+def parse_factor(value: object) -> Fraction:
+    """A number above 1, exactly as it is written: 1.1 is eleven tenths. Raises BadValue."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadValue(f"{shown(value)} is no number", "write one above 1, like 1.5")
+    if not 1 < value <= _HIGHEST:
+        raise BadValue(f"a growth of {value} is none", f"write more than 1, at most {_HIGHEST}")
+    return Fraction(Decimal(repr(value)))
+
+
+def _write_factor(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+Factor = Annotated[
+    Fraction,
+    PlainValidator(parse_factor),
+    PlainSerializer(_write_factor),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 1, "maximum": _HIGHEST}),
+]

@@ -72,6 +72,7 @@ TABLE: tuple[Choice, ...] = (
     *(Choice(kind, path, ("configMap", "configPath")) for kind, path in _FUNCTIONS),
     *(Choice(kind, path, ("configMapExprs", "configPath")) for kind, path in _FUNCTIONS),
     Choice(_POLICY, "spec.stages[*].after", ("require", "atLeast")),
+    Choice(_VARIANT, "spec.dependsOn[*]", ("policy", "variant"), needed=True),
     *(Choice(_POLICY, path, _ASKS, needed=True) for path in _CHECKS),
     *(
         Choice(_POLICY, f"{path}.{way}", (field, f"{field}Expr"), needed=True)
@@ -79,6 +80,8 @@ TABLE: tuple[Choice, ...] = (
         for way, field in _ASKED
     ),
     Choice(("PromotionPolicy",), "spec.windows[*]", ("allow", "deny"), needed=True),
+    Choice(("PromotionPolicy",), "spec.windows[*].allow", ("duration", "until"), needed=True),
+    Choice(("PromotionPolicy",), "spec.windows[*].deny", ("duration", "until"), needed=True),
     Choice(("Evidence",), "spec", ("revision", "commit"), needed=True),
 )
 

@@ -1,6 +1,7 @@
 """PromotionPolicy: an administrator's word on automation, times and approvers."""
 
 import re
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
@@ -15,6 +16,13 @@ def matches(pattern: str, name: str) -> bool:
     """Does a name fit a pattern in which * stands for any text?"""
     parts = (re.escape(part) for part in pattern.split("*"))
     return re.fullmatch(".*".join(parts), name) is not None
+
+
+def fits_any(pattern: str, names: Collection[str]) -> bool:
+    """Does one of the names fit the pattern? Most patterns are names, and those are looked up."""
+    if "*" not in pattern:
+        return pattern in names
+    return any(matches(pattern, name) for name in names)
 
 
 class AutoPromotion(Model):

@@ -7,15 +7,16 @@ from typing import TypeVar
 from fanout.api.approvers import approver_faults, governs
 from fanout.api.commit_statuses import commit_status_faults
 from fanout.api.configuration import FanoutConfiguration
+from fanout.api.dependencies import dependency_faults
+from fanout.api.doubts import doubts
 from fanout.api.faults import Fault, Path
 from fanout.api.functions import program_doubts
 from fanout.api.kinds import KINDS
 from fanout.api.meta import KRMObject
 from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
-from fanout.api.promotion_policy import PromotionPolicy, matches
+from fanout.api.promotion_policy import PromotionPolicy, fits_any
 from fanout.api.repository import Repository
-from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 
 Kind = TypeVar("Kind", bound=KRMObject)
@@ -37,8 +38,17 @@ class Unusable:
         return frozenset(
             name
             for other, place, name in self.names
-            if (other == kind or other not in KINDS) and namespace in ("", place)
+            if _may_be(other, kind) and namespace in ("", place)
         )
+
+    def keys(self, kind: str) -> frozenset[tuple[str, str]]:
+        """The same with the namespace of each."""
+        known = ((place, name) for other, place, name in self.names if _may_be(other, kind))
+        return frozenset(known)
+
+
+def _may_be(other: str, kind: str) -> bool:
+    return other == kind or other not in KINDS
 
 
 NOTHING = Unusable()
@@ -52,7 +62,7 @@ def cross_check(objects: Sequence[KRMObject], unusable: Unusable = NOTHING) -> l
     promotions = _of(PromotionPolicy, objects)
     variants = _of(PackageVariant, objects)
     for policy in policies:
-        findings += ((policy, fault) for fault in _doubts(policy))
+        findings += ((policy, fault) for fault in doubts(policy))
     for variant in variants:
         said = program_doubts(variant.spec.pipeline, ("spec", "pipeline"))
         findings += ((variant, fault) for fault in said)
@@ -71,6 +81,9 @@ def cross_check(objects: Sequence[KRMObject], unusable: Unusable = NOTHING) -> l
         findings += ((promotion, it) for it in _unknown_stages(promotion, policies, lost))
         lost = unusable.named("PackageVariant", promotion.metadata.namespace)
         findings += ((promotion, it) for it in _unknown_variants(promotion, variants, lost))
+    findings += dependency_faults(
+        variants, policies, unusable.keys("PackageVariant"), unusable.keys("UpstreamPolicy")
+    )
     return findings
 
 
@@ -114,9 +127,7 @@ def _repositories_of_policy(policy: UpstreamPolicy) -> Iterator[tuple[Path, str]
             yield (*path, "repositories", number, "name"), target.name
 
 
-def _commit_statuses(
-    policy: UpstreamPolicy, repositories: Sequence[Repository]
-) -> Iterator[Fault]:
+def _commit_statuses(policy: UpstreamPolicy, repositories: Sequence[Repository]) -> Iterator[Fault]:
     usable = [one for one in repositories if visible(one, policy.metadata.namespace)]
     _, *downstream = _repositories_of_policy(policy)
     return commit_status_faults(policy, {name for _, name in downstream}, usable)
@@ -148,38 +159,13 @@ def _references(
         yield item, Fault(path, problem, remedy)
 
 
-def _doubts(policy: UpstreamPolicy) -> Iterator[Fault]:
-    for index, stage in enumerate(policy.spec.stages):
-        if not stage.verification:
-            at: Path = ("spec", "stages", index, "verification")
-            problem = f"stage {stage.name} verifies nothing: a variant is ready when published"
-            yield Fault(at, problem, "add a check if something can be asked", "warning")
-        yield from _zero_expiry(index, stage)
-    for index, entry in enumerate(policy.spec.targets):
-        if entry.template.stage is None and entry.template.stage_expr is None:
-            at = ("spec", "targets", index, "template", "stage")
-            problem = "the targets of this entry are in no stage: their drafts are never published"
-            yield Fault(at, problem, "add stage or stageExpr", "warning")
-        within: Path = ("spec", "targets", index, "template", "pipeline")
-        yield from program_doubts(entry.template.pipeline, within)
-
-
-def _zero_expiry(number: int, stage: Stage) -> Iterator[Fault]:
-    """Zero is as if absent (design §6), which is the opposite of what a reader may expect."""
-    for index, check in enumerate(stage.requires):
-        approval = check.approval
-        if approval and approval.expires is None and "expires" in approval.model_fields_set:
-            at: Path = ("spec", "stages", number, "requires", index, "approval", "expires")
-            problem = "zero is as if absent: an approval counts for ever"
-            yield Fault(at, problem, "remove it, or say how long, like 72h", "warning")
-
-
 def _unknown_policies(
     promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy], unusable: frozenset[str]
 ) -> Iterator[Fault]:
     names = sorted({*_names_beside(promotion, policies), *unusable})
+    known = frozenset(names)
     for index, pattern in enumerate(promotion.spec.policies):
-        if any(matches(pattern, name) for name in names):
+        if fits_any(pattern, known):
             continue
         path: Path = ("spec", "policies", index)
         if "*" in pattern:
@@ -193,13 +179,14 @@ def _unknown_policies(
 def _unknown_stages(
     promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy], unusable: frozenset[str]
 ) -> Iterator[Fault]:
-    if any(matches(pattern, name) for pattern in promotion.spec.policies for name in unusable):
+    if any(fits_any(pattern, unusable) for pattern in promotion.spec.policies):
         return  # it may have them
     mine = [policy for policy in policies if governs(promotion, policy)]
-    names = sorted({stage.name for policy in mine for stage in policy.spec.stages})
+    known = frozenset(stage.name for policy in mine for stage in policy.spec.stages)
+    names = sorted(known)
     automatic = promotion.spec.auto_promotion
     for index, pattern in enumerate(automatic.stages if automatic and mine else ()):
-        if any(matches(pattern, name) for name in names):
+        if fits_any(pattern, known):
             continue
         path: Path = ("spec", "autoPromotion", "stages", index)
         problem = f"no stage of the policies it names is called {pattern}"

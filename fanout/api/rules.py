@@ -13,6 +13,7 @@ from fanout.api.functions import function_faults
 from fanout.api.people import is_person
 from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.places import fields, items, places
+from fanout.api.stage_fields import stage_field_faults
 from fanout.api.stage_order import repeated, stage_faults
 from fanout.api.texts import shown
 
@@ -41,9 +42,16 @@ def _reserved_context_keys(data: Mapping[str, Any]) -> Iterator[Fault]:
                 yield Fault(path, f"the key {key} is reserved for kpt", "choose another key")
 
 
+_SELECTORS = (
+    "spec.targets[*].repositorySelector",
+    "spec.targets[*].objectSelector",
+    "spec.stages[*].rollout.groups[*]",
+)
+
+
 def _selector_values(data: Mapping[str, Any]) -> Iterator[Fault]:
-    for selector in ("repositorySelector", "objectSelector"):
-        for path, entry in places(data, f"spec.targets[*].{selector}.matchExpressions[*]"):
+    for selector in _SELECTORS:
+        for path, entry in places(data, f"{selector}.matchExpressions[*]"):
             operator = fields(entry).get("operator")
             values = items(fields(entry).get("values"))
             if "values" in fields(entry) and not isinstance(entry["values"], list):
@@ -84,6 +92,24 @@ def _own_upstream(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("spec", "downstream"), problem, "choose another repository or package")
 
 
+def _dependencies(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """A policy's variant is named by policy and target together."""
+    own = fields(data.get("metadata")).get("name")
+    first: dict[str, Path] = {}
+    for path, entry in places(data, "spec.dependsOn[*]"):
+        named = fields(entry)
+        if "policy" in named and "target" not in named:
+            problem = f"which variant of policy {named['policy']} is not said"
+            yield Fault((*path, "target"), problem, "add the target's key, as `get targets` shows")
+        if "target" in named and "policy" not in named:
+            yield Fault((*path, "policy"), "a target belongs to a policy", "name the policy")
+        if named and own and named.get("variant") == own:
+            yield Fault((*path, "variant"), "the variant waits for itself", "remove it")
+        same = first.setdefault(repr(sorted(named.items(), key=str)), path)
+        if same != path:
+            yield Fault(path, "it is in the list twice", "remove one of them")
+
+
 def _approver_groups(data: Mapping[str, Any]) -> Iterator[Fault]:
     yield from repeated(data, "spec.approvers[*].group", "group")
     for path, subject in places(data, "spec.approvers[*].subjects[*]"):
@@ -100,10 +126,19 @@ def _names_something(data: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _schedule_fields(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """Fields that say how something is to be done, where it is not asked for."""
     spec = fields(data.get("spec"))
-    for field in ("timeZone", "startingDeadlineSeconds"):
-        if field in spec and "schedule" not in spec:
+    windows = bool(items(spec.get("windows")))
+    timed = "schedule" in spec
+    for field in ("startingDeadlineSeconds", "jitter"):
+        if field in spec and not timed:
             yield Fault(("spec", field), "means nothing without a schedule", "add spec.schedule")
+    if "timeZone" in spec and not timed and not windows:
+        problem = "means nothing without a schedule or windows"
+        yield Fault(("spec", "timeZone"), problem, "add spec.schedule or spec.windows")
+    if spec.get("atClose", "Hold") != "Hold" and not windows:
+        problem = "means nothing without windows"
+        yield Fault(("spec", "atClose"), problem, "add spec.windows")
 
 
 def _about(data: Mapping[str, Any]) -> Iterator[Fault]:
@@ -161,6 +196,7 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
 _RULES: Mapping[str, tuple[Rule, ...]] = {
     "UpstreamPolicy": (
         stage_faults,
+        stage_field_faults,
         _check_names,
         check_faults,
         _reserved_context_keys,
@@ -168,7 +204,13 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
         _function_names,
         function_faults,
     ),
-    "PackageVariant": (_own_upstream, _reserved_context_keys, _function_names, function_faults),
+    "PackageVariant": (
+        _own_upstream,
+        _dependencies,
+        _reserved_context_keys,
+        _function_names,
+        function_faults,
+    ),
     "PromotionPolicy": (_names_something, _approver_groups, _schedule_fields),
     "Evidence": (_about, _stage_of_policy),
     "Approval": (_about, _stage_of_policy, _approved_trees),

@@ -1,11 +1,12 @@
 """Stages of a policy: what must come before, what is asked, how fast it goes."""
 
 from enum import StrEnum
+from fractions import Fraction
 
 from pydantic import Field, StrictBool, StrictInt
 from pydantic.config import JsonDict
 
-from fanout.api.amounts import Amount, Quorum
+from fanout.api.amounts import Amount, Factor, Quorum
 from fanout.api.checks import Check
 from fanout.api.durations import Duration
 from fanout.api.meta import Model
@@ -53,7 +54,11 @@ class Rollout(Model):
         default=Strategy.ALL_AT_ONCE, description="How the number of variants in flight grows."
     )
     step: StrictInt = Field(default=1, ge=1, description="Linear: how many may be in flight.")
-    factor: float = Field(default=2, gt=1, description="Exponential: growth with each round.")
+    factor: Factor = Field(
+        default=Fraction(2),
+        description="Exponential: growth with each round; a number above 1.",
+        json_schema_extra={"default": 2},
+    )
     max_in_flight: Amount = Field(
         default=None, description='At most so many in flight, 5 or "25%"; 0 releases nothing.'
     )
@@ -64,10 +69,11 @@ class Rollout(Model):
         default=None, description="How long a variant must be verified before it is ready."
     )
     progress_deadline: Duration = Field(
-        default=None, description="In flight for longer than this is failed."
+        default=None, description="Published for longer than this and not verified is failed."
     )
     groups: tuple[LabelSelector, ...] = Field(
-        default=(), description="Variants with these labels go first, group by group."
+        default=(),
+        description="Variants with these labels go first, group by group; all others last.",
     )
 
 

@@ -67,9 +67,11 @@ Item = TypeVar("Item")
 
 
 def _no_repetition(values: tuple[Item, ...]) -> tuple[Item, ...]:
-    for index, value in enumerate(values):
-        if value in values[:index]:
+    seen = set()
+    for value in values:
+        if value in seen:
             raise BadValue(f"{value} is in the list twice", "remove one of them")
+        seen.add(value)
     return values
 
 

@@ -35,7 +35,6 @@ def _same(one: object, other: object) -> bool:
     return type(one) is type(other) and one == other  # True is not 1
 
 
-_ROLLOUTS = "all variants of a stage go at once"
 _DRAFTS = "what people approve is a draft, and this is asked when there is none any more"
 _REPORTS = "evidence is about what is published"
 _STAGE = "spec.stages[*]"
@@ -62,12 +61,7 @@ TABLE: tuple[Row, ...] = (
         values=("github", "gitlab", "gitea"),
     ),
     # UpstreamPolicy
-    Row(_POLICY, f"{_STAGE}.rollout", _ROLLOUTS),
-    Row(_POLICY, f"{_STAGE}.propagateWhen", _ROLLOUTS, harmless=([],)),
-    Row(_POLICY, f"{_STAGE}.controlFlow", "every stage needs targets", harmless=(False,)),
     Row(_POLICY, f"{_STAGE}.pin", "nothing is rolled back"),
-    Row(_POLICY, f"{_STAGE}.after.require", "it is All or Any", values=("Majority",)),
-    Row(_POLICY, f"{_STAGE}.after.atLeast", "stages are joined by `require`"),
     Row(
         _POLICY,
         f"{_STAGE}.verification[*].approval",
@@ -80,22 +74,17 @@ TABLE: tuple[Row, ...] = (
         _REPORTS,
         remedy="move it to verification, or ask an object, an HTTP service or Prometheus",
     ),
-    Row(_POLICY, f"{_ENTRY}.offlineWhen", "every target counts"),
     Row(
         _POLICY,
         f"{_ENTRY}.objectSelector.namespace",
         "objects are those of the policy's namespace and those without one",
     ),
-    Row(_POLICY, f"{_ENTRY}.template.priority", _ROLLOUTS, harmless=(0,)),
-    Row(_POLICY, f"{_ENTRY}.template.priorityExpr", _ROLLOUTS),
     Row(_POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)),
-    Row(_POLICY, "spec.inFlight", "a newer revision supersedes", values=("Serialize",)),
     Row(_POLICY, "spec.removalLimit", "a person removes variants, one at a time"),
     Row(_POLICY, "spec.history", "all revisions are remembered", harmless=(10,)),
     *_for_strategies(_POLICY),
     # PackageVariant
     *_for_strategies(_VARIANT),
-    Row(_VARIANT, "spec.dependsOn", "variants do not wait for each other", harmless=([],)),
     Row(_VARIANT, "spec.policyRef", "a variant in a file is written by hand"),
     Row(_VARIANT, "spec.stage", "a variant in a file is written by hand"),
     # PromotionPolicy
@@ -105,10 +94,6 @@ TABLE: tuple[Row, ...] = (
         "fanout merges drafts by itself",
         values=("AutoMerge", "Queue", "Manual"),
     ),
-    Row(_PROMOTION, "spec.windows", "publication is allowed at all times", harmless=([],)),
-    Row(_PROMOTION, "spec.atClose", "there are no windows", harmless=("Hold",)),
-    Row(_PROMOTION, "spec.jitter", "a sweep starts on time"),
-    Row(_PROMOTION, "spec.requiresSeparation", "every approver counts", harmless=(False,)),
     Row(_PROMOTION, "spec.pullRequest", "there are no pull requests"),
     # records
     Row(

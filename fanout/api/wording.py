@@ -14,7 +14,7 @@ from fanout.api.texts import SENTENCES, listed, plural_of, shown
 from fanout.api.unsupported import is_refused
 
 Words = tuple[str, str]
-_FEW = 2  # places that a field may belong in and still be told of
+_FEW = 3  # places that a field may belong in and still be told of
 
 
 def fault_of(model: type[BaseModel], error: ErrorDetails) -> Fault:

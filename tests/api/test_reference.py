@@ -26,9 +26,8 @@ def test_there_are_no_other_pages():
 def test_a_page_has_what_works_first_and_what_does_not_yet_after():
     fields, later = kind_page("UpstreamPolicy").split("## Not supported yet")
     assert "spec.stages[].after.soak` | duration |" in fields
-    assert "rollout" not in fields
-    assert "Majority" not in fields
-    assert "`spec.stages[*].rollout`" in later
+    assert "spec.history" not in fields
+    assert "`spec.history`" in later
 
 
 if __name__ == "__main__":

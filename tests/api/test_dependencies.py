@@ -1,0 +1,104 @@
+"""What variants that people wrote may wait for."""
+
+from operator import itemgetter
+
+import pytest
+import yaml
+from api.written import EXAMPLES, faults_of, made, told
+
+from fanout.api.references import Unusable, cross_check
+
+
+def waiting(*entries):
+    data = yaml.safe_load(EXAMPLES["package-variant"])
+    data["spec"]["dependsOn"] = list(entries)
+    return data
+
+
+DEPENDENCIES = [
+    ("one that is none", {}, ["[0]: policy or variant is missing; add it"]),
+    (
+        "one that is two",
+        {"policy": "monitoring", "target": "Cluster/a/b", "variant": "base"},
+        ["[0]: policy and variant exclude each other; keep one of them"],
+    ),
+    (
+        "a policy without the target",
+        {"policy": "monitoring"},
+        [
+            (
+                "[0].target: which variant of policy monitoring is not said; add the target's key,"
+                " as `get targets` shows"
+            )
+        ],
+    ),
+    (
+        "a target without the policy",
+        {"variant": "base", "target": "Cluster/a/b"},
+        ["[0].policy: a target belongs to a policy; name the policy"],
+    ),
+    ("itself", {"variant": "site"}, ["[0].variant: the variant waits for itself; remove it"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "entry", "sentences"), DEPENDENCIES, ids=map(itemgetter(0), DEPENDENCIES)
+)
+def test_what_a_variant_cannot_wait_for(_, entry, sentences):
+    assert faults_of(waiting(entry)) == [f"spec.dependsOn{sentence}" for sentence in sentences]
+
+
+def test_a_variant_waits_for_another_once():
+    both = waiting({"variant": "base"}, {"variant": "base"})
+    assert faults_of(both) == ["spec.dependsOn[1]: it is in the list twice; remove one of them"]
+
+
+def linked(name, *others, package=None):
+    downstream = {"repository": "edge-eu", "package": package or f"{name}/monitoring"}
+    return made("package-variant", name, downstream=downstream, dependsOn=list(others))
+
+
+def test_what_nobody_declares_is_waited_for_by_name():
+    world = [made("upstream-policy")]
+    assert told(
+        *world,
+        made("promotion-policy"),
+        linked("base"),
+        linked("site", {"variant": "bases"}, {"policy": "monitor", "target": "Cluster/platform/a"}),
+        linked("other", {"variant": "monitoring-a-0123456789"}, {"variant": "base"}),
+    ) == [
+        (
+            "PackageVariant/site: spec.dependsOn[0].variant: there is no PackageVariant bases in"
+            " this namespace; did you mean base?"
+        ),
+        (
+            "PackageVariant/site: spec.dependsOn[1].policy: there is no UpstreamPolicy monitor in"
+            " this namespace; did you mean monitoring?"
+        ),
+    ]
+
+
+def test_what_has_faults_of_its_own_is_not_missing():
+    named = {
+        ("PackageVariant", "platform", "base"),
+        ("UpstreamPolicy", "platform", "monitoring"),
+        ("Repository", "platform", "blueprints"),
+        ("Repository", "platform", "edge-eu"),
+    }
+    site = linked("site", {"variant": "base"}, {"policy": "monitoring", "target": "Cluster/a/b"})
+    assert cross_check([site], Unusable(frozenset(named))) == []
+
+
+def test_variants_that_wait_for_each_other_are_told_the_circle():
+    circle = [
+        linked("a", {"variant": "b"}),
+        linked("b", {"variant": "c"}),
+        linked("c", {"variant": "a"}),
+        linked("d", {"variant": "a"}),
+    ]
+    assert told(*circle) == [
+        (
+            "PackageVariant/a: spec.dependsOn[0].variant: variants wait for each other: a → c → b →"
+            " a; remove one of these"
+        )
+    ]

@@ -1,0 +1,39 @@
+"""Objects as people write them: the examples with other fields, and what is told of them."""
+
+from pathlib import Path
+
+import yaml
+
+from fanout.api.references import cross_check
+from fanout.api.validation import validate
+
+EXAMPLES = {
+    path.stem: path.read_text() for path in (Path(__file__).parent / "examples").glob("*.yaml")
+}
+
+
+def faults_of(data):
+    return [f"{fault.field}: {fault.problem}; {fault.remedy}" for fault in validate(data)[1]]
+
+
+def made(example, name=None, **spec):
+    """The object of an example with other fields in its spec; a new name if wanted."""
+    data = yaml.safe_load(EXAMPLES[example])
+    data["metadata"] |= {"name": name} if name else {}
+    data["spec"] |= spec
+    found, faults = validate(data)
+    assert faults == ()
+    return found
+
+
+def told(*objects, severity="error"):
+    """What is told of them as a set; the repositories that they name are there."""
+    there = [
+        made("repository", name, allowedNamespaces=["platform"])
+        for name in ("blueprints", "edge-eu")
+    ]
+    return [
+        f"{item.identity}: {fault.field}: {fault.problem}; {fault.remedy}"
+        for item, fault in cross_check([*there, *objects])
+        if fault.severity == severity
+    ]
