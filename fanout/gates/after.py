@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
+from fanout.gates.amounts import budget
 from fanout.gates.facts import Hold
 from fanout.gates.instants import written
 from fanout.gates.records import Override
@@ -53,8 +54,25 @@ OPEN = Gate(Verdict.PASSED, possible=True)
 
 
 def needed(after: After) -> int:
-    """How many of the listed stages must have passed."""
-    return len(after.stages) if after.require is Require.ALL else 1
+    """How many of the listed stages must have passed; a number above their total means all."""
+    total = len(after.stages)
+    if after.at_least is not None:
+        return min(budget(after.at_least, total), total)
+    match after.require:
+        case Require.ALL:
+            return total
+        case Require.ANY:
+            return 1
+        case Require.MAJORITY:
+            return total // 2 + 1
+
+
+def required(after: After) -> str:
+    """How many must have passed, as the policy says it: `All`, `at least 60%`."""
+    if after.at_least is None:
+        return after.require.value
+    share = after.at_least
+    return f"at least {share if isinstance(share, int) else f'{share * 100}%'}"
 
 
 def fold(after: After, verdicts: Mapping[str, Verdict]) -> Verdict:

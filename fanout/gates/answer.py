@@ -34,6 +34,7 @@ class CheckView:
     reason: str = ""  # CamelCase; "" when it has passed
     who: str = ""  # who can answer it
     until: datetime | None = None  # when it can change by itself
+    last: datetime | None = None  # when it was last said; `at` is since when it is said
 
 
 @dataclass(frozen=True, slots=True)

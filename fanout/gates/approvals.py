@@ -45,8 +45,12 @@ class ApprovalIndex:
         live: dict[str, datetime] = {}  # person → when their approval expires or was given
         ends: list[datetime | None] = []
         ahead: list[datetime] = []
+        own: list[str] = []  # what they changed themselves
         latest: datetime | None = None
         for at, approval in self._about(rule, variant, draft):
+            if rule.separation and approval.by in draft.authors:
+                own.append(approval.by)
+                continue
             end = at + rule.expires if rule.expires else None
             if from_the_future(at, self._now):
                 ahead.append(counts_from(at))
@@ -59,7 +63,10 @@ class ApprovalIndex:
             sentence = f"{rule.name}: approved by {listed(live)}"
             return CheckView(rule.name, Verdict.PASSED, sentence, latest, until=until)
         view = _lacking(rule, live, latest, ahead, until)
-        elsewhere = self._elsewhere(rule, variant, draft) - live.keys()
+        if own:
+            hint = f"{listed(own)} approved what they have changed themselves: that does not count"
+            view = replace(view, sentence=f"{view.sentence}; {hint}")
+        elsewhere = self._elsewhere(rule, variant, draft) - live.keys() - {*own}
         if not elsewhere:
             return view
         hint = (

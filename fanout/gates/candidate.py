@@ -4,15 +4,18 @@ Asked before anything is rendered, so it looks at nothing that depends on its ow
 `Draft.current`, `VariantFacts.held` or `VariantFacts.failed`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from fanout.gates.after import Gate
+from fanout.gates.answer import State
 from fanout.gates.approvals import ApprovalIndex
 from fanout.gates.census import Census, Member
 from fanout.gates.facts import Draft
 from fanout.gates.order import Ages
 from fanout.gates.rules import Verdict
+from fanout.gates.soak import soaked
 from fanout.gates.verdict import Ledger
 
 Ask = Callable[[str], Gate]
@@ -50,6 +53,50 @@ def choose(
     passed = ask(chosen).verdict is Verdict.PASSED
     eligible = allowed[allowed.index(chosen) :] if passed else allowed
     return Choice(chosen, ages.newer_than(chosen), eligible)
+
+
+def serialized(
+    chosen: Choice,
+    census: Census,
+    ledger: Ledger,
+    after: Sequence[tuple[timedelta, Census]],
+    ages: Ages,
+    now: datetime,
+) -> Choice:
+    """The choice of a policy in which a newer revision waits for what is under way.
+
+    It waits for what is in flight in the stage, and until the stages after it, of which `after` has
+    the soak, have had the soak that they wait for: else nothing would ever soak where releases come
+    faster. What has failed, or halted the stage, is not waited for.
+    """
+    present = _present(census, ages)
+    if present in ("", chosen.revision) or not ages.older(present, chosen.revision):
+        return chosen
+    if ledger.verdict(present) is Verdict.FAILED:
+        return chosen
+    past = ledger.past(present)
+    soaking = ledger.stays(present) and any(
+        soaked(past, now) < soak and _wanting(other, present, ages) for soak, other in after
+    )
+    in_flight = any(
+        member.state is State.VERIFYING or member.on_its_way for member in census.members
+    )
+    if not soaking and not in_flight:
+        return chosen
+    return Choice(present, ages.newer_than(present), (present, *ages.newer_than(present)))
+
+
+def _wanting(census: Census, revision: str, ages: Ages) -> bool:
+    """Does a stage that comes later lack the revision still?"""
+    if census.rule.control_flow:
+        return True
+    return any(
+        not member.away
+        and (
+            member.facts.published is None or ages.older(member.facts.published.revision, revision)
+        )
+        for member in census.members
+    )
 
 
 def coming(census: Census, ledger: Ledger, candidate: str, revision: str, ages: Ages) -> bool:
@@ -91,7 +138,7 @@ def _drafts(census: Census) -> list[tuple[Member, Draft]]:
     return [
         (member, member.facts.draft)
         for member in census.members
-        if member.facts.draft is not None and (member.suspended is None or not census.active)
+        if member.facts.draft is not None and (not member.away or not census.active)
     ]
 
 

@@ -8,23 +8,37 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
 
+from fanout.api.reasons import Reason
 from fanout.gates.answer import CheckView, State
-from fanout.gates.checks import EvidenceIndex
-from fanout.gates.decisions import Standing, by_spec
-from fanout.gates.facts import Hold, Published, VariantFacts
-from fanout.gates.records import Override
-from fanout.gates.rules import StageRule, Verdict
+from fanout.gates.decisions import Standing
+from fanout.gates.facts import Answer, Draft, Hold, VariantFacts
+from fanout.gates.rules import StageRule
 
 
 @dataclass(slots=True, eq=False)  # not frozen: that would be a tenth of a pass
 class Member:
-    """A variant of the stage: how what it has published stands, and whether somebody stopped it."""
+    """A variant of the stage: how what it has published stands, and whether somebody stopped it.
+
+    Below the line stands what is known when the candidate is.
+    """
 
     facts: VariantFacts
     state: State | None  # Verifying, Ready or Failed at what is published, Held where that was
     # taken back; None: nothing is published
     checks: tuple[CheckView, ...]
     suspended: Hold | None
+    holds: tuple[Hold, ...] = ()  # why it is not ready, or failed, although its checks are not
+    answers: tuple[Answer, ...] = ()  # of machine checks, to be on record
+    wake: datetime | None = None  # when its state changes by itself
+    # ----
+    draft: Draft | None = None  # its standing draft of the candidate, when that is not in force
+    required: tuple[CheckView, ...] = ()  # what is asked before that is published
+    failing: Hold | None = None  # it fails the candidate before it could be published
+
+    @property
+    def away(self) -> bool:
+        """Does it not count before it is released?"""
+        return self.suspended is not None or self.facts.offline
 
     def released(self, revision: str) -> bool:
         """May it change to the revision, or has it done so already?"""
@@ -33,18 +47,38 @@ class Member:
             facts.published is not None and facts.published.revision == revision
         )
 
-    def counts(self, revision: str) -> bool:
-        """Design §6: who is suspended before the release leaves numerator and denominator."""
-        return self.suspended is None or self.released(revision)
+    def has(self, revision: str) -> bool:
+        """Is the revision what it has published?"""
+        return self.facts.published is not None and self.facts.published.revision == revision
+
+    @property
+    def in_flight(self) -> bool:
+        """Was it released, and is it neither ready nor failed yet? At whatever revision."""
+        return self.state is State.VERIFYING or (self.on_its_way and self.failing is None)
+
+    @property
+    def on_its_way(self) -> bool:
+        """Was it released to something that is not in force yet?"""
+        grant, published = self.facts.grant, self.facts.published
+        if grant is None or published is None:
+            return grant is not None
+        fulfilled = (grant.revision, grant.digest) == (published.revision, published.digest)
+        return not fulfilled or (self.facts.draft is not None and self.facts.draft.moves)
 
 
 @dataclass(slots=True)
 class Tally:
-    """The variants that have one revision published."""
+    """The variants that have one revision published, without those that a person took out."""
 
     ready: int = 0
     failed: int = 0
     verifying: int = 0
+    skipped: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.ready + self.failed + self.verifying + self.skipped
 
 
 @dataclass(slots=True)
@@ -53,25 +87,44 @@ class Census:
 
     rule: StageRule
     suspended: Hold | None  # the whole stage
+    standing: Standing
     members: list[Member] = field(default_factory=list)  # by name
-    active: int = 0  # nobody suspended them
-    excepted: dict[str, int] = field(
-        default_factory=dict
-    )  # suspended after their release, by revision
+    active: int = 0  # nobody suspended them and they are not offline
+    excepted: dict[str, int] = field(default_factory=dict)  # away after their release, by revision
     published: dict[str, Tally] = field(default_factory=dict)
+    _skipped: dict[str, int] = field(default_factory=dict)
+
+    def counts(self, member: Member, revision: str) -> bool:
+        """Who is away before the release, or skipped, leaves numerator and denominator."""
+        return (not member.away or member.released(revision)) and not self.skipped(member, revision)
 
     def counting(self, revision: str) -> int:
         """How many variants count for the revision."""
-        return self.active + self.excepted.get(revision, 0)
+        number = self.active + self.excepted.get(revision, 0)
+        if not self.standing.skips:
+            return number
+        if revision not in self._skipped:
+            self._skipped[revision] = sum(
+                (not it.away or it.released(revision)) and self.skipped(it, revision)
+                for it in self.members
+            )
+        return number - self._skipped[revision]
 
-    def unrendered(self, revision: str) -> int:
+    def skipped(self, member: Member, revision: str) -> bool:
+        """Did a person take it out of the rollout of the revision?"""
+        standing = self.standing
+        return standing.skips and (
+            standing.skipped(self.rule.name, member.facts.name, revision) is not None
+        )
+
+    def failing(self, revision: str) -> int:
         """How many of them failed before they could be published: meant for the candidate."""
         return sum(
             1
             for member in self.members
-            if member.facts.failed is not None
-            and member.counts(revision)
-            and (member.facts.published is None or member.facts.published.revision != revision)
+            if member.failing is not None
+            and not member.has(revision)
+            and self.counts(member, revision)
         )
 
     def moved_on(self, revision: str, since: datetime) -> datetime | None:
@@ -94,7 +147,7 @@ class Census:
         """Count one more variant."""
         self.members.append(member)
         facts = member.facts
-        if member.suspended is None:
+        if not member.away:
             self.active += 1
         else:
             names = {item.revision for item in (facts.grant, facts.published) if item is not None}
@@ -103,89 +156,36 @@ class Census:
         if facts.published is None:
             return
         tally = self.published.setdefault(facts.published.revision, Tally())
-        match member.state:
-            case State.READY:
-                tally.ready += 1
-            case State.FAILED:
-                tally.failed += 1
-            case _:
-                tally.verifying += 1
-
-
-class Registrar:
-    """Takes the census of stages."""
-
-    def __init__(self, evidence: EvidenceIndex, standing: Standing, policy: Hold | None) -> None:
-        self._evidence = evidence
-        self._standing = standing
-        self._policy = policy
-
-    def take(self, rule: StageRule, variants: Iterable[VariantFacts]) -> Census:
-        """The stage with these variants in it; they come in the order of their names."""
-        suspended = self._policy or self._standing.stage_suspended(rule.name)
-        if suspended is None and rule.suspended:
-            suspended = by_spec(f"stage {rule.name}", "the policy's author")
-        census = Census(rule, suspended)
-        for facts in variants:
-            census.add(self._member(rule, facts, suspended))
-        return census
-
-    def _member(self, rule: StageRule, facts: VariantFacts, stage: Hold | None) -> Member:
-        suspended = stage or self._standing.variant_suspended(facts.name)
-        if suspended is None and facts.suspended:
-            suspended = by_spec(f"variant {facts.name}", "its owner")
-        if facts.published is None:
-            return Member(facts, None, (), suspended)
-        if facts.published.undone is not None:
-            return Member(facts, State.HELD, (), suspended)
-        answer, stage_name, name = self._evidence.answer, rule.name, facts.name
-        checks = tuple(
-            [answer(stage_name, check.name, name, facts.published) for check in rule.verification]
-        )
-        if any(check.verdict is not Verdict.PASSED for check in checks):
-            checks = self._lifted(rule.name, facts.name, facts.published, checks)
-        return Member(facts, standing_of(checks), checks, suspended)
-
-    def _lifted(
-        self, stage: str, variant: str, published: Published, checks: tuple[CheckView, ...]
-    ) -> tuple[CheckView, ...]:
-        """A person may let a variant count as ready; of what failed later they did not know."""
-        orders = self._standing.orders(stage, variant, published.revision)
-        for order in reversed(orders):
-            if Override.VERIFICATION in order.decision.overrides:
-                return tuple(
-                    check
-                    if check.verdict is Verdict.PASSED
-                    or (check.verdict is Verdict.FAILED and _later(check.at, order.at))
-                    else lifted(check, order.decision.by, order.at)
-                    for check in checks
-                )
-        return checks
-
-
-def lifted(check: CheckView, by: str, at: datetime) -> CheckView:
-    """The check as a person overrode it."""
-    return CheckView(check.name, Verdict.PASSED, f"{check.name}: lifted by {by}", at)
-
-
-def standing_of(checks: Iterable[CheckView]) -> State:
-    """How a published variant stands. Without checks it is ready on publication."""
-    verdicts = [check.verdict for check in checks]
-    if Verdict.FAILED in verdicts:
-        return State.FAILED
-    return State.VERIFYING if Verdict.PENDING in verdicts else State.READY
+        if self.skipped(member, facts.published.revision):
+            tally.skipped += 1
+        elif member.state is State.READY:
+            tally.ready += 1
+        elif member.state is State.FAILED:
+            tally.failed += 1
+        else:
+            tally.verifying += 1
 
 
 def by_stage(
     variants: Iterable[VariantFacts], stages: Mapping[str, StageRule]
 ) -> tuple[dict[str, list[VariantFacts]], list[VariantFacts]]:
-    """Variants by stage, in the order of their names; and those that are in no stage."""
-    groups: dict[str, list[VariantFacts]] = {name: [] for name in stages}
+    """Variants by stage, in the order of their names; and those that are in no stage.
+
+    Nobody is in a stage that only joins others.
+    """
+    groups: dict[str, list[VariantFacts]] = {
+        name: [] for name, rule in stages.items() if not rule.control_flow
+    }
     nowhere: list[VariantFacts] = []
     for facts in sorted(variants, key=attrgetter("name")):
         groups.get(facts.stage, nowhere).append(facts)
-    return groups, nowhere
+    return {name: groups.get(name, []) for name in stages}, nowhere
 
 
-def _later(at: datetime | None, than: datetime) -> bool:
-    return at is not None and at > than
+def offline(member: Member) -> Hold:
+    """Why a variant whose target is offline takes no step."""
+    return Hold(
+        Reason.OFFLINE,
+        f"target {member.facts.target} is offline; it does not count before it is released",
+        "whoever runs the target; it goes on when the target is there again",
+    )

@@ -7,6 +7,7 @@ was said about this variant and not what was ever said. (Design §6, "Checks".)
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.gates.answer import CheckView
@@ -49,6 +50,33 @@ class _Channel:
 _SILENCE = _Channel()
 
 
+class _Run(NamedTuple):
+    """The last thing that one reporter said, and since when they say so without a break."""
+
+    since: datetime
+    last: _Said
+
+
+class _Question(NamedTuple):
+    """One check of one publication."""
+
+    stage: str
+    check: str
+    published: Published
+    retried: datetime | None
+    drafted: bool
+
+    def hears(self, said: _Said) -> bool:
+        """Was it said late enough to be about this?"""
+        known = self.drafted and said.evidence.commit in self.published.commits
+        return known or said.at >= self.published.at
+
+    def forgets(self, said: _Said) -> bool:
+        """Was it a failure before a person asked for another try?"""
+        failed = said.evidence.status is Verdict.FAILED
+        return failed and self.retried is not None and said.at <= self.retried
+
+
 class EvidenceIndex:
     """All evidence of one policy, ready to be asked about any variant."""
 
@@ -60,41 +88,53 @@ class EvidenceIndex:
             channel = self._channels.setdefault((item.stage, item.check), _Channel())
             channel.add(_Said(order, at, item))
 
-    def answer(self, stage: str, check: str, variant: str, published: Published) -> CheckView:
+    def answer(
+        self,
+        stage: str,
+        check: str,
+        variant: str,
+        published: Published,
+        retried: datetime | None = None,
+        *,
+        drafted: bool = False,
+    ) -> CheckView:
         """How the check stands for what the variant has published.
 
         Evidence counts when it is about the published revision or one of its commits, and recorded
-        no earlier than the publication. Anything else is missing, and missing is pending.
+        no earlier than the publication. Anything else is missing, and missing is pending; so is a
+        failure that was recorded before a person asked for another try. Of what is only `drafted`,
+        and is written down as if it were published at its release, a commit may be told of earlier.
         """
         channel = self._channels.get((stage, check), _SILENCE)
         own = channel.variants.get(variant, ())
         if not own and not channel.commits:  # what was said is said of all that were published then
-            common = (stage, check, published.revision, published.at)
+            common = (stage, check, published.revision, published.at, retried)
             view = self._known.get(common)
             if view is None:
-                view = self._known[common] = self._answer(stage, check, own, channel, published)
+                question = _Question(stage, check, published, retried, drafted)
+                view = self._known[common] = self._answer(question, own, channel)
             return view
-        return self._answer(stage, check, own, channel, published)
+        question = _Question(stage, check, published, retried, drafted)
+        return self._answer(question, own, channel)
 
-    def _answer(
-        self,
-        stage: str,
-        check: str,
-        own: Sequence[_Said],
-        channel: _Channel,
-        published: Published,
-    ) -> CheckView:
+    def _answer(self, question: "_Question", own: Sequence[_Said], channel: _Channel) -> CheckView:
+        published = question.published
         about = [said for said in own if _is_about(said.evidence, published)]
         for commit in published.commits & channel.commits.keys():
             about += (s for s in channel.commits[commit] if _is_about(s.evidence, published))
         about += channel.revisions.get(published.revision, ())
         about.sort(key=lambda said: said.order)
-        in_time = [said for said in about if said.at >= published.at]
+        in_time = [said for said in about if question.hears(said)]
         ahead = [said for said in in_time if from_the_future(said.at, self._now)]
-        latest = {said.evidence.by: said for said in in_time if said not in ahead}
-        view = _fold(stage, check, published, list(latest.values()))
+        runs: dict[str, _Run] = {}
+        for said in in_time:
+            if said not in ahead:
+                before = runs.get(said.evidence.by)
+                runs[said.evidence.by] = _Run(_since(said, before), said)
+        latest = [run for run in runs.values() if not question.forgets(run.last)]
+        view = _fold(question, latest)
         if view.verdict is not Verdict.FAILED and ahead:
-            return _ahead(check, stage, ahead)
+            return _ahead(question.check, question.stage, ahead)
         if not latest:
             return _missing(view, published, about[-1] if about else _last(own, channel.latest))
         return view
@@ -114,14 +154,23 @@ def _last(own: Iterable[_Said], wide: _Said | None) -> _Said | None:
     return max(candidates, key=lambda said: said.order, default=None)
 
 
-def _fold(stage: str, check: str, published: Published, answers: list[_Said]) -> CheckView:
+def _since(said: _Said, before: _Run | None) -> datetime:
+    """Since when a reporter says without a break what they say now."""
+    if before is not None and before.last.evidence.status is said.evidence.status:
+        return before.since
+    return said.at
+
+
+def _fold(question: _Question, runs: list[_Run]) -> CheckView:
     """One answer per reporter. A failure is a failure whoever else is still at work."""
-    failed = [said for said in answers if said.evidence.status is Verdict.FAILED]
-    passed = [said for said in answers if said.evidence.status is Verdict.PASSED]
-    pending = [said for said in answers if said.evidence.status is Verdict.PENDING]
-    if passed and not failed and not pending:
-        sentence = f"check {check} passed: {_quoted(passed[-1])}"
-        return CheckView(check, Verdict.PASSED, sentence, passed[-1].at)
+    stage, check, published = question.stage, question.check, question.published
+    by = {status: [it for it in runs if it.last.evidence.status is status] for status in Verdict}
+    if by[Verdict.PASSED] and len(by[Verdict.PASSED]) == len(runs):
+        last = max(run.last.at for run in runs)
+        sentence = f"check {check} passed: {_quoted(runs[-1].last)}"
+        since = max(run.since for run in runs)
+        return CheckView(check, Verdict.PASSED, sentence, since, last=last)
+    passed, failed, pending = ([it.last for it in by[status]] for status in _IN_THIS_ORDER)
     who = reporter(check, stage)
     if failed and passed:
         sentence = (
@@ -174,6 +223,9 @@ def _missing(view: CheckView, published: Published, said: _Said | None) -> Check
         fault = f"was recorded before {published.revision} was published"
     sentence = f"{view.sentence}; evidence {evidence.name} of {evidence.by} {fault}: does not count"
     return CheckView(view.name, view.verdict, sentence, view.at, view.reason, view.who)
+
+
+_IN_THIS_ORDER = (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)
 
 
 def _quoted(said: _Said) -> str:

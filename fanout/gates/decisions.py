@@ -69,6 +69,9 @@ class _Orders:
         if not decision.variants:
             self._wide.setdefault((decision.stage, decision.revision), []).append(order)
 
+    def __bool__(self) -> bool:
+        return bool(self._wide or self._own)
+
     def about(self, stage: str, variant: str, revision: str) -> list[Order]:
         """Those that name the variant, its stage or everything."""
         if not self._wide and not self._own:
@@ -150,6 +153,11 @@ class Standing:
     def ordered_revisions(self, stage: str) -> dict[str, Order]:
         """What people have decided to publish in the stage as a whole, by revision."""
         return self._orders.revisions(stage)
+
+    @property
+    def skips(self) -> bool:
+        """Did anybody take any variant out of a rollout?"""
+        return bool(self._skips)
 
     def skipped(self, stage: str, variant: str, revision: str) -> Order | None:
         """Did somebody take the variant out of the rollout of the revision?

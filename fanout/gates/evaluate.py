@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.api.reasons import Reason
-from fanout.gates.answer import PolicyDecision, StageDecision, State, VariantDecision
+from fanout.gates.answer import PolicyDecision, StageDecision, State, VariantDecision, Wanted
 from fanout.gates.facts import Hold, PolicyFacts, VariantFacts
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement, survey
@@ -25,6 +25,7 @@ class _Decided:
     stage: StageDecision
     variants: list[VariantDecision]
     ends: frozenset[datetime]  # when what people said for it ends
+    unanswered: tuple[Wanted, ...]
 
 
 def candidates(facts: PolicyFacts) -> dict[str, str]:
@@ -81,7 +82,8 @@ def evaluate(facts: PolicyFacts) -> PolicyDecision:
     outside = [_in_no_stage(facts, variant) for variant in judgement.nowhere]
     instants = [stage.next for stage in stages.values()]
     instants += [end for item in decided.values() for end in item.ends]
-    wake = soonest([*instants, judgement.standing.next(facts.now)], facts.now)
+    timer = soonest([*instants, judgement.standing.next(facts.now)], facts.now)
+    wake = soonest([timer, judgement.windows.closes], facts.now)
     return PolicyDecision(
         stages=stages,
         variants={item.name: item for item in (*inside, *outside)},
@@ -90,8 +92,9 @@ def evaluate(facts: PolicyFacts) -> PolicyDecision:
             for rule in facts.stages
             for revision, past in sorted(judgement.ledgers[rule.name].history.items())
         },
-        holds=_policy_holds(judgement, stages, inside, outside, wake),
+        holds=_policy_holds(judgement, stages, inside, outside, timer),
         next=wake,
+        unanswered=tuple(it for item in decided.values() for it in item.unanswered),
     )
 
 
@@ -99,12 +102,12 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
     """One stage, when those before it are decided."""
     census, ledger = judgement.censuses[rule.name], judgement.ledgers[rule.name]
     gate = StageGate(judgement, rule)
-    variants = [gate.decide(member) for member in census.members]
-    holds = stage_holds(judgement, census, gate.gate.holds, variants)
+    variants = gate.decide_all()
+    holds = stage_holds(judgement, census, gate, variants)
     hungry = starving(judgement, rule)
     if hungry is not None:
         holds = (*holds, hungry)
-    judgement.who[rule.name] = holds[0].who if holds else ""
+    judgement.decided(rule.name, holds[0].who if holds else "")
     instants = (
         gate.next(),
         soak_ends(judgement, census),
@@ -121,9 +124,13 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
         counts=_counts(variants),
         queued=choice.queued,
         eligible=choice.eligible,
+        released=tuple(gate.released),
+        halted=gate.halted is not None,
+        aggregates=gate.observed,
+        budget=gate.slots.budget,
         next=soonest(instants, judgement.now),
     )
-    return _Decided(stage, variants, frozenset(gate.ends))
+    return _Decided(stage, variants, frozenset(gate.ends), tuple(gate.propagation.unanswered))
 
 
 def _counts(variants: list[VariantDecision]) -> dict[State, int]:
@@ -133,8 +140,10 @@ def _counts(variants: list[VariantDecision]) -> dict[State, int]:
 
 def _in_no_stage(facts: PolicyFacts, variant: VariantFacts) -> VariantDecision:
     """It enlarges no stage and blocks none. (Design §6, "What counts".)"""
-    known = ", ".join(rule.name for rule in facts.stages)
-    said = f"stage {variant.stage}, which the policy has not" if variant.stage else "no stage"
+    known = ", ".join(rule.name for rule in facts.stages if not rule.control_flow)
+    joins = any(rule.name == variant.stage and rule.control_flow for rule in facts.stages)
+    what = "which only joins others" if joins else "which the policy has not"
+    said = f"stage {variant.stage}, {what}" if variant.stage else "no stage"
     hold = Hold(
         Reason.NOT_IN_STAGE,
         f"target {variant.target} is in {said}; its stages are {known}",

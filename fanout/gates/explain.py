@@ -10,6 +10,7 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
+from fanout.gates.after import required
 from fanout.gates.answer import CheckView, PolicyDecision, StageDecision, State, VariantDecision
 from fanout.gates.facts import Hold, PolicyFacts, StageHistory, VariantFacts
 from fanout.gates.rules import HAND_WRITTEN, StageRule, Verdict
@@ -133,7 +134,7 @@ def _gate(
     lines = tuple(_upstream(facts, decision, name, candidate, rule) for name in rule.after.stages)
     verdict = decision.stages[rule.name].gate
     sentence = (
-        f"{rule.after.require.value} of {', '.join(rule.after.stages)} must have passed {candidate}"
+        f"{required(rule.after)} of {', '.join(rule.after.stages)} must have passed {candidate}"
     )
     return (Explanation("after", verdict.value, sentence, children=lines),)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from fanout.calendar.windows import Calendar
 from fanout.gates.records import Records
 from fanout.gates.rules import StageRule, Variables, Verdict
 
@@ -59,6 +60,7 @@ class Draft:
     moves: bool = False  # it is for another place than the published package's
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     authors: frozenset[str] = frozenset()  # who has changed what is in it; people as `by`
+    commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,13 @@ class VariantFacts:
         """
         return self.published.at if self.published is not None else self.removed
 
+    def granted(self, draft: Draft) -> Grant | None:
+        """Its release to exactly this draft, if that is on record."""
+        grant = self.grant
+        if grant is None or (grant.revision, grant.digest) != (draft.revision, draft.digest):
+            return None
+        return grant
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyFacts:
@@ -147,4 +156,6 @@ class PolicyFacts:
     now: datetime
     suspended: bool = False  # by spec
     serialize: bool = False  # a newer revision waits for what is in flight
+    calendars: tuple[Calendar, ...] = ()  # when anything may be published: all must be open
+    finishing: frozenset[str] = frozenset()  # those whose end lets a rollout that has begun go on
     sweep: bool = True  # False: only what a person decided is published in this pass

@@ -6,27 +6,37 @@ The part of the answer that list, plan and explain share; what each variant may 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
-from fanout.gates.after import Gate, Upstream, ask
+from fanout.gates.after import OPEN, Gate, Upstream, ask
 from fanout.gates.approvals import ApprovalIndex
-from fanout.gates.candidate import Choice, choose, coming
-from fanout.gates.census import Census, Registrar, by_stage
+from fanout.gates.candidate import Choice, choose, coming, serialized
+from fanout.gates.census import Census, Member, by_stage
 from fanout.gates.checks import EvidenceIndex
+from fanout.gates.control import forward
 from fanout.gates.decisions import Standing, by_spec
-from fanout.gates.facts import Hold, PolicyFacts, StageHistory, VariantFacts
+from fanout.gates.facts import Draft, Hold, PolicyFacts, StageHistory, VariantFacts
 from fanout.gates.order import Ages, topological
+from fanout.gates.pins import Pin, pinned
 from fanout.gates.records import Override
+from fanout.gates.registrar import Registrar
+from fanout.gates.requirements import Requirements, failing
 from fanout.gates.rules import StageRule
+from fanout.gates.sources import Sources
 from fanout.gates.verdict import Ledger, judge
+from fanout.gates.windows import Windows
+
+_Key = tuple[str, str, frozenset[Override]]
 
 
-@dataclass(slots=True)
+@dataclass
 class Judgement:
     """What is known of each stage. `who` is filled in as stages are decided, upstream first."""
 
     facts: PolicyFacts
     ages: Ages
     stages: tuple[StageRule, ...]  # each after those it waits for
+    evidence: EvidenceIndex
     approvals: ApprovalIndex
     standing: Standing
     suspended: Hold | None  # the whole policy
@@ -35,15 +45,35 @@ class Judgement:
     ledgers: dict[str, Ledger] = field(default_factory=dict)
     choices: dict[str, Choice] = field(default_factory=dict)
     who: dict[str, str] = field(default_factory=dict)
+    _gates: dict[_Key, Gate] = field(default_factory=dict)  # as long as nothing is decided
 
     @property
     def now(self) -> datetime:
         """The one instant of the pass."""
         return self.facts.now
 
+    @cached_property
+    def windows(self) -> Windows:
+        """When anything may be published."""
+        return Windows(self.facts)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Who reads which cluster object."""
+        return Sources(self.stages, self.censuses)
+
     def candidate(self, stage: str) -> str:
         """The stage's candidate; "" when there is none."""
         return self.choices[stage].revision
+
+    def pin(self, rule: StageRule, variant: str = "") -> Pin | None:
+        """What the stage, or one variant in it, goes back to and stays at."""
+        return pinned(rule, self.standing.rollbacks, variant)
+
+    def candidate_of(self, rule: StageRule, variant: str) -> str:
+        """The revision that one variant of the stage is to take next."""
+        pin = self.pin(rule, variant)
+        return pin.revision if pin is not None else self.candidate(rule.name)
 
     def stage_gate(self, rule: StageRule, revision: str) -> Gate:
         """`after` of a stage for a revision, with what a person has lifted for all of the stage."""
@@ -51,23 +81,71 @@ class Judgement:
 
     def gate(self, rule: StageRule, revision: str, lifted: frozenset[Override]) -> Gate:
         """`after` of a stage for a revision, with exactly this lifted."""
-        listed = rule.after.stages if rule.after else ()
-        upstreams = {
-            name: Upstream(self.ledgers[name], self._coming(name, revision), self.who.get(name, ""))
-            for name in listed
-        }
-        return ask(rule.after, revision, upstreams, self.now, lifted)
+        if rule.after is None:
+            return OPEN
+        key = (rule.name, revision, lifted)
+        found = self._gates.get(key)
+        if found is None:
+            upstreams = {
+                name: Upstream(
+                    self.ledgers[name], self._coming(name, revision), self.who.get(name, "")
+                )
+                for name in rule.after.stages
+            }
+            found = self._gates[key] = ask(rule.after, revision, upstreams, self.now, lifted)
+        return found
 
     def final(self) -> None:
-        """Judge again with the candidates known: what failed to render failed for them."""
+        """Judge again with the candidates known: what failed before publication failed for them."""
+        requirements = Requirements(self.evidence, self.approvals, self.standing, self.now)
         past = _history_by_stage(self.facts)
+        self._gates.clear()
         for rule in self.stages:
-            census = self.censuses[rule.name]
-            candidate = self.candidate(rule.name)
-            self.ledgers[rule.name] = judge(census, past[rule.name], self.now, candidate)
+            for member in self.censuses[rule.name].members:
+                self._require(rule, member, requirements)
+            self.ledgers[rule.name] = self.ledger(rule, past, self.candidate(rule.name))
+
+    def decided(self, stage: str, who: str) -> None:
+        """The stage is decided, and somebody can do something about what it waits for."""
+        self.who[stage] = who
+        self._gates.clear()  # the sentences about it name them
+
+    def _require(self, rule: StageRule, member: Member, requirements: Requirements) -> None:
+        """What is required of the variant's standing draft, and whether it fails for it."""
+        facts = member.facts
+        candidate = self.candidate_of(rule, facts.name)
+        member.draft = draft = standing_draft(facts, candidate)
+        if draft is not None and rule.requires:
+            orders = [
+                order
+                for order in self.standing.orders(rule.name, facts.name, candidate)
+                if not order.spent(facts) and order.covers(facts, draft)
+            ]
+            member.required, answers = requirements.ask(rule, facts, draft, orders)
+            member.answers += answers
+        if facts.failed is not None or member.required:
+            member.failing = failing(facts, member.required)
+
+    def ledger(
+        self, rule: StageRule, past: Mapping[str, Mapping[str, StageHistory]], candidate: str = ""
+    ) -> Ledger:
+        """How every revision stands in a stage, when those before it are judged."""
+        if not rule.control_flow:
+            return judge(self.censuses[rule.name], past[rule.name], self.now, candidate)
+        listed = rule.after.stages if rule.after else ()
+        return forward(
+            rule,
+            lambda revision: self.stage_gate(rule, revision),
+            {name: self.ledgers[name] for name in listed},
+            past[rule.name],
+            self.ages.allowed,
+            self.now,
+        )
 
     def _coming(self, stage: str, revision: str) -> bool:
         census, ledger = self.censuses[stage], self.ledgers[stage]
+        if census.rule.control_flow:
+            return self.stage_gate(census.rule, revision).possible
         return coming(census, ledger, self.candidate(stage), revision, self.ages)
 
 
@@ -78,36 +156,61 @@ def survey(facts: PolicyFacts) -> Judgement:
     suspended = standing.policy_suspended()
     if suspended is None and facts.suspended:
         suspended = by_spec("the policy", "the policy's author")
-    registrar = Registrar(EvidenceIndex(facts.records.evidence, now), standing, suspended)
+    evidence = EvidenceIndex(facts.records.evidence, now)
+    registrar = Registrar(evidence, standing, suspended, now)
     groups, nowhere = by_stage(facts.variants, {rule.name: rule for rule in facts.stages})
     result = Judgement(
         facts,
         Ages(facts.revisions),
         topological(facts.stages),
+        evidence,
         ApprovalIndex(facts.records.approvals, facts.stages, now),
         standing,
         suspended,
         tuple(nowhere),
     )
+    for rule in result.stages:
+        result.censuses[rule.name] = registrar.take(rule, groups[rule.name])
     past = _history_by_stage(facts)
     for rule in result.stages:
-        census = registrar.take(rule, groups[rule.name])
-        ledger = judge(census, past[rule.name], now)
-        result.censuses[rule.name], result.ledgers[rule.name] = census, ledger
+        result.ledgers[rule.name] = result.ledger(rule, past)
         result.choices[rule.name] = _choose(result, rule)
     return result
 
 
+def standing_draft(facts: VariantFacts, candidate: str) -> Draft | None:
+    """The standing draft, when it is what the candidate asks for and not in force already."""
+    draft, published = facts.draft, facts.published
+    if draft is None or not draft.current or draft.revision != candidate:
+        return None
+    in_force = published is not None and (published.revision, published.digest) == (
+        draft.revision,
+        draft.digest,
+    )
+    again = draft.moves or (published is not None and published.undone is not None)
+    return None if in_force and not again else draft
+
+
 def _choose(result: Judgement, rule: StageRule) -> Choice:
-    known: dict[str, Gate] = {}
-
-    def gate(revision: str) -> Gate:
-        if revision not in known:
-            known[revision] = result.stage_gate(rule, revision)
-        return known[revision]
-
+    pin = result.pin(rule)
+    if pin is not None:
+        return Choice(pin.revision, result.ages.newer_than(pin.revision), (pin.revision,))
     census, ledger = result.censuses[rule.name], result.ledgers[rule.name]
-    return choose(census, ledger, gate, result.approvals, result.ages)
+    chosen = choose(
+        census,
+        ledger,
+        lambda revision: result.stage_gate(rule, revision),
+        result.approvals,
+        result.ages,
+    )
+    if not result.facts.serialize:
+        return chosen
+    after = [
+        (it.after.soak, result.censuses[it.name])
+        for it in result.stages
+        if it.after is not None and rule.name in it.after.stages
+    ]
+    return serialized(chosen, census, ledger, after, result.ages, result.now)
 
 
 def _history_by_stage(facts: PolicyFacts) -> Mapping[str, dict[str, StageHistory]]:

@@ -59,7 +59,9 @@ class Ages:
         return max(known, key=self._rank.__getitem__, default="")
 
     def newer_than(self, revision: str) -> tuple[str, ...]:
-        """All that are allowed and newer than one that is allowed."""
+        """All that are allowed and newer than one that is allowed; of another nobody knows it."""
+        if revision not in self._rank:
+            return ()
         return self.allowed[self._rank[revision] + 1 :]
 
     def allows(self, revision: str) -> bool:

@@ -17,7 +17,14 @@ from fanout.gates.rules import StageRule, Verdict
 from fanout.gates.wording import counted, lasting, listed, stage_named
 
 _IN_FLIGHT = (State.RELEASED, State.PROPOSED, State.VERIFYING)
-_MAY_GO = frozenset({Reason.AUTOMATION_OFF, Reason.SWEEP_AWAITED, Reason.APPROVAL_MISSING})
+_MAY_GO = frozenset(
+    {
+        Reason.AUTOMATION_OFF,
+        Reason.SWEEP_AWAITED,
+        Reason.APPROVAL_MISSING,
+        Reason.DEPENDENCY_PENDING,  # what moves there is another policy's to say
+    }
+)
 _TOO_MANY = 2
 
 
@@ -32,7 +39,7 @@ def stuck(
         return None
     if any(_soak_to_record(judgement, rule) for rule in judgement.stages):
         return None
-    unready = [item for item in variants if item.state is not State.READY]
+    unready = [item for item in variants if not _through(item)]
     if not unready or any(_moves(item) for item in unready):
         return None
     if any(m.state is State.VERIFYING for c in judgement.censuses.values() for m in c.members):
@@ -89,9 +96,16 @@ def _soak_to_record(judgement: Judgement, rule: StageRule) -> bool:
 
 def _somebody_suspended(judgement: Judgement) -> bool:
     return judgement.suspended is not None or any(
-        census.suspended is not None or census.active < len(census.members)
+        census.suspended is not None or any(it.suspended is not None for it in census.members)
         for census in judgement.censuses.values()
     )
+
+
+def _through(item: VariantDecision) -> bool:
+    """Does nobody wait for it: is it ready, taken out, or not there to take anything?"""
+    if item.state in (State.READY, State.SKIPPED):
+        return True
+    return item.state is State.HELD and any(hold.reason == Reason.OFFLINE for hold in item.holds)
 
 
 def _moves(item: VariantDecision) -> bool:

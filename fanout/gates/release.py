@@ -9,177 +9,218 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from fanout.api.reasons import Reason
-from fanout.gates.after import Gate
+from fanout.gates.after import OPEN, Gate
 from fanout.gates.answer import CheckView, State, VariantDecision
-from fanout.gates.census import Member, lifted
+from fanout.gates.automation import Automation, unmeant, unseen
+from fanout.gates.census import Census, Member, offline
 from fanout.gates.decisions import Order, overrides
 from fanout.gates.facts import Draft, Grant, Hold
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement
+from fanout.gates.pins import Pin
+from fanout.gates.propagation import Propagation
 from fanout.gates.records import Override
-from fanout.gates.rules import ApprovalRule, StageRule, Verdict
-from fanout.gates.wording import stage_named
+from fanout.gates.rules import StageRule, Verdict
+from fanout.gates.slots import Slots
 
 _NOTHING: frozenset[Override] = frozenset()
 
 
+class _Asked(NamedTuple):
+    """What is asked for one variant: its draft, the decisions in force for it, where it goes."""
+
+    member: Member
+    draft: Draft
+    orders: Sequence[Order]
+    waiting: Sequence[Order]  # the same, and those that are about other drafts
+    lifts: frozenset[Override]
+    pin: Pin | None
+
+
 class StageGate:
-    """One stage's gate for its candidate, asked once per variant."""
+    """One stage's gate for its candidate, asked once per variant, in the order of release."""
 
     def __init__(self, judgement: Judgement, rule: StageRule) -> None:
         self._judgement = judgement
         self._rule = rule
         self._gates: dict[frozenset[Override], Gate] = {}
+        self._census: Census = judgement.censuses[rule.name]
         self.candidate = judgement.candidate(rule.name)
+        self.slots = Slots(self._census, self.candidate)
+        self.halted = self.slots.halted
+        self.observed = self.slots.aggregates  # as the pass begins
+        self._automation = Automation(judgement, rule, self.candidate)
+        self.propagation = Propagation(rule, self.candidate)
+        self._begun = self._has_begun()
         self.instants: set[datetime] = set()  # when a check of a variant may pass by itself
         self.ends: set[datetime] = set()  # when what has passed, or was said for it, ends
+        self.released: list[str] = []
 
     @cached_property
     def gate(self) -> Gate:
         """`after` for the candidate, as it is for the stage as a whole."""
+        if self._judgement.pin(self._rule) is not None:
+            return OPEN
         return self._judgement.stage_gate(self._rule, self.candidate)
 
-    def decide(self, member: Member) -> VariantDecision:
+    def decide_all(self) -> list[VariantDecision]:
+        """The decisions in the order of names; releases go by group, priority and name."""
+        members = self._census.members
+        ordered = sorted(members, key=_rank) if any(map(_ranked, members)) else members
+        found = {member.facts.name: self._decide(member) for member in ordered}
+        return [found[member.facts.name] for member in members]
+
+    def _decide(self, member: Member) -> VariantDecision:
         """The variant's state, what this pass may do to it, and all that is in its way."""
-        found = self._decide(member)
+        if member.wake is not None:
+            self.instants.add(member.wake)
+        found = self._stand(member)
         undone = member.facts.published.undone if member.facts.published else None
         if undone is None or found.state not in (State.DRAFTED, State.HELD):
             return found
         others = tuple(hold for hold in found.holds if hold != undone)
         return replace(found, state=State.HELD, holds=(undone, *others))
 
-    def _decide(self, member: Member) -> VariantDecision:
-        facts = member.facts
-        draft = self._draft(member)
-        stopped = _stopped(member, self.candidate)
+    def _stand(self, member: Member) -> VariantDecision:
+        facts, draft = member.facts, member.draft
+        candidate = self._judgement.candidate_of(self._rule, facts.name)
+        stopped = _stopped(member, candidate)
         published = facts.published
-        there = published is not None and published.revision == self.candidate
-        if (there and (draft is None or stopped)) or (published and not self.candidate):
+        if (member.has(candidate) and (draft is None or stopped)) or (published and not candidate):
             return self._published(member, stopped)
         if stopped is not None:
             return self._answer(member, stopped[0], holds=(stopped[1],))
+        skip = self._judgement.standing.skipped(self._rule.name, facts.name, candidate)
+        if skip is not None:
+            return self._answer(member, State.SKIPPED, holds=(_skipped(skip),))
+        if facts.offline and not member.released(candidate):
+            return self._answer(member, State.HELD, holds=(offline(member),))
         if draft is None:
             return self._answer(member, State.DRAFTED, holds=(self._no_draft, *self.gate.holds))
+        if member.failing is not None:
+            return self._answer(member, State.FAILED, member.required, (member.failing,))
         return self._drafted(member, draft)
-
-    def _draft(self, member: Member) -> Draft | None:
-        """The standing draft, when it is what the candidate asks for and not in force already."""
-        draft, published = member.facts.draft, member.facts.published
-        if draft is None or not draft.current or draft.revision != self.candidate:
-            return None
-        in_force = published is not None and (published.revision, published.digest) == (
-            draft.revision,
-            draft.digest,
-        )
-        again = draft.moves or (published is not None and published.undone is not None)
-        return None if in_force and not again else draft
 
     def _published(self, member: Member, stopped: tuple[State, Hold] | None) -> VariantDecision:
         assert member.state is not None
         self._wake_for(member.checks)
-        holds = _unanswered(member.checks)
+        holds = (*member.holds, *_unanswered(member.checks))
         if stopped is not None:
             holds = (*holds, stopped[1])
-        return self._answer(member, member.state, member.checks, holds)
+        state = member.state
+        if state is not State.READY and self._census.skipped(member, self.candidate):
+            state = State.SKIPPED
+        return self._answer(member, state, member.checks, holds)
 
     def _drafted(self, member: Member, draft: Draft) -> VariantDecision:
-        facts, rule = member.facts, self._rule
-        orders = self._judgement.standing.orders(rule.name, facts.name, self.candidate)
-        waiting = [order for order in orders if not order.spent(facts)]
-        orders = [order for order in waiting if order.covers(facts, draft)]
-        lifts = overrides(orders) if orders else _NOTHING
-        gate = self._gate(lifts)
-        if orders:
-            barred = self._unseen(member, draft, orders)
-        else:
-            barred = _unmeant(self._barred(member, draft), waiting)
-        granted = facts.grant is not None and (facts.grant.revision, facts.grant.digest) == (
-            draft.revision,
-            draft.digest,
-        )
-        opened = gate.verdict is Verdict.PASSED
-        checks = tuple([self._required(check, member, draft, orders) for check in rule.approvals])
-        agreed = all(check.verdict is Verdict.PASSED for check in checks)
-        stale = granted and agreed and _older(facts.grant, orders, checks)
-        release = opened and barred is None and (stale or not granted)
+        asked = self._asked(member, draft)
+        granted = member.facts.granted(draft) is not None
+        checks = member.required
+        agreed = asked.pin is not None or all(it.verdict is Verdict.PASSED for it in checks)
+        shut = self._shut(asked)
+        opened = not shut
+        barred = self._barred(asked)
+        shut += (barred,) if barred is not None else ()
+        release = False
+        if not shut:
+            if granted:
+                release = agreed and _older(member.facts.granted(draft), asked.orders, checks)
+            else:
+                shut = self._refusals(asked)
+                release = not shut
+        if release and not granted:
+            self.slots.take(member)
+            self.released.append(member.facts.name)
         self._wake_for(checks)
         state = State.DRAFTED
         if granted or release:
             state = State.PROPOSED if opened and agreed else State.RELEASED
-        holds = gate.holds if barred is None else (*gate.holds, barred)
         return VariantDecision(
-            facts.name,
-            rule.name,
-            self.candidate,
+            member.facts.name,
+            self._rule.name,
+            draft.revision,
             state,
             release,
-            publish=state is State.PROPOSED and barred is None,
+            publish=state is State.PROPOSED and not shut,
             checks=checks,
-            holds=holds if agreed else (*holds, *_unanswered(checks)),
+            holds=shut if agreed else (*shut, *_unanswered(checks)),
+            answers=member.answers,
         )
 
-    def _required(
-        self, rule: ApprovalRule, member: Member, draft: Draft, orders: list[Order]
-    ) -> CheckView:
-        view = self._judgement.approvals.answer(rule, member.facts, draft)
-        if view.verdict is Verdict.PASSED:
-            return view
-        for order in orders:
-            if Override.REQUIRES in order.decision.overrides:
-                return lifted(view, order.decision.by, order.at)
-        return view
+    def _asked(self, member: Member, draft: Draft) -> _Asked:
+        facts = member.facts
+        orders = self._judgement.standing.orders(self._rule.name, facts.name, draft.revision)
+        waiting = [order for order in orders if not order.spent(facts)]
+        covering = [order for order in waiting if order.covers(facts, draft)]
+        lifts = overrides(covering) if covering else _NOTHING
+        pin = self._judgement.pin(self._rule, facts.name)
+        return _Asked(member, draft, covering, waiting, lifts, pin)
 
-    def _unseen(self, member: Member, draft: Draft, orders: list[Order]) -> Hold | None:
-        """What a person has to look at first: who decided before there was this draft has not."""
-        if any(draft.tree in order.decision.trees for order in orders):
+    def _shut(self, asked: _Asked) -> tuple[Hold, ...]:
+        """Which gates keep the variant from being released, and from being published then."""
+        member, draft, _, _, lifts, pin = asked
+        holds: list[Hold] = []
+        if pin is None:
+            holds += self._gate(lifts).holds
+            if self.halted is not None:
+                holds.append(self.halted)
+            holds += _dependencies(member)
+            self.instants.update(it.until for it in member.facts.depends_on if it.until)
+            source = self._judgement.sources.awaited(self._rule.name, member.facts, draft)
+            holds += [source] if source is not None else []
+        closed = self._judgement.windows.closed(begun=self._begun)
+        if closed is not None:
+            decided = pin.decision.overrides if pin and pin.decision else _NOTHING
+            if Override.WINDOW not in lifts | decided:
+                holds.append(closed)
+                self.instants.update([closed.until] if closed.until is not None else [])
+        return tuple(holds)
+
+    def _barred(self, asked: _Asked) -> Hold | None:
+        """Why neither automation nor a person's decision takes the step."""
+        member, draft, orders, waiting, _, pin = asked
+        if pin is not None and pin.decision is not None:
             return None
-        looked = self._looked_at(member, draft)
-        return looked or (_undecided(draft.disputed) if draft.disputed else None)
+        if orders:
+            return unseen(member, draft, orders)
+        return unmeant(self._automation.barred(member, draft, back=pin is not None), waiting)
 
-    def _looked_at(self, member: Member, draft: Draft) -> Hold | None:
-        """Why a person has to look at it, whoever is to publish."""
-        if member.facts.published is not None and member.facts.published.undone is not None:
-            return member.facts.published.undone
-        return _adoption(draft.disputed) if draft.adopts else None
-
-    def _barred(self, member: Member, draft: Draft) -> Hold | None:
-        """Why automation does not do it, though a person may."""
-        looked = self._looked_at(member, draft)
-        if looked is not None:
-            return looked
-        if not self._rule.automatic:
-            return self._off
-        if draft.disputed:
-            return _undecided(draft.disputed)
-        if self._goes_back(member):
-            return self._back
-        return None if self._judgement.facts.sweep else self._sweep
-
-    def _goes_back(self, member: Member) -> bool:
-        published = member.facts.published
-        if published is None:
-            return False
-        ages = self._judgement.ages
-        if ages.comparable(self.candidate, published.revision):
-            return ages.older(self.candidate, published.revision)
-        left = self._judgement.ledgers[self._rule.name].past(self.candidate).left
-        return left is not None
+    def _refusals(self, asked: _Asked) -> tuple[Hold, ...]:
+        """What keeps a variant from being released that nothing else holds."""
+        if asked.pin is not None:
+            return ()
+        member = asked.member
+        if self._judgement.facts.serialize and member.state is State.VERIFYING:
+            return (self._serialized,)
+        refusal = self.slots.refusal(member)
+        if refusal is not None and (
+            Override.BUDGET not in asked.lifts or refusal.reason != Reason.BUDGET_EXHAUSTED
+        ):
+            return (refusal,)
+        return self.propagation.ask(member.facts, self.slots.seen_by(member))
 
     def _gate(self, lifts: frozenset[Override]) -> Gate:
         if lifts not in self._gates:
             self._gates[lifts] = self._judgement.gate(self._rule, self.candidate, lifts)
         return self._gates[lifts]
 
+    def _has_begun(self) -> bool:
+        """Is the rollout of the candidate under way, and not through yet?"""
+        if self._judgement.ledgers[self._rule.name].past(self.candidate).passed is not None:
+            return False
+        return any(member.released(self.candidate) for member in self._census.members)
+
     def _wake_for(self, checks: Iterable[CheckView]) -> None:
         for check in checks:
             if check.until is None:
                 continue
-            if check.reason == Reason.FROM_THE_FUTURE:
+            if check.verdict is Verdict.PASSED or check.reason == Reason.APPROVAL_MISSING:
+                self.ends.add(check.until)  # what ends opens nothing
+            else:
                 self.instants.add(check.until)
-            else:  # an approval that ends opens nothing
-                self.ends.add(check.until)
 
     def next(self) -> datetime | None:
         """The next instant at which a check or a gate that was asked changes by itself."""
@@ -193,8 +234,15 @@ class StageGate:
         checks: tuple[CheckView, ...] = (),
         holds: tuple[Hold, ...] = (),
     ) -> VariantDecision:
+        candidate = self._judgement.candidate_of(self._rule, member.facts.name)
         return VariantDecision(
-            member.facts.name, self._rule.name, self.candidate, state, checks=checks, holds=holds
+            member.facts.name,
+            self._rule.name,
+            candidate,
+            state,
+            checks=checks,
+            holds=holds,
+            answers=member.answers,
         )
 
     @cached_property
@@ -206,40 +254,17 @@ class StageGate:
         )
 
     @cached_property
-    def _off(self) -> Hold:
-        return Hold(
-            Reason.AUTOMATION_OFF,
-            f"nobody has switched automatic promotion on for {stage_named(self._rule.name)}",
-            "an administrator: PromotionPolicy.autoPromotion; whoever may decide: fanout promote",
-        )
-
-    @cached_property
-    def _sweep(self) -> Hold:
-        return Hold(
-            Reason.SWEEP_AWAITED,
-            "automatic promotion publishes in sweeps, and this pass is none",
-            "the next sweep; whoever may decide: fanout promote",
-        )
-
-    @cached_property
-    def _back(self) -> Hold:
-        return Hold(
-            Reason.WOULD_GO_BACK,
-            f"it has a newer revision than {self.candidate}, and automation never goes back",
-            "whoever may decide: fanout promote",
-        )
+    def _serialized(self) -> Hold:
+        sentence = "its other inputs wait until what it has published is ready or has failed"
+        return Hold(Reason.SERIALIZED, sentence, "whoever answers its checks")
 
 
-def _unmeant(barred: Hold | None, orders: Sequence[Order]) -> Hold | None:
-    """With whoever promoted when this draft was not there to see: it is rewritten, or the first."""
-    if barred is None or not orders:
-        return barred
-    said = orders[-1].decision
-    told = (
-        f"decision {said.name} of {said.by} is about drafts of {said.revision} among which this one"
-        " is not"
-    )
-    return replace(barred, sentence=f"{barred.sentence}; {told}")
+def _ranked(member: Member) -> bool:
+    return bool(member.facts.group or member.facts.priority)
+
+
+def _rank(member: Member) -> tuple[int, int, str]:
+    return (member.facts.group, -member.facts.priority, member.facts.name)
 
 
 def _older(grant: Grant | None, orders: Iterable[Order], checks: Iterable[CheckView]) -> bool:
@@ -270,28 +295,18 @@ def _stopped(member: Member, candidate: str) -> tuple[State, Hold] | None:
     return None
 
 
-def _conflicts(number: int) -> str:
-    values = (
-        "value that both sides changed is" if number == 1 else "values that both sides changed are"
-    )
-    return f"{number} {values} undecided; upstream's stand in the draft"
+def _skipped(skip: Order) -> Hold:
+    said = skip.decision
+    sentence = f"{said.by} took it out of the rollout of {said.revision}"
+    why = f": {said.reason}" if said.reason else ""
+    return Hold(Reason.SKIPPED, f"{sentence}{why}", "whoever may decide: fanout retry", skip.at)
 
 
-def _adoption(disputed: int) -> Hold:
-    told = f"; {_conflicts(disputed)}" if disputed else ""
-    return Hold(
-        Reason.ADOPTION_AWAITS,
-        "it is the first draft for a package that fanout did not write, and that is never"
-        f" published automatically{told}",
-        "whoever may decide: fanout promote",
-    )
-
-
-def _undecided(number: int) -> Hold:
-    return Hold(
-        Reason.CONFLICT_UNDECIDED,
-        _conflicts(number),
-        "whoever maintains the package: a commit on the draft, `fanout resolve`, or fanout promote",
+def _dependencies(member: Member) -> tuple[Hold, ...]:
+    return tuple(
+        Hold(Reason.DEPENDENCY_PENDING, it.sentence, it.who, until=it.until)
+        for it in member.facts.depends_on
+        if not it.ready
     )
 
 

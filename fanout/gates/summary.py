@@ -11,6 +11,7 @@ from fanout.gates.census import Census
 from fanout.gates.facts import Hold
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement
+from fanout.gates.release import StageGate
 from fanout.gates.wording import counted, stage_named
 
 _AT_CANDIDATE = (State.VERIFYING, State.READY)
@@ -46,7 +47,7 @@ class _Group:
 def stage_holds(
     judgement: Judgement,
     census: Census,
-    gate_holds: tuple[Hold, ...],
+    gate: StageGate,
     variants: Sequence[VariantDecision],
 ) -> tuple[Hold, ...]:
     """All that a stage waits for: the person first, then the gate, then its variants."""
@@ -54,8 +55,9 @@ def stage_holds(
     holds: list[Hold] = [census.suspended] if census.suspended else []
     holds += _emptiness(census, candidate)
     if not variants or any(item.state not in _AT_CANDIDATE for item in variants):
-        holds += gate_holds
-    holds += gathered(variants, holds)
+        holds += gate.gate.holds
+    holds += gathered(variants, [*holds, gate.halted] if gate.halted else holds)
+    holds += [gate.halted] if gate.halted is not None else []
     holds += _waiting_orders(judgement, census, candidate)
     return tuple(holds)
 
@@ -88,6 +90,8 @@ def gathered(variants: Iterable[VariantDecision], known: Iterable[Hold] = ()) ->
 
 def _emptiness(census: Census, candidate: str) -> list[Hold]:
     named = stage_named(census.rule.name)
+    if census.rule.control_flow:
+        return []
     if not census.members:
         sentence = f"no target is in {named}: it passes nothing"
         return [Hold(Reason.NO_TARGETS, sentence, "the policy's author: spec.targets, spec.stages")]
@@ -96,7 +100,8 @@ def _emptiness(census: Census, candidate: str) -> list[Hold]:
         return [Hold(Reason.NO_REVISION, sentence, "the policy's author: spec.upstream.revision")]
     if census.counting(candidate) == 0:
         sentence = (
-            f"nothing is left to count in {named} for {candidate}: every variant is suspended"
+            f"nothing is left to count in {named} for {candidate}: every variant is suspended,"
+            " offline or skipped"
         )
         return [Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide: fanout resume")]
     return []
@@ -123,4 +128,4 @@ def _waiting_orders(judgement: Judgement, census: Census, candidate: str) -> lis
 
 def _everywhere(census: Census, revision: str) -> bool:
     tally = census.published.get(revision)
-    return tally is not None and tally.ready + tally.failed + tally.verifying == len(census.members)
+    return tally is not None and tally.total == len(census.members)

@@ -1,13 +1,15 @@
 """A stage's verdict for each revision, and what is to be remembered of it.
 
-Passed when every variant that counts is ready; failed as soon as one has failed; else pending. A
-verdict once passed stands until evidence is withdrawn. (Design §6, "Stage verdict", "What counts".)
+Passed when every variant that counts is ready, but for as many failed ones as the stage bears;
+failed as soon as more have failed; else pending. A verdict once passed stands until evidence is
+withdrawn. (Design §6, "Stage verdict", "What counts".)
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.gates.amounts import tolerance
 from fanout.gates.census import Census, Tally
 from fanout.gates.facts import StageHistory
 from fanout.gates.rules import Verdict
@@ -32,18 +34,22 @@ class Ledger:
         """What is remembered of the revision."""
         return self.history.get(revision, NEVER)
 
+    def stays(self, revision: str) -> bool:
+        """Has it passed, and has the stage not moved on from it?"""
+        return self.verdict(revision) is Verdict.PASSED and self.past(revision).left is None
+
 
 def judge(
     census: Census, history: Mapping[str, StageHistory], now: datetime, candidate: str = ""
 ) -> Ledger:
-    """The verdicts of one stage. Renderings that failed are failures of the candidate, if named."""
+    """The verdicts of one stage. What failed before publication fails the candidate, if named."""
     verdicts: dict[str, Verdict] = {}
     remembered: dict[str, StageHistory] = {}
     unrecorded: set[str] = set()
     for revision in {*census.published, *history, *([candidate] if candidate else [])}:
         past = history.get(revision, NEVER)
-        unrendered = census.unrendered(revision) if revision == candidate else 0
-        verdict = _verdict(census, revision, past, unrendered)
+        failing = census.failing(revision) if revision == candidate else 0
+        verdict = _verdict(census, revision, past, failing)
         verdicts[revision] = verdict
         present = _history(census, revision, past, verdict, now)
         if present != NEVER:
@@ -53,16 +59,18 @@ def judge(
     return Ledger(verdicts, remembered, frozenset(unrecorded))
 
 
-def _verdict(census: Census, revision: str, past: StageHistory, unrendered: int) -> Verdict:
+def _verdict(census: Census, revision: str, past: StageHistory, failing: int) -> Verdict:
     tally = census.published.get(revision, _NONE)
-    if tally.failed:
+    counting = census.counting(revision)
+    borne = tolerance(census.rule.rollout.max_failures, counting)
+    if tally.failed > borne:
         return Verdict.FAILED
     if past.passed is not None:
         return Verdict.PASSED
-    if unrendered:
+    if tally.failed + failing > borne:
         return Verdict.FAILED
-    counting = census.counting(revision)
-    return Verdict.PASSED if counting and tally.ready == counting else Verdict.PENDING
+    finished = counting and tally.ready + tally.failed + failing == counting
+    return Verdict.PASSED if finished else Verdict.PENDING
 
 
 def _history(

@@ -76,9 +76,9 @@ def specification(states, require, signed, automatic, lifts):
         (has_passed or Override.AFTER in lifted) and (soaked or Override.SOAK in lifted)
         for *_, has_passed, _, soaked in told
     ]
-    opened = all(through) if require is Require.ALL else any(through)
-    failures = [failed for *_, failed, _ in told]
-    lost = any(failures) if require is Require.ALL else all(failures)
+    enough = {Require.ALL: 2, Require.ANY: 1, Require.MAJORITY: 2}[require]
+    opened = sum(through) >= enough
+    lost = len(told) - sum(failed for *_, failed, _ in told) < enough
     wanted = automatic or lifts is not None
     released = opened and wanted
     agreed = signed >= 2 or Override.REQUIRES in lifted
