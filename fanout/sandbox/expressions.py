@@ -5,7 +5,7 @@ expressions, and the two cannot be used in one process.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ import celpy.evaluation
 from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError, Evaluator
 
+from fanout.sandbox.comparisons import COMPARISONS
 from fanout.sandbox.faults import evaluation_error, syntax_error, syntax_remedy
 from fanout.sandbox.outline import Outline, outline
 from fanout.sandbox.projection import Reads
@@ -23,7 +24,7 @@ from fanout.sandbox.values import duration, to_cel, to_plain
 from fanout.sandbox.worker import RefusedError, serve
 
 KEPT = 1024  # parsed texts
-FUNCTIONS = {"duration": duration}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"duration": duration, **COMPARISONS}
 
 
 class Expressions:

@@ -1,0 +1,30 @@
+"""A whole number and a fraction are compared as numbers."""
+
+import pytest
+
+from fanout.sandbox.expressions import Expressions
+from fanout.sandbox.worker import RefusedError
+
+ROWS = [
+    ("r < 0.05", 0.0, True),  # the fraction 0.0 of a file is the whole number 0
+    ("0.05 > r", 0, True),
+    ("r <= 1", 0.5, True),
+    ("r >= 1", 0.5, False),
+    ("r == 0.5", 1, False),
+    ("r != 0.5", 1, True),
+    ("1.0 == r", 1, True),
+    ("r > 9007199254740992.0", 2**53 + 1, True),
+    ("uint(2) < r", 2.5, True),
+    ("[0, 1].all(i, i < r)", 1.5, True),
+]
+
+
+@pytest.mark.parametrize(("text", "value", "expected"), ROWS, ids=[row[0] for row in ROWS])
+def test_compared(text, value, expected):
+    assert Expressions().evaluate(text, {"r": value}) is expected
+
+
+@pytest.mark.parametrize("text", ["r < 0.5", "r == 0.5", "r + 0.5 > 0.0"])
+def test_what_is_no_number_is_not_compared_and_nothing_is_added_by_itself(text):
+    with pytest.raises(RefusedError):
+        Expressions().evaluate(text, {"r": "1" if "+" not in text else 1})
