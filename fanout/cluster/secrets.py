@@ -15,12 +15,10 @@ from pathlib import Path
 import structlog
 
 from fanout.errors import Denied
-from fanout.ports import Secret
+from fanout.ports import TOKEN_USER, Secret
 from fanout.telemetry.redact import Redactor
 
 PREFIX = "FANOUT_SECRET_"
-# GitHub takes any name beside a token, GitLab and Gitea any that is not empty.
-TOKEN_USER = "x-access-token"  # noqa: S105 a user name
 _KEY = "-----BEGIN "
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO

@@ -36,6 +36,9 @@ class Rollbacks:
             self._named.update(decision.variants)
             self._wide.clear()
 
+    def __bool__(self) -> bool:
+        return bool(self._said)
+
     def of(self, stage: str, variant: str = "") -> Pin | None:
         """The rollback in force for the stage as a whole, or for a variant in it."""
         if not self._said:

@@ -5,9 +5,9 @@ from operator import itemgetter
 import pytest
 import structlog
 
-from fanout.cluster.secrets import TOKEN_USER, FileSecrets, variable
+from fanout.cluster.secrets import FileSecrets, variable
 from fanout.errors import Denied
-from fanout.ports import Secret
+from fanout.ports import TOKEN_USER, Secret
 from fanout.telemetry.redact import Redactor
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"

@@ -1,0 +1,215 @@
+"""HTTP services that are asked for checks, right and wrong; the service is a real one."""
+
+import json
+import socket
+
+import pytest
+from service import Page, service
+
+from fanout.errors import Denied
+from fanout.plan.probe import Heard, Probe, Unheard
+from fanout.ports import TOKEN_USER, Secret
+from fanout.probes.asking import HttpProbes
+from fanout.probes.limits import Limits
+
+QUICK = Limits(seconds=0.5, size=10_000)
+SECRETS = {
+    "token": Secret(TOKEN_USER, "tok-123"),
+    "person": Secret("ann", "pass-1"),
+    "empty": Secret("ann"),
+    "odd": Secret(TOKEN_USER, "tök-123"),
+}
+
+
+def secret(name):
+    if name not in SECRETS:
+        raise Denied(f"secret {name!r} was not found", reason="SecretUnusable")
+    return SECRETS[name]
+
+
+@pytest.fixture(scope="module")
+def there():
+    with service() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch):
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def ask(*questions):
+    return HttpProbes(secret, QUICK).ask(questions)
+
+
+def unheard(answer, there, path="/state"):
+    assert isinstance(answer, Unheard), answer
+    assert answer.sentence.startswith(f"{there.url}{path}: ")
+    return answer.sentence.removeprefix(f"{there.url}{path}: ")
+
+
+def test_an_answer_is_status_and_body(there):
+    there.pages["/state"] = Page('{"ok": true, "revision": "v2"}')
+    assert ask(Probe(f"{there.url}/state")) == [
+        Heard({"status": 200, "body": {"ok": True, "revision": "v2"}})
+    ]
+
+
+def test_what_is_not_there_is_an_answer(there):
+    [answer] = ask(Probe(f"{there.url}/nowhere"))
+    assert answer == Heard({"status": 404}, "its body is no JSON")
+
+
+SILENT = [
+    ("a server that fails says nothing", Page("{}", 500),
+     "it answered with HTTP status 500, which says nothing about the check"),
+    ("nor one that does not let us in", Page("{}", 403),
+     "it answered with HTTP status 403, which says nothing about the check"),
+    ("nor one that is too busy", Page("{}", 429),
+     "it answered with HTTP status 429, which says nothing about the check"),
+    ("a redirect to another host is not followed",
+     Page("", 302, {"Location": "http://localhost:1/state"}),
+     "it leads to http://localhost:1, where nobody was sent"),
+    ("nor one to another protocol", Page("", 302, {"Location": "https://127.0.0.1/state"}),
+     "it leads to https://127.0.0.1:443, where nobody was sent"),
+    ("a redirect in a circle ends", Page("", 302, {"Location": "/state"}),
+     "it leads on more than 3 times"),
+    ("a huge answer is not read", Page(b"x" * 10_001), "its answer has more than 10000 bytes"),
+    ("an endless answer is not read", Page(b"x" * 1000, endless=True),
+     "its answer has more than 10000 bytes"),
+    ("a slow answer is not waited for", Page(slow=True), "no answer within 0.5 s"),
+    ("a compressed answer was not asked for",
+     Page(b"\x1f\x8b", headers={"Content-Encoding": "gzip"}),
+     "its answer is compressed, which was not asked for"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "told"), [row[1:] for row in SILENT], ids=[r[0] for r in SILENT])
+def test_no_answer(there, page, told):
+    there.pages["/state"] = page
+    [answer] = ask(Probe(f"{there.url}/state"))
+    assert unheard(answer, there) == told
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("fine", "its body is no JSON"),
+        ("", "its body is no JSON"),
+        ('{"ok": NaN}', "its body is no JSON"),
+        (b"\xff\xfe", "its body is no JSON"),
+        ("[" * 5000 + "]" * 5000, "its body is no JSON"),
+        ("[" * 100 + "]" * 100, "its body is nested too deeply"),
+    ],
+    ids=["text", "nothing", "not a number", "no text", "far too deep", "too deep"],
+)
+def test_a_body_that_cannot_be_read_leaves_the_status(there, body, told):
+    there.pages["/state"] = Page(body)
+    limits = Limits(size=100_000)
+    [answer] = HttpProbes(secret, limits).ask([Probe(f"{there.url}/state")])
+    assert answer == Heard({"status": 200}, told)
+
+
+def test_a_redirect_on_the_same_host_is_followed(there):
+    there.pages["/old"] = Page("", 301, {"Location": "/state"})
+    there.pages["/state"] = Page('{"ok": 1}')
+    assert ask(Probe(f"{there.url}/old")) == [Heard({"status": 200, "body": {"ok": 1}})]
+
+
+def test_who_is_not_there_is_asked_once():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        first, second = HttpProbes(secret, Limits(at_once=1)).ask([Probe(f"{url}/a"), Probe(url)])
+    assert first.sentence.startswith(f"{url}/a: it cannot be reached: ")
+    assert second.sentence.startswith(f"{url}: it cannot be reached: ")
+
+
+def test_who_is_no_http_server_gives_no_answer():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        [answer] = ask(Probe(url))
+    assert answer == Unheard(f"{url}: no answer within 0.5 s")
+
+
+def test_equal_questions_are_asked_once(there):
+    there.pages["/state"] = Page("1")
+    there.asked.clear()
+    question = Probe(f"{there.url}/state")
+    assert (
+        ask(question, question, Probe(f"{there.url}/state"))
+        == [Heard({"status": 200, "body": 1})] * 3
+    )
+    assert len(there.asked) == 1
+
+
+def test_many_are_asked_and_each_gets_its_own_answer(there):
+    for number in range(40):
+        there.pages[f"/{number}"] = Page(str(number))
+    answers = ask(*(Probe(f"{there.url}/{number}") for number in range(40)))
+    assert [answer.value["body"] for answer in answers] == list(range(40))
+
+
+def test_what_the_others_leave_no_time_for_is_not_asked(there):
+    there.pages["/state"] = Page(slow=True)
+    there.pages["/next"] = Page("1")
+    limits = Limits(seconds=0.3, batch_seconds=0.3, at_once=1)
+    questions = [Probe(f"{there.url}/state"), Probe(f"{there.url}/next")]
+    first, second = HttpProbes(secret, limits).ask(questions)
+    assert unheard(first, there) == "no answer within 0.3 s"
+    told = unheard(second, there, "/next")
+    assert told == "not asked: the other questions took all of 0.3 s"
+
+
+def test_a_question_by_post_sends_its_body(there):
+    there.pages["/ask"] = Page("{}")
+    there.asked.clear()
+    body = json.dumps({"app": "web"})
+    ask(Probe(f"{there.url}/ask", method="POST", body=body, headers=(("X-Team", "edge"),)))
+    [asked] = there.asked
+    assert (asked.method, asked.body) == ("POST", body.encode())
+    assert asked.headers["content-type"] == "application/json"
+    assert asked.headers["x-team"] == "edge"
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [("token", "Bearer tok-123"), ("person", "Basic YW5uOnBhc3MtMQ=="), ("", None)],
+    ids=["a token alone", "user and password", "none"],
+)
+def test_credentials_come_from_the_secret(there, name, sent):
+    there.pages["/state"] = Page("{}")
+    there.asked.clear()
+    ask(Probe(f"{there.url}/state", secret=name))
+    assert there.asked[0].headers.get("authorization") == sent
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("missing", "secret 'missing' was not found"),
+        ("empty", "its secret has neither a password nor a token"),
+        ("odd", "its secret has characters that no header has"),
+    ],
+    ids=["is not there", "has no password", "cannot be sent"],
+)
+def test_without_a_usable_secret_nobody_is_asked(there, name, told):
+    there.asked.clear()
+    [answer] = ask(Probe(f"{there.url}/state", secret=name))
+    assert unheard(answer, there) == told
+    assert there.asked == []
+
+
+def test_what_sends_the_secret_back_is_not_read(there):
+    there.pages["/state"] = Page('{"you": "Bearer tok-123"}')
+    [answer] = ask(Probe(f"{there.url}/state?echo=1", secret=""))
+    assert answer == Heard({"status": 404}, "its body is no JSON")
+    [answer] = ask(Probe(f"{there.url}/state", secret="token"))
+    assert unheard(answer, there) == "it sends the secret back that it was asked with"
+
+
+def test_the_query_of_an_address_is_not_shown(there):
+    [answer] = ask(Probe("http://127.0.0.1:1/state?key=abc"))
+    assert "abc" not in answer.sentence
