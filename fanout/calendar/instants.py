@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
@@ -190,6 +191,17 @@ def _matching(days: str, year: int) -> tuple[int, ...]:
             break
         found.append(midnight.toordinal())
     return tuple(found)
+
+
+@lru_cache(maxsize=32768)
+def longest_pause(days: str) -> int:
+    """How many days may lie between two that fit the last three fields of a cron line.
+
+    Of twelve years: what does not come in each of them has a pause of more than 366 days there.
+    """
+    found = [day for year in range(2000, 2012) for day in _matching(days, year)]
+    found = [date(1999, 12, 31).toordinal(), *found, date(2012, 1, 1).toordinal()]
+    return max(later - day for day, later in pairwise(found))
 
 
 @lru_cache(maxsize=32768)

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from fanout.api.durations import format_duration
-from fanout.calendar.instants import DAY, Instants
+from fanout.calendar.instants import DAY, Instants, longest_pause
 from fanout.calendar.schedule import REASON, Schedule, parse_schedule
 from fanout.calendar.zone import SECOND, offset_at, parse_zone, wall_time
 from fanout.errors import InvalidInput
@@ -155,7 +155,6 @@ class Period:
         return begun < shown and next(CronSim(self.lasts.line, begun)) <= shown
 
 
-@lru_cache(maxsize=32768)
 def period(
     schedule: str, zone: str, duration: timedelta | None = None, until: str | None = None
 ) -> Period:
@@ -164,6 +163,11 @@ def period(
     Exactly one of `duration` and `until` is given. Raises InvalidInput for a cron line or a zone
     that is none, and for a period that lasts for no time or for more than 366 days.
     """
+    return _made(schedule, zone, duration, until)
+
+
+@lru_cache(maxsize=32768)
+def _made(schedule: str, zone: str, duration: timedelta | None, until: str | None) -> Period:
     begins, place = parse_schedule(schedule), parse_zone(zone)
     if duration is not None:
         check_duration(duration)
@@ -174,9 +178,9 @@ def period(
     return Period(begins, place, ends)
 
 
-def check_duration(duration: timedelta) -> None:
-    """Raises InvalidInput for a period that lasts for no time, or for more than a year."""
-    if duration <= timedelta(0):
+def check_duration(duration: timedelta | None) -> None:
+    """Raises InvalidInput for a period that lasts for no time (None is zero), or over 366 days."""
+    if not duration:
         raise InvalidInput("it lasts for no time", reason=REASON, remedy="write one like 8h")
     if duration > timedelta(seconds=LONGEST):
         problem = f"{format_duration(duration)} is longer than 366 days"
@@ -191,6 +195,8 @@ def check_until(begins: Schedule, ends: Schedule) -> None:
     if begins.line == ends.line:
         problem = "it ends when it begins: that is no time, or for ever"
         raise InvalidInput(problem, reason=REASON, remedy="write when it ends")
+    if longest_pause(ends.line.split(None, 2)[2]) <= LONGEST // DAY:
+        return
     zone = ZoneInfo("UTC")
     starts, stops = Instants(begins, zone), Instants(ends, zone)
     at, stop = (int(instant.timestamp()) for instant in _LOOKED_AT)

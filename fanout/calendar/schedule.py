@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 
 from cronsim import CronSim, CronSimError
@@ -65,6 +66,7 @@ class Schedule:
     by_wall_clock: bool
 
 
+@lru_cache(maxsize=32768)  # a policy may have thousands of windows, and each pass asks again
 def parse_schedule(text: str) -> Schedule:
     """The schedule that a cron line or @macro names; InvalidInput says what to write instead.
 

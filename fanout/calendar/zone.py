@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
+from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from fanout.errors import InvalidInput
@@ -25,6 +26,7 @@ def parse_zone(name: str) -> ZoneInfo:
     raise InvalidInput(problem, reason="UnknownTimeZone", remedy=remedy)
 
 
+@lru_cache(maxsize=1024)
 def _nearest(name: str) -> str:
     """The zone of an area that is written most alike, by its whole name or its city's."""
     zones = {zone.lower(): zone for zone in sorted(available_timezones()) if "/" in zone}

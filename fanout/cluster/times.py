@@ -1,14 +1,15 @@
-"""Times that a PromotionPolicy states in a language of its own: its cron line and its time zone.
+"""Times that a PromotionPolicy states in a language of its own: cron lines, zones and windows.
 
 One that is not understood makes the object unusable like any other fault: who cannot say when an
-administrator wanted sweeps must not sweep. (Design §7.)
+administrator wanted sweeps or publications must not sweep or publish. (Design §7.)
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from fanout.api.faults import Fault
+from fanout.api.faults import Fault, Path
 from fanout.api.meta import KRMObject
-from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.promotion_policy import Period, PromotionPolicy
+from fanout.calendar.periods import check_duration, check_until
 from fanout.calendar.schedule import parse_schedule
 from fanout.calendar.zone import parse_zone
 from fanout.errors import InvalidInput
@@ -19,12 +20,34 @@ def time_faults(item: KRMObject | None) -> Iterator[Fault]:
     if not isinstance(item, PromotionPolicy):
         return
     spec = item.spec
-    for name, text, parse in (
-        ("schedule", spec.schedule, parse_schedule),
-        ("timeZone", spec.time_zone, parse_zone),
-    ):
-        try:
-            if text:
-                parse(text)
-        except InvalidInput as error:
-            yield Fault(("spec", name), error.problem, error.remedy)
+    yield from _unread(spec.schedule, ("spec", "schedule"), parse_schedule)
+    yield from _unread(spec.time_zone, ("spec", "timeZone"), parse_zone)
+    for index, window in enumerate(spec.windows):
+        for name, period in (("allow", window.allow), ("deny", window.deny)):
+            if period is not None:
+                yield from _period_faults(period, ("spec", "windows", index, name))
+
+
+def _period_faults(period: Period, path: Path) -> Iterator[Fault]:
+    faults = [
+        *_unread(period.schedule, (*path, "schedule"), parse_schedule),
+        *_unread(period.until, (*path, "until"), parse_schedule),
+        *_unread(period.time_zone, (*path, "timeZone"), parse_zone),
+    ]
+    yield from faults
+    try:
+        if period.until is None:
+            check_duration(period.duration)
+        elif not faults:
+            check_until(parse_schedule(period.schedule), parse_schedule(period.until))
+    except InvalidInput as error:
+        field = "duration" if period.until is None else "until"
+        yield Fault((*path, field), error.problem, error.remedy)
+
+
+def _unread(text: str | None, path: Path, parse: Callable[[str], object]) -> Iterator[Fault]:
+    try:
+        if text:
+            parse(text)
+    except InvalidInput as error:
+        yield Fault(path, error.problem, error.remedy)

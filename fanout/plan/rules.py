@@ -6,9 +6,12 @@ from datetime import timedelta
 from fanout.api.approvers import governs
 from fanout.api.checks import Check
 from fanout.api.people import person
+from fanout.api.promotion_policy import Period as WrittenPeriod
 from fanout.api.promotion_policy import PromotionPolicy, matches
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.calendar.periods import Period, period
+from fanout.calendar.windows import Calendar
 from fanout.gates.rules import HAND_WRITTEN, After, ApprovalRule, CheckRule, Require, StageRule
 
 
@@ -73,3 +76,25 @@ def _approval(check: Check, promotions: Sequence[PromotionPolicy]) -> ApprovalRu
         groups=groups,
         expires=check.approval.expires,
     )
+
+
+def calendars(promotions: Iterable[PromotionPolicy]) -> tuple[Calendar, ...]:
+    """The windows of the PromotionPolicies; those without any close nothing and are left out.
+
+    A window without a zone has its policy's, which is UTC where none is given. (Design §7.)
+    """
+    return tuple(_calendar(promotion) for promotion in promotions if promotion.spec.windows)
+
+
+def _calendar(promotion: PromotionPolicy) -> Calendar:
+    spec = promotion.spec
+    zone = spec.time_zone or "UTC"
+    return Calendar(
+        promotion.metadata.name,
+        allow=tuple(_period(it.allow, zone) for it in spec.windows if it.allow),
+        deny=tuple(_period(it.deny, zone) for it in spec.windows if it.deny),
+    )
+
+
+def _period(written: WrittenPeriod, zone: str) -> Period:
+    return period(written.schedule, written.time_zone or zone, written.duration, written.until)

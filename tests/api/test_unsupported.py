@@ -21,13 +21,9 @@ VALUES = {
     "approval": {"from": ["sre"]},
     "report": {},
     "namespace": "elsewhere",
-    "removalLimit": "20%",
     "history": 5,
     "policyRef": {"name": "monitoring"},
     "stage": "dev",
-    "windows": [{"deny": {"schedule": "0 0 20 12 *", "duration": "336h"}}],
-    "atClose": "Finish",
-    "jitter": "5m",
     "pullRequest": {"titleTemplate": "x", "labels": ["a"]},
     "signingKey": "key",
 }

@@ -154,7 +154,6 @@ def test_allowing_a_time_is_the_complement_of_denying_it(moment, data):
 def test_what_was_asked_before_changes_no_answer(world, offs):
     calendars, now = world
     answers = [opening(calendars, now + off * SECOND) for off in offs]
-    period.cache_clear()
     fresh = [
         Calendar(one.name, tuple(map(again, one.allow)), tuple(map(again, one.deny)))
         for one in calendars

@@ -16,7 +16,7 @@ CYCLE = POLICY.replace("monitoring}", "cycle}", 1).replace(
 )
 NOBODY = POLICY.replace("name: monitoring", "name: nobody").replace("sites/", "nobody/")
 NOBODY = NOBODY.replace("target.metadata.labels.tier", "\"'prod'\"")
-LATER = NOBODY.replace("nobody", "later").replace("1h}", "1h}, rollout: {strategy: Linear}")
+LATER = NOBODY.replace("nobody", "later") + "  history: 5\n"
 DECISION = """\
 apiVersion: fanout.dev/v1alpha1
 kind: Decision
@@ -48,7 +48,7 @@ FAULTS = [
      ":8: Repository/x5: metadata.name: ", "rename or remove one"),
     ("a field of a later release", "later",
      LATER,
-     ":16: UpstreamPolicy/later: spec.stages[1].rollout", "not supported yet"),
+     ":17: UpstreamPolicy/later: spec.history", "not supported yet"),
     ("a record among declarations", "record",
      DECISION,
      ":2: Decision/x6: kind: ", "use fanout promote, suspend or resume"),
@@ -119,11 +119,17 @@ def test_what_cannot_be_read_may_be_a_promotion_policy_so_automation_is_off(stor
     assert f"nothing is promoted automatically while {file} cannot be read" in swept.err
 
 
+WINDOW = """\
+  windows:
+  - deny: {schedule: "0 0 20 12 *", duration: 336h, timeZone: Europe/Oslo}
+"""
 PROMOTIONS = [
     ("has a fault", PROMOTION.replace("policies:", "polices:")),
     ("is there twice", f"{PROMOTION}---\n{PROMOTION}"),
     ("is no YAML", PROMOTION.replace("  policies", "\tpolicies")),
     ("has a schedule that is none", f'{PROMOTION}  schedule: "*/2 * * *"\n'),
+    ("has a window that is none", f"{PROMOTION}{WINDOW}".replace("0 20 12", "0 31 2")),
+    ("has a window in a zone that is none", f"{PROMOTION}{WINDOW}".replace("Oslo", "Olso")),
     ("has a zone that is none", f'{PROMOTION}  schedule: "0 9 * * *"\n  timeZone: Oslo\n'),
 ]
 
