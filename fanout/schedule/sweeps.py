@@ -1,12 +1,15 @@
 """Who is swept when: pure, from the PromotionPolicies, what is on record, and an instant.
 
 With a schedule, automation publishes only in the sweeps that it or a person starts; without one,
-whenever a gate opens. A sweep that was missed is made up once. (Design §7.)
+whenever a gate opens. A sweep that was missed is made up once. (Design §7.) With `jitter` a sweep
+starts later than its schedule says, by a time that is spread over all PromotionPolicies but always
+the same for one sweep, so that a restart changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from zoneinfo import ZoneInfo
 
 from fanout.api.promotion_policy import PromotionPolicy
@@ -19,6 +22,7 @@ from fanout.plan.rules import administrators
 from fanout.reconcile.passes import Mode, Subject
 
 UTC_NAME = "UTC"
+_MOMENT = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Timed:
     zone: ZoneInfo
     deadline: timedelta | None
     names: frozenset[Subject]
+    jitter: timedelta = timedelta(0)
 
     @property
     def key(self) -> str:
@@ -46,18 +51,34 @@ class Timed:
         return swept is not None and swept.tells_of(self.schedule.text, self.zone.key, now)
 
     def missed(self, swept: Swept, now: datetime) -> datetime | None:
-        """The latest instant up to now whose sweep is not on record; the others before it are not
-        made up."""
+        """The latest scheduled instant whose sweep was to start up to now and is not on record; the
+        others before it are not made up."""
         last = last_fire(self.schedule, self.zone, now)
+        if last is not None and self.start(last) > now:
+            last = last_fire(self.schedule, self.zone, last - _MOMENT)
         return last if last is not None and last > swept.at else None
 
     def too_late(self, at: datetime, now: datetime) -> bool:
-        """Is it later than `startingDeadlineSeconds` allows, as in a CronJob?"""
-        return self.deadline is not None and now - at > self.deadline
+        """Is it later than `startingDeadlineSeconds` allows, jitter aside, as in a CronJob?"""
+        return self.deadline is not None and now - self.start(at) > self.deadline
 
     def next(self, now: datetime) -> datetime:
-        """The next instant after now."""
-        return next_fire(self.schedule, self.zone, now)
+        """The next instant after now at which a sweep is to start."""
+        last = last_fire(self.schedule, self.zone, now) if self.jitter else None
+        if last is not None and self.start(last) > now:
+            return self.start(last)
+        return self.start(next_fire(self.schedule, self.zone, now))
+
+    def start(self, at: datetime) -> datetime:
+        """When the sweep of a scheduled instant starts: up to `jitter` later, on a whole second,
+        but before the next scheduled instant, so that sweeps stay in their order.
+        """
+        if not self.jitter:
+            return at
+        room = min(self.jitter, next_fire(self.schedule, self.zone, at) - at - _MOMENT)
+        seconds = int(room.total_seconds())
+        told = sha256(f"{self.key} {at.isoformat()}".encode()).digest()
+        return at + timedelta(seconds=int.from_bytes(told) % (seconds + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +150,7 @@ def _timed(promotion: PromotionPolicy, schedule: str, names: frozenset[Subject])
         zone=parse_zone(promotion.spec.time_zone or UTC_NAME),
         deadline=None if deadline is None else timedelta(seconds=deadline),
         names=names,
+        jitter=promotion.spec.jitter or timedelta(0),
     )
 
 

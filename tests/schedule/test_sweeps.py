@@ -22,14 +22,15 @@ def at(text):
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def timed(schedule, zone="UTC", deadline=None):
+def timed(schedule, zone="UTC", deadline=None, jitter=0, name="production"):
     return Timed(
         "platform",
-        "production",
+        name,
         parse_schedule(schedule),
         parse_zone(zone),
         None if deadline is None else timedelta(seconds=deadline),
         frozenset({A}),
+        jitter=timedelta(seconds=jitter),
     )
 
 
@@ -160,6 +161,70 @@ def test_made_up_once_and_then_on_time(minute, last, later):
         assert one.missed(one.swept(due), now) is None
     following = one.next(now)
     assert one.missed(one.swept(due or swept), following) == following
+
+
+# ---- jitter ------------------------------------------------------------------------------------
+
+
+def test_jitter_spreads_sweeps_over_the_promotion_policies():
+    ten = at("2026-03-02 10:00")
+    starts = [timed("0 * * * *", jitter=600, name=f"p{n}").start(ten) for n in range(200)]
+    assert min(starts) < ten + timedelta(minutes=1)
+    assert max(starts) > ten + timedelta(minutes=9)
+    assert ten + timedelta(minutes=10) >= max(starts)
+    assert len(set(starts)) > 100
+
+
+def test_jitter_is_the_same_whenever_it_is_asked_for():
+    """Written down once: another process, or another version, must come to the same."""
+    assert [
+        f"{timed('0 * * * *', jitter=600).start(at(f'2026-03-02 {hour}:00')):%H:%M:%S}"
+        for hour in (10, 11, 12)
+    ] == ["10:00:47", "11:05:04", "12:09:18"]
+
+
+@given(
+    line=st.sampled_from(["* * * * *", "*/15 8-16 * * 1-5", "0 * * * *", "30 2 * * *"]),
+    jitter=st.integers(0, 86400),
+    now=st.integers(0, 365 * 86400),
+)
+def test_a_sweep_starts_late_by_no_more_than_jitter_and_before_the_next_one(line, jitter, now):
+    one = timed(line, "Europe/Oslo", jitter=jitter)
+    moment = at("2026-01-01 00:00") + timedelta(seconds=now)
+    first, second = one.next(moment), one.next(one.next(moment))
+    assert moment < first < second
+    due = one.missed(one.swept(moment - timedelta(days=400)), first)
+    assert due is not None
+    assert one.start(due) == first
+    assert timedelta(0) <= first - due <= timedelta(seconds=jitter)
+    just_before = first - timedelta(seconds=1)
+    assert one.missed(one.swept(moment - timedelta(days=400)), just_before) != due
+    assert one.missed(one.swept(due), first) is None, "made once"
+    assert one.missed(one.swept(due), second - timedelta(seconds=1)) is None
+
+
+def test_a_process_that_starts_between_the_scheduled_instant_and_the_start_waits_for_it():
+    one = timed("0 * * * *", jitter=600)
+    nine, start = at("2026-03-02 09:00"), one.start(at("2026-03-02 10:00"))
+    assert at("2026-03-02 10:00") < start
+    assert one.missed(one.swept(nine), start - timedelta(seconds=1)) is None
+    assert one.next(start - timedelta(seconds=1)) == start
+    assert one.missed(one.swept(nine), start) == at("2026-03-02 10:00")
+
+
+def test_jitter_does_not_use_up_the_deadline():
+    one = timed("0 * * * *", deadline=5, jitter=600)
+    ten = at("2026-03-02 10:00")
+    start = one.start(ten)
+    assert start - ten > timedelta(seconds=5)
+    assert not one.too_late(ten, start + timedelta(seconds=5))
+    assert one.too_late(ten, start + timedelta(seconds=6))
+
+
+def test_jitter_is_the_promotion_policy_s(files):
+    files.promotion("timed", "policies: [a], schedule: '@daily', jitter: 10m")
+    (one,) = timetable(files.read()).timed
+    assert one.jitter == timedelta(minutes=10)
 
 
 # ---- who is bound ------------------------------------------------------------------------------
