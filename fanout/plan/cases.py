@@ -8,6 +8,7 @@ from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import Choices
 from fanout.plan.adoption import Origin
 from fanout.plan.disputes import Dispute, disputes_of, read
+from fanout.plan.earlier import Earlier
 from fanout.plan.merging import Merged
 from fanout.plan.moving import Former, Leaving, Stray
 from fanout.plan.observation import OpenDraft, RepositoryView
@@ -55,11 +56,21 @@ class Case:
     rendered: Rendered | None = None
     merged: Merged | None = None  # the rendering with what people changed in it
     failure: FanoutError | None = None  # its rendering failed
+    returns: bool = False  # it goes back to the candidate, and nothing is rendered for it
+    earlier: Earlier | None = None  # what it goes back to; None: it never had the revision
+    barred: Hold | None = None  # what keeps it from going back
 
     @property
     def upstream_commit(self) -> str:
         """The upstream commit of the candidate."""
+        if self.earlier is not None:
+            return self.earlier.commit
         return self.package.upstream.revision.commit if self.package else ""
+
+    @property
+    def upstream_time(self) -> int:
+        """When that commit was made; what was published before is no newer than its branch."""
+        return self.package.upstream.revision.when if self.package else 0
 
     @property
     def moves(self) -> bool:
@@ -198,6 +209,7 @@ class Case:
             and self.draft.trailers.digest == self.inputs.digest
             and self.draft.trailers.revision == self.revision
             and self.draft.trailers.onto == self.onto
+            and (self.earlier is None or self.draft.trailers.tree == self.earlier.tree)
             and self._as_chosen(self.draft)
             and self.draft.trailers.rendered == self.view.drafted.get(self.spec.path)
             and all(it.taken_by(self.draft) for it in self.strays)
@@ -234,6 +246,7 @@ class Case:
             or _without_base(self)
             or self.waits
             or _broken(self)
+            or self.barred
             or _in_the_way_of(self)
         )
 
@@ -260,6 +273,9 @@ def chosen(case: Case, revision: str, package: PreparedPackage, inputs: Inputs) 
         rendered=None,
         merged=None,
         failure=None,
+        returns=False,
+        earlier=None,
+        barred=None,
     )
 
 
@@ -310,7 +326,7 @@ def _broken(case: Case) -> Hold | None:
 
 
 def _in_the_way_of(case: Case) -> Hold | None:
-    if case.inputs is None or case.in_force or case.standing:
+    if case.inputs is None or case.in_force or case.standing or case.returns:
         return None
     spec = case.spec
     at = f"{spec.repository}:{spec.path}"

@@ -143,7 +143,6 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
     assert case.content is not None, "a draft is rendered before it is written"
     assert case.rendered is not None, "and what it was before people's edits is known"
     assert case.inputs is not None, "and has inputs"
-    assert case.package is not None, "and comes from somewhere"
     spec = case.spec
     trailers = Trailers(
         install=writing.install,
@@ -159,21 +158,27 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         takes=" ".join(sorted(draft.commit for _, draft in _taken(case))),
         rendered=case.rendered.tree,
     )
-    verb = "Adopt" if case.foreign else "Update" if case.state.tree else "Add"
-    what = spec.path
-    if case.moves:
-        verb, what = "Move", f"{case.home.path} to {spec.path}"
-    subject = f"{verb} {what} at {spec.upstream_package} {case.revision}"
     return DraftCommit(
         ref=case.ref,
         base=case.view.head,
         path=spec.path,
         entries=case.content.entries,
         tree=case.content.tree,
-        message=draft_message(subject, trailers),
-        when=max(case.package.upstream.revision.when, case.view.head_time),
+        message=draft_message(_subject(case), trailers),
+        when=max(case.upstream_time, case.view.head_time),
         also=tuple(draft.commit for view, draft in _taken(case) if view.key == case.view.key),
     )
+
+
+def _subject(case: Case) -> str:
+    spec = case.spec
+    if case.returns:
+        return f"Take {spec.path} back to {spec.upstream_package} {case.revision}"
+    verb = "Adopt" if case.foreign else "Update" if case.state.tree else "Add"
+    what = spec.path
+    if case.moves:
+        verb, what = "Move", f"{case.home.path} to {spec.path}"
+    return f"{verb} {what} at {spec.upstream_package} {case.revision}"
 
 
 def _taken(case: Case) -> list[tuple[RepositoryView, OpenDraft]]:
@@ -186,9 +191,8 @@ def _taken(case: Case) -> list[tuple[RepositoryView, OpenDraft]]:
 def _blobs(made: Iterable[Case]) -> dict[str, bytes]:
     """All content that may be needed; the writer leaves out what is there already."""
     blobs: dict[str, bytes] = {}
-    packages = {id(case.package): case.package for case in made}
+    packages = {id(case.package): case.package for case in made if case.package is not None}
     for package in packages.values():
-        assert package is not None, "a draft comes from somewhere"
         blobs.update((entry.oid, data) for entry, data in package.upstream.files.values())
     for case in made:
         assert case.rendered is not None, "a draft is rendered before it is written"
@@ -268,9 +272,8 @@ def _vendor(work: _Work, steps: Sequence[Planned], install: str) -> VendorCommit
         pending = view.drafted.get(path)
         if step is Step.WRITE:
             assert case.rendered is not None, "a draft is rendered before it is written"
-            assert case.package is not None, "and comes from somewhere"
             put[f"drafts/{path}"] = case.rendered.tree
-            times.append(case.package.upstream.revision.when)
+            times.append(case.upstream_time)
         elif pending is not None:
             drop.append(f"drafts/{path}")
             if step in (Step.PUBLISH, Step.SETTLE):

@@ -10,6 +10,8 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.answer import PolicyDecision, State
 from fanout.gates.evaluate import candidates, evaluate, ready, suspended
 from fanout.gates.facts import PolicyFacts, StageHistory
+from fanout.gates.going_back import going_back
+from fanout.gates.pins import Pin
 from fanout.gates.rules import HAND_WRITTEN, StageRule
 from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case
@@ -118,7 +120,8 @@ class Judge:
             resolutions=resolutions(_about(told)),
         )
         before = facts(question, cases, proven)
-        cases = self.renderer.choose(named, cases, candidates(before), allowed)
+        pins = going_back(before)
+        cases = self.renderer.choose(named, cases, candidates(before), allowed, pins)
         cases = self.renderer.render(cases, suspended(before))
         told_facts = facts(question, cases, proven)
         decision = evaluate(told_facts)
@@ -126,7 +129,7 @@ class Judge:
         if waiting:
             told_facts = facts(question, waiting, proven)
             decision, cases = evaluate(told_facts), waiting
-        drafted = self._foreseen(told, cases, told_facts, decision, allowed)
+        drafted = self._foreseen(told, cases, told_facts, decision, allowed, pins)
         steps = [
             plan_step(case, decision.variants[case.spec.name], publish=self.publish)
             for case in drafted
@@ -208,6 +211,7 @@ class Judge:
         told_facts: PolicyFacts,
         decision: PolicyDecision,
         allowed: Mapping[str, str],
+        pins: Mapping[str, Pin],
     ) -> tuple[Case, ...]:
         """The cases with the drafts that are due once this pass has published what it publishes.
 
@@ -232,14 +236,21 @@ class Judge:
         if not later:
             return cases
         return tuple(
-            self._draft_again(told, case, wanted, allowed) if case.spec.name in later else case
+            self._draft_again(told, case, wanted, allowed, pins)
+            if case.spec.name in later
+            else case
             for case in cases
         )
 
     def _draft_again(
-        self, told: Told, case: Case, wanted: Mapping[str, str], allowed: Mapping[str, str]
+        self,
+        told: Told,
+        case: Case,
+        wanted: Mapping[str, str],
+        allowed: Mapping[str, str],
+        pins: Mapping[str, Pin],
     ) -> Case:
-        [chosen] = self.renderer.choose(told.named, [case], wanted, allowed)
+        [chosen] = self.renderer.choose(told.named, [case], wanted, allowed, pins)
         [rendered] = self.renderer.render([chosen])
         return rendered
 

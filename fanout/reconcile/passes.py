@@ -29,6 +29,7 @@ from fanout.reconcile.messages import commit_messages
 from fanout.reconcile.names import Named, book_key, name_variants, repository_key
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
+from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.spoken import spoken
 from fanout.reconcile.undeclared import undeclared
 from fanout.reconcile.unmatched import unmatched_selectors
@@ -76,6 +77,7 @@ class Reconciler:
         self._world = world
         self._views = Views(world.git, world.setup.install)
         self._by_hand = ByHand(world.git)
+        self._rollback = Rollback(world.git)
         self._packages = Packages(world.git, world.setup.limits)
         self._answers = Answering(world.workshop)
         self._named: tuple[Declared, tuple[Named, ...]] | None = None
@@ -110,6 +112,7 @@ class Reconciler:
             world.progress,
             Merger(world.git, world.counters, world.setup.limits, self._answers),
             self._answers,
+            self._rollback,
         )
         judge = Judge(world.git, renderer, world.setup, now, mode.publish, self._by_hand)
         passes: list[PolicyPass] = []

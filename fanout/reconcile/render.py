@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
+from fanout.gates.pins import Pin
 from fanout.plan.cases import Case, chosen
 from fanout.reconcile.adopt import not_adopted
 from fanout.reconcile.answers import Answering
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.names import Named
+from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.upstream import Packages, written_upstream
 from fanout.selection.objects import ObjectIndex
 from fanout.telemetry.counters import Counters
@@ -32,6 +34,7 @@ class Renderer:
     progress: Progress
     merger: Merger
     answers: Answering
+    rollback: Rollback
 
     def choose(
         self,
@@ -39,13 +42,24 @@ class Renderer:
         cases: Iterable[Case],
         candidates: Mapping[str, str],
         revisions: Mapping[str, str],
+        pins: Mapping[str, Pin],
     ) -> tuple[Case, ...]:
-        """The cases at their stage's candidate. A package that is no package fails its variants."""
+        """The cases at their stage's candidate, or at the pin that the variant has.
+
+        A package that is no package fails its variants.
+        """
+        cases = tuple(cases)
+        back = self.rollback.chosen(cases, pins)
+        wanted = {
+            candidates.get(case.spec.stage, "") for case in cases if case.spec.name not in back
+        }
         prepared: dict[str, PreparedPackage | FanoutError] = {}
-        for name in sorted({name for name in candidates.values() if name}):
+        for name in sorted(wanted - {""}):
             prepared[name] = self._prepare(named, name, revisions.get(name, ""))
         return tuple(
-            self._at(case, candidates.get(case.spec.stage, ""), prepared) for case in cases
+            back.get(case.spec.name)
+            or self._at(case, candidates.get(case.spec.stage, ""), prepared)
+            for case in cases
         )
 
     def render(self, cases: Iterable[Case], suspended: Collection[str] = ()) -> tuple[Case, ...]:
@@ -98,6 +112,8 @@ class Renderer:
         return chosen(case, revision, package, resolve(package, case.spec, self.objects))
 
     def _rendered(self, case: Case) -> Case:
+        if case.returns:
+            return self._returned(case)
         assert case.package is not None, "wants_draft has looked"
         assert case.inputs is not None, "wants_draft has looked"
         try:
@@ -107,4 +123,10 @@ class Renderer:
         except FanoutError as error:
             if error.reason == Reason.ADOPTION_BASE_MISSING:
                 return not_adopted(case, error)
+            return replace(case, failure=error)
+
+    def _returned(self, case: Case) -> Case:
+        try:
+            return self.rollback.rendered(case)
+        except FanoutError as error:
             return replace(case, failure=error)
