@@ -94,4 +94,39 @@ class DraftView(View):
     state: str = Field(description="Where the variant is on its way.")
 
 
-VIEWS: tuple[type[View], ...] = (StageView, TargetView, DraftView)
+class InstantMeta(Model):
+    """The name of a view of an instant."""
+
+    name: str = Field(description="The instant; RFC 3339.")
+
+
+class InstantView(Model):
+    """An instant at which a schedule fires, as `fanout schedule next` prints it."""
+
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
+    kind: Literal["InstantView"] = Field(default="InstantView", description="InstantView.")
+    metadata: InstantMeta = Field(description="The instant is its name.")
+    local: str = Field(description="The instant as clocks of the time zone show it; RFC 3339.")
+    weekday: str = Field(description="The day of the week there: Mon to Sun.")
+
+
+class WindowView(Model):
+    """What windows say from an instant on, as `fanout schedule windows` prints it."""
+
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
+    kind: Literal["WindowView"] = Field(default="WindowView", description="WindowView.")
+    metadata: InstantMeta = Field(description="The instant is its name.")
+    local: str = Field(description="The instant as clocks of the time zone show it; RFC 3339.")
+    weekday: str = Field(description="The day of the week there: Mon to Sun.")
+    open: bool = Field(description="Whether publication is open from the instant on.")
+    until: str | None = Field(
+        default=None, description="When that changes; RFC 3339. Empty: not within five years."
+    )
+    promotion_policy: str = Field(
+        default="", description="The PromotionPolicy that closes it, now or then."
+    )
+    window: str = Field(default="", description="The window of it that does so.")
+    message: str = Field(description="The same in a sentence.")
+
+
+VIEWS: tuple[type[Model], ...] = (StageView, TargetView, DraftView, InstantView, WindowView)

@@ -6,7 +6,7 @@ PromotionPolicies name is open when all of them are. (Design §7.)
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from heapq import heapify, heappop, heappush
 
 from fanout.calendar.periods import HORIZON, Period, Span
@@ -18,7 +18,7 @@ _GLANCES = 20  # spans that are looked at in the time of a step
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The windows of one PromotionPolicy."""
+    """The windows of one PromotionPolicy; without a name, of nobody in particular."""
 
     name: str
     allow: tuple[Period, ...] = ()
@@ -71,6 +71,21 @@ def opening(calendars: Sequence[Calendar], now: datetime) -> Opening:
         return Opening(True, _instant(closes), _said_ahead(cause), cause.calendar, cause.words)
     opens = _instant(_opens(calendars, at))
     return Opening(False, opens, _said(closed), closed.calendar, closed.words)
+
+
+def changes(calendars: Sequence[Calendar], after: datetime) -> Iterator[tuple[datetime, Opening]]:
+    """The instants after one at which `open` changes, in order, each with what it is from then on.
+
+    It ends where nothing changes within five years.
+    """
+    found = opening(calendars, after)
+    changed = after
+    while found.until is not None and found.until - changed <= timedelta(seconds=HORIZON):
+        at, was = found.until, found.open
+        found = opening(calendars, at)
+        if found.open != was:
+            yield at, found
+            changed = at
 
 
 def is_open(calendars: Sequence[Calendar], now: datetime) -> bool:
@@ -192,18 +207,21 @@ def _allowed_to(windows: Sequence[Period], at: int) -> tuple[int, Period] | None
 def _said(cause: _Cause) -> str:
     """Why it is closed."""
     if cause.denies:
-        how = f"by a denied time of PromotionPolicy {cause.calendar}"
+        how = f"by a denied time{_whose(cause)}"
     else:
         times = "times" if len(cause.windows) > 1 else "time"
-        how = f"outside of the allowed {times} of PromotionPolicy {cause.calendar}"
+        how = f"outside of the allowed {times}{_whose(cause)}"
     return f"publication is closed {how}: {cause.words}"
 
 
 def _said_ahead(cause: _Cause) -> str:
     """Until when it is open."""
     what, does = ("a denied time", "begins") if cause.denies else ("an allowed time", "ends")
-    place = f"{what} of PromotionPolicy {cause.calendar} {does}"
-    return f"publication is open until {place}: {cause.words}"
+    return f"publication is open until {what}{_whose(cause)} {does}: {cause.words}"
+
+
+def _whose(cause: _Cause) -> str:
+    return f" of PromotionPolicy {cause.calendar}" if cause.calendar else ""
 
 
 def _instant(at: int | None) -> datetime | None:

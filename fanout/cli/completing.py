@@ -52,6 +52,15 @@ def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: st
     return _beginning((item.metadata.name for item in both), incomplete)
 
 
+def complete_promotions(
+    ctx: click.Context,
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[str]:
+    """PromotionPolicies."""
+    return _beginning((it.metadata.name for it in _declared(ctx).promotions), incomplete)
+
+
 def complete_stages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Stages of the policy that was given before, or of all."""
     said = ctx.params.get("policy")

@@ -55,6 +55,14 @@ _SOURCES: dict[str, Option] = {
     ),
 }
 
+# For verbs that read objects and look at no repository; some of them have another -n.
+_FILES: dict[str, Option] = {
+    "files": _SOURCES["files"],
+    "namespace": click.option(
+        "--namespace", metavar="NAME", help="Only this namespace.  [FANOUT_NAMESPACE]"
+    ),
+}
+
 _TERMINAL: dict[str, Option] = {
     "verbosity": click.option(
         "-v",
@@ -99,16 +107,21 @@ def shared_options(function: Function) -> Function:
 
 
 def with_settings(
-    *, sources: bool = True, config: bool = False, formats: tuple[Format, ...] = ()
+    *,
+    sources: bool = True,
+    files: bool = False,
+    config: bool = False,
+    formats: tuple[Format, ...] = (),
 ) -> Option:
     """Give a verb its `settings`.
 
-    `sources`: it reads objects, so it takes `-f` and what belongs to it; `config`: it asks the
-    configuration alone. `formats`: what `-o` may say, the default first; without any there is no
-    `-o`.
+    `sources`: it reads objects, so it takes `-f` and what belongs to it; `files`: `-f` and the
+    namespace alone, without its short form; `config`: it asks the configuration alone. `formats`:
+    what `-o` may say, the default first; without any there is no `-o`.
     """
     options: dict[str, Option] = {
         **(_SOURCES if sources else {}),
+        **(_FILES if files else {}),
         **({"config": _SOURCES["config"]} if config else {}),
         **({"output": _output(formats)} if formats else {}),
         **_TERMINAL,

@@ -1,6 +1,5 @@
 """Builds the world that a verb works in: from settings and configuration to open ports."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,9 +7,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanout.api.configuration import FanoutConfiguration
+from fanout.cli.files import files_of
 from fanout.cli.lookup import check_files
 from fanout.cli.progress import progress_for
-from fanout.cli.settings import STANDARD_INPUT, Settings
+from fanout.cli.settings import Settings
 from fanout.cli.terminal import say
 from fanout.cluster.configuration import read_configuration
 from fanout.cluster.declared import Declared
@@ -93,15 +93,6 @@ def open_program(settings: Settings) -> Iterator[Program]:
         check_files(settings.files, cluster.read(), settings.namespace)
         reconciler = Reconciler(world)
         yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)
-
-
-def files_of(settings: Settings) -> FileCluster:
-    """The files of `-f`; `-` is what stands on standard input now. Raises InvalidInput."""
-    files = settings.sources()
-    if STANDARD_INPUT not in files:
-        return FileCluster(files)
-    named = [path for path in files if path != STANDARD_INPUT]
-    return FileCluster(named, typed=sys.stdin.buffer.read())
 
 
 @contextmanager

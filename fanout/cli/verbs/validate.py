@@ -4,10 +4,11 @@ import click
 
 from fanout.api.texts import plural_of
 from fanout.cli.exit_codes import ExitCode
+from fanout.cli.files import files_of
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
 from fanout.cli.settings import Format, Settings
-from fanout.cli.start import files_of, open_sandbox
+from fanout.cli.start import open_sandbox
 from fanout.cluster.declared import Declared
 from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput
