@@ -110,4 +110,4 @@ class PolicyDecision:
     history: Mapping[tuple[str, str], StageHistory]
     holds: tuple[Hold, ...] = ()
     next: datetime | None = None
-    unanswered: tuple[Wanted, ...] = ()  # to be asked of the sandbox, and evaluated again
+    unanswered: tuple[Wanted, ...] = ()  # while there are any, nothing of this is to be done

@@ -23,6 +23,7 @@ class Propagation:
         self._rule = rule
         self._candidate = candidate
         self.unanswered: list[Wanted] = []
+        self.guessed = False  # would the last answer be yes, if what nobody knows yet is yes?
 
     def ask(self, facts: VariantFacts, stage: Mapping[str, int]) -> tuple[Hold, ...]:
         """What is in the way of the variant's release, with the stage's numbers as they are."""
@@ -35,17 +36,26 @@ class Propagation:
             value = condition.ask(row)
             if value is UNKNOWN:
                 self.unanswered.append(Wanted(condition.text, row))
-                sentence = f"{condition.text}: it is not evaluated yet"
-                errors.append(Hold(Reason.PROPAGATION_HELD, sentence, "the next pass"))
+                errors.append(_NOT_YET)
             elif value is False:
                 falses.append(Hold(Reason.PROPAGATION_HELD, f"{condition.text} is false", _AUTHOR))
             elif value is not True:
                 errors.append(_error(condition.text, value))
+        self.guessed = bool(errors) and not falses and all(map(_is_unknown, errors))
         return (*falses, *errors)
 
     def _row(self, facts: VariantFacts, stage: Mapping[str, int]) -> Mapping[str, Any]:
         upstream = {**facts.variables.get("upstream", {}), "revision": self._candidate}
         return {**facts.variables, "stage": stage, "upstream": upstream}
+
+
+_NOT_YET = Hold(
+    Reason.PROPAGATION_HELD, "propagateWhen is not evaluated yet", "the sandbox, in this pass"
+)
+
+
+def _is_unknown(hold: Hold) -> bool:
+    return hold is _NOT_YET
 
 
 def _error(text: str, value: object) -> Hold:

@@ -200,7 +200,12 @@ class StageGate:
             Override.BUDGET not in asked.lifts or refusal.reason != Reason.BUDGET_EXHAUSTED
         ):
             return (refusal,)
-        return self.propagation.ask(member.facts, self.slots.seen_by(member))
+        holds = self.propagation.ask(member.facts, self.slots.seen_by(member))
+        if self.propagation.guessed:
+            # Nothing is carried out while questions are open. Counting on as if the answer were yes
+            # asks what comes next as well: a stage is asked in a few rounds and not in one for each.
+            self.slots.take(member)
+        return holds
 
     def _gate(self, lifts: frozenset[Override]) -> Gate:
         if lifts not in self._gates:

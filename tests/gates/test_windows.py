@@ -1,0 +1,107 @@
+"""Windows at the gates: what waits for them, what they let through, and when the engine wakes."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from gates.worlds import (
+    OK,
+    PASSED,
+    at,
+    decided,
+    draft,
+    facts,
+    grant,
+    prod,
+    published,
+    reasons_of,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.calendar.periods import period
+from fanout.calendar.windows import Calendar
+from fanout.gates.answer import State
+from fanout.gates.evaluate import evaluate
+from fanout.gates.records import Action, Override
+
+# T0 is midnight, the first of January 2026, UTC
+MORNING = period("0 1 * * *", "UTC", duration=timedelta(hours=1))
+OFFICE = Calendar("office", allow=(MORNING,))
+FREEZE = Calendar("freeze", deny=(MORNING,))
+ROWS = [
+    pytest.param((), 10, True, None, id="without windows it is always open"),
+    pytest.param((OFFICE,), 10, False, 60, id="before an allowed time"),
+    pytest.param((OFFICE,), 60, True, 120, id="at its first instant"),
+    pytest.param((OFFICE,), 119, True, 120, id="in its last minute"),
+    pytest.param((OFFICE,), 120, False, 60 + 1440, id="at its end"),
+    pytest.param((FREEZE,), 10, True, 60, id="before a denied time"),
+    pytest.param((FREEZE,), 60, False, 120, id="in a denied time"),
+    pytest.param((FREEZE,), 120, True, 60 + 1440, id="after it"),
+    pytest.param((OFFICE, FREEZE), 60, False, None, id="deny beats allow, for ever here"),
+]
+
+
+@pytest.mark.parametrize(("calendars", "now", "goes", "edge"), ROWS)
+def test_the_engine_wakes_at_the_edge(calendars, now, goes, edge):
+    decision = evaluate(prod(OK, now=now, world={"calendars": calendars}))
+    assert decision.variants["p"].publish is goes
+    assert decision.variants["p"].release is goes
+    assert decision.next == (at(edge) if edge is not None else None)
+    assert ("WindowClosed" in reasons_of(decision, "p")) is not goes
+
+
+def test_a_release_does_not_outlive_its_window():
+    decision = evaluate(prod(OK, grant=grant("v1"), now=10, world={"calendars": (OFFICE,)}))
+    assert decision.variants["p"].state is State.RELEASED
+    assert not decision.variants["p"].publish
+
+
+def test_windows_bind_people_too_but_for_who_lifts_them():
+    plain = decided(Action.PUBLISH, stage="prod", revision="v1")
+    decision = evaluate(prod(OK, plain, world={"calendars": (OFFICE,)}))
+    assert not decision.variants["p"].publish
+    lifting = decided(Action.PUBLISH, Override.WINDOW, stage="prod", revision="v1")
+    decision = evaluate(prod(OK, lifting, world={"calendars": (OFFICE,)}))
+    assert decision.variants["p"].publish
+
+
+def half_way(*more, **fields):
+    variants = [
+        variant("a", "prod", published("v2", 5)),
+        variant("b", "prod", published("v1"), draft=draft("v2")),
+    ]
+    return facts(
+        [stage("prod")], variants, said("prod", PASSED, "v1"), said("prod", PASSED, "v2", when=6),
+        *more, revisions="v1 v2", calendars=(OFFICE,), **fields,
+    )  # fmt: skip
+
+
+def test_at_close_a_rollout_holds():
+    assert not evaluate(half_way()).variants["b"].publish
+
+
+def test_at_close_a_rollout_that_has_begun_goes_on_where_it_may_finish():
+    assert evaluate(half_way(finishing=frozenset({"office"}))).variants["b"].publish
+
+
+def test_a_rollout_that_has_not_begun_waits_where_it_may_finish():
+    world = prod(OK, world={"calendars": (OFFICE,), "finishing": frozenset({"office"})})
+    assert not evaluate(world).variants["p"].publish
+
+
+def test_all_that_are_closed_must_let_it_finish():
+    both = {"calendars": (OFFICE, Calendar("other", allow=(MORNING,)))}
+    it = half_way(finishing=frozenset({"office"}))
+    assert not evaluate(replace(it, **both)).variants["b"].publish
+
+
+def test_a_closed_window_is_no_reason_to_be_stuck():
+    decision = evaluate(prod(OK, world={"calendars": (OFFICE,)}))
+    assert [str(hold.reason) for hold in decision.holds] == []
+
+
+def test_a_window_that_never_opens_is():
+    decision = evaluate(prod(OK, now=60, world={"calendars": (OFFICE, FREEZE)}))
+    assert [str(hold.reason) for hold in decision.holds] == ["Stuck"]
