@@ -67,6 +67,5 @@ def _circles(
                     if one.variant and (namespace, one.variant) in written
                 }
         for fault in cycles(edges, "variants wait for each other", "remove one of these"):
-            name, *path = fault.path
-            item = written[namespace, str(name)]
-            yield item, Fault(tuple(path), fault.problem, fault.remedy)
+            item = written[namespace, str(fault.path[0])]
+            yield item, Fault(fault.path[1:], fault.problem, fault.remedy)

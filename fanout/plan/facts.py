@@ -1,10 +1,12 @@
 """From what the pass observed to what the gate engine is told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from fanout.api.people import person
+from fanout.api.reasons import Reason
+from fanout.calendar.windows import Calendar
 from fanout.gates.answer import PolicyDecision
 from fanout.gates.facts import (
     Draft,
@@ -17,6 +19,7 @@ from fanout.gates.facts import (
 )
 from fanout.gates.records import Action, Approval, Decision, Evidence, Override, Records
 from fanout.gates.rules import StageRule, Verdict
+from fanout.plan.about import NOTHING, Abouts
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Resolution, read
@@ -40,6 +43,10 @@ class Question:
     sweep: bool = True
     on_conflict: str = "Review"  # Review | UpstreamWins | Hold
     resolutions: tuple[Resolution, ...] = ()
+    serialize: bool = False
+    calendars: tuple[Calendar, ...] = ()
+    finishing: frozenset[str] = frozenset()  # the calendars that let a rollout go on to its end
+    about: Abouts = field(default_factory=dict)  # by variant
 
 
 def facts(
@@ -60,6 +67,9 @@ def facts(
         history=question.history,
         now=question.now,
         suspended=question.suspended,
+        serialize=question.serialize,
+        calendars=question.calendars,
+        finishing=question.finishing,
         sweep=question.sweep,
     )
 
@@ -77,6 +87,14 @@ def _disputed(case: Case, question: Question) -> int:
     return sum(not it.decided and it.key not in known for it in found)
 
 
+def _unclear(case: Case) -> Hold | None:
+    """Fail closed: a target of which nobody can say whether it is offline gets nothing."""
+    if not case.spec.unclear:
+        return None
+    who = "the policy's author: offlineWhen; or whoever owns the target"
+    return Hold(Reason.EXPRESSION_ERROR, case.spec.unclear, who=who)
+
+
 def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantFacts:
     spec, known, draft, grant = case.spec, case.published, case.draft, case.line.grant
     failed = None
@@ -85,7 +103,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             case.failure.reason, str(case.failure), who="whoever maintains the upstream package"
         )
     disputed = _disputed(case, question)
-    held = case.hold
+    held = case.hold or _unclear(case)
     if held is None and disputed and question.on_conflict == "Hold" and case.standing:
         held = Hold(
             "ConflictUndecided",
@@ -99,11 +117,13 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
         and case.line.granted_place == (case.view.key, spec.path)
         and (grant.revision, grant.digest) == (draft.trailers.revision, draft.trailers.digest)
     )
+    about = question.about.get(spec.name, NOTHING)
     return VariantFacts(
         name=spec.name,
         stage=spec.stage,
         target=spec.target,
         priority=spec.priority,
+        group=about.group,
         published=Published(
             revision=known.revision,
             digest=known.digest,
@@ -127,6 +147,9 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
         else None,
         grant=Grant(grant.revision, grant.digest, grant.at) if grant and granted else None,
         suspended=spec.suspended,
+        offline=spec.offline,
+        depends_on=about.depends_on,
+        variables=about.variables,
         held=held,
         failed=failed,
         removed=question.records.removals.get(spec.name),

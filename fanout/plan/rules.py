@@ -1,18 +1,30 @@
 """From what authors and administrators wrote to the rules that the gate engine knows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from fanout.api.approvers import governs
 from fanout.api.checks import Check
 from fanout.api.people import person
+from fanout.api.promotion_policy import AtClose, PromotionPolicy, matches
 from fanout.api.promotion_policy import Period as WrittenPeriod
-from fanout.api.promotion_policy import PromotionPolicy, matches
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.calendar.periods import Period, period
 from fanout.calendar.windows import Calendar
-from fanout.gates.rules import HAND_WRITTEN, After, ApprovalRule, CheckRule, Require, StageRule
+from fanout.gates.rules import (
+    AT_ONCE,
+    HAND_WRITTEN,
+    After,
+    ApprovalRule,
+    CheckRule,
+    Condition,
+    Require,
+    RolloutRule,
+    StageRule,
+    Strategy,
+    Way,
+)
 
 
 def administrators(
@@ -23,13 +35,31 @@ def administrators(
 
 
 def stage_rules(
-    policy: UpstreamPolicy, promotions: Sequence[PromotionPolicy]
+    policy: UpstreamPolicy,
+    promotions: Sequence[PromotionPolicy],
+    condition: Callable[[str], Condition],
 ) -> tuple[StageRule, ...]:
     """The policy's stages; `promotions` are those that name it.
 
-    A stage is automatic when all of them say so, and at least one does. (Design §7.)
+    A stage is automatic when all of them say so, and at least one does. (Design §7.) `condition`
+    makes of the text of an expression what the gates can ask.
     """
-    return tuple(_rule(stage, promotions) for stage in policy.spec.stages)
+    automations = [_automation(item) for item in promotions]
+    return tuple(
+        StageRule(
+            name=stage.name,
+            after=_after(stage),
+            verification=tuple(check_rule(check) for check in stage.verification),
+            requires=tuple(_required(check, promotions) for check in stage.requires),
+            rollout=_rollout(stage),
+            propagate_when=tuple(condition(text) for text in stage.propagate_when),
+            control_flow=stage.control_flow,
+            pin=stage.pin or "",
+            automatic=bool(automations) and all(one(stage.name) for one in automations),
+            suspended=stage.suspend,
+        )
+        for stage in policy.spec.stages
+    )
 
 
 def hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> StageRule:
@@ -40,28 +70,71 @@ def hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> Stage
     )
 
 
-def _rule(stage: Stage, promotions: Sequence[PromotionPolicy]) -> StageRule:
-    after = stage.after
-    return StageRule(
-        name=stage.name,
-        after=After(tuple(after.stages), Require(after.require.value), after.soak or timedelta(0))
-        if after
-        else None,
-        verification=tuple(CheckRule(check.name) for check in stage.verification),
-        requires=tuple(_approval(check, promotions) for check in stage.requires),
-        automatic=bool(promotions) and all(_automates(item, stage.name) for item in promotions),
-        suspended=stage.suspend,
+def check_rule(check: Check) -> CheckRule:
+    """A check that people report, or that a machine is asked about."""
+    way = next(way for way in Way if getattr(check, _FIELDS[way]) is not None)
+    asked = getattr(check, _FIELDS[way])
+    names_it = getattr(asked, "observed_revision", None) is not None
+    return CheckRule(
+        name=check.name,
+        way=way,
+        timeout=check.timeout,
+        fresh_for=check.fresh_for,
+        settle=check.settle,
+        names_revision=names_it or way is Way.COMMIT_STATUS,  # a status is of one commit
     )
 
 
-def _automates(promotion: PromotionPolicy, stage: str) -> bool:
+_FIELDS = {
+    Way.REPORT: "report",
+    Way.OBJECT: "object",
+    Way.PROMETHEUS: "prometheus",
+    Way.HTTP: "http",
+    Way.COMMIT_STATUS: "commit_status",
+}
+
+
+def _after(stage: Stage) -> After | None:
+    after = stage.after
+    if after is None:
+        return None
+    return After(
+        stages=tuple(after.stages),
+        require=Require(after.require.value),
+        soak=after.soak or timedelta(0),
+        at_least=after.at_least,
+    )
+
+
+def _rollout(stage: Stage) -> RolloutRule:
+    rollout = stage.rollout
+    if rollout is None:
+        return AT_ONCE
+    return RolloutRule(
+        strategy=Strategy(rollout.strategy.value),
+        step=rollout.step,
+        factor=rollout.factor,
+        max_in_flight=rollout.max_in_flight,
+        max_failures=rollout.max_failures or 0,
+        min_ready=rollout.min_ready or timedelta(0),
+        progress_deadline=rollout.progress_deadline,
+    )
+
+
+def _automation(promotion: PromotionPolicy) -> Callable[[str], bool]:
+    """Whether the PromotionPolicy promotes a stage of this name; most of what it says are names."""
     automation = promotion.spec.auto_promotion
-    return automation is not None and any(matches(item, stage) for item in automation.stages)
+    said = automation.stages if automation is not None else ()
+    names = frozenset(said)
+    patterns = [item for item in said if "*" in item]
+    return lambda stage: stage in names or any(matches(item, stage) for item in patterns)
 
 
-def _approval(check: Check, promotions: Sequence[PromotionPolicy]) -> ApprovalRule:
-    assert check.approval is not None, "validation admits nothing else in `requires`"
-    groups = tuple(check.approval.from_)
+def _required(check: Check, promotions: Sequence[PromotionPolicy]) -> CheckRule | ApprovalRule:
+    approval = check.approval
+    if approval is None:
+        return check_rule(check)
+    groups = tuple(approval.from_)
     subjects = {
         person(subject)
         for promotion in promotions
@@ -71,10 +144,12 @@ def _approval(check: Check, promotions: Sequence[PromotionPolicy]) -> ApprovalRu
     }
     return ApprovalRule(
         name=check.name,
-        at_least=check.approval.at_least,
+        at_least=approval.at_least,
         subjects=frozenset(subjects),
         groups=groups,
-        expires=check.approval.expires,
+        expires=approval.expires,
+        timeout=check.timeout,
+        separation=any(promotion.spec.requires_separation for promotion in promotions),
     )
 
 
@@ -84,6 +159,15 @@ def calendars(promotions: Iterable[PromotionPolicy]) -> tuple[Calendar, ...]:
     A window without a zone has its policy's, which is UTC where none is given. (Design §7.)
     """
     return tuple(_calendar(promotion) for promotion in promotions if promotion.spec.windows)
+
+
+def finishing(promotions: Iterable[PromotionPolicy]) -> frozenset[str]:
+    """The calendars whose end lets a rollout that has begun go on to its own."""
+    return frozenset(
+        promotion.metadata.name
+        for promotion in promotions
+        if promotion.spec.windows and promotion.spec.at_close is AtClose.FINISH
+    )
 
 
 def _calendar(promotion: PromotionPolicy) -> Calendar:

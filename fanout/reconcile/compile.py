@@ -18,8 +18,12 @@ from fanout.package.revision import parse_range
 from fanout.ports import Sandbox
 from fanout.reconcile.messages import VARIABLES as TEMPLATE_VARIABLES
 from fanout.selection.questions import FIRST_VARIABLES, VARIABLES
+from fanout.selection.rollout import VARIABLES as ROLLOUT_VARIABLES
 
 _LABEL = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
+_CONDITION = re.compile(r"\.propagateWhen\[\d+\]")
+_STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+_FIELD = re.compile(r"(?<![\w.\])])(stage|upstream|variant)\s*\.\s*([A-Za-z_]\w*)")
 _PLAIN = re.compile(r"[A-Za-z][-/A-Za-z0-9]*")
 
 
@@ -31,10 +35,17 @@ class Code(NamedTuple):
     is_template: bool = False
 
     @property
+    def is_condition(self) -> bool:
+        """Is it asked whether a variant may be released?"""
+        return _CONDITION.search(self.field) is not None
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """What it may read."""
         if self.is_template:
             return TEMPLATE_VARIABLES
+        if self.is_condition:
+            return tuple(ROLLOUT_VARIABLES)
         first = self.field.endswith(".downstream.repositoryExpr")
         return FIRST_VARIABLES if first else VARIABLES
 
@@ -76,8 +87,21 @@ def code_faults(codes: Sequence[Code], sandbox: Sandbox) -> list[tuple[str, str]
             result.append((f"{code.text}: {refusal.problem}", refusal.remedy or "correct it"))
         else:
             unknown = sorted(names - set(code.variables))
-            result.append(_unknown(code, unknown) if unknown else None)
+            result.append(_unknown(code, unknown) if unknown else _no_such_field(code))
     return result
+
+
+def _no_such_field(code: Code) -> tuple[str, str] | None:
+    """A condition that reads a field of `stage` that no stage has would hold for ever."""
+    if not code.is_condition:
+        return None
+    for name, field in _FIELD.findall(_STRING.sub("''", code.text)):
+        known = ROLLOUT_VARIABLES[name]
+        if field not in known:
+            there = f"there are {listed(sorted(known), 'and')}"
+            remedy = f"{suggestion(field, sorted(known), '')} {there}".strip()
+            return f"{code.text}: {name} has no field {field}", remedy
+    return None
 
 
 def _unknown(code: Code, names: Sequence[str]) -> tuple[str, str]:
@@ -124,7 +148,7 @@ def _walk(value: object, path: str) -> Iterator[Code]:
             yield from _walk(inner, f"{path}[{index}]")
     elif isinstance(value, str):
         field = path.rpartition(".")[2].partition("[")[0]
-        if field.endswith(("Expr", "Exprs")):
+        if field.endswith(("Expr", "Exprs", "When")):
             yield Code(path, value)
         elif field.endswith("Template"):
             yield Code(path, value, is_template=True)

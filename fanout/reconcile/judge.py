@@ -6,10 +6,11 @@ from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream import OnConflict
+from fanout.api.upstream_policy import InFlight
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.answer import PolicyDecision, State
-from fanout.gates.evaluate import candidates, evaluate, ready, suspended
-from fanout.gates.facts import PolicyFacts, StageHistory
+from fanout.gates.evaluate import candidates, ready, suspended
+from fanout.gates.facts import Dependency, PolicyFacts, StageHistory
 from fanout.gates.going_back import going_back
 from fanout.gates.pins import Pin
 from fanout.gates.rules import HAND_WRITTEN, StageRule
@@ -21,12 +22,14 @@ from fanout.plan.facts import Question, facts, foreseen, records
 from fanout.plan.holding_back import held_back
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
-from fanout.plan.rules import hand_written_rule, stage_rules
+from fanout.plan.rules import calendars, finishing, hand_written_rule, stage_rules
 from fanout.plan.status import Status, read_status
 from fanout.plan.steps import Planned, Step, plan_step
 from fanout.ports import GitStore
 from fanout.reconcile.beginnings import found_again, refuse_lost_book
 from fanout.reconcile.by_hand import ByHand
+from fanout.reconcile.conditions import Conditions
+from fanout.reconcile.dependencies import abouts
 from fanout.reconcile.evidence import prove
 from fanout.reconcile.look import orphans
 from fanout.reconcile.names import Named
@@ -53,6 +56,7 @@ class Told:
     listings: Mapping[str, Listing | FanoutError]
     promotions: Sequence[PromotionPolicy]
     sweep: bool
+    depends_on: tuple[Dependency, ...] = ()  # of a variant written by hand
     all_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
 
 
@@ -66,6 +70,7 @@ class Judge:
     now: datetime
     publish: bool
     by_hand: ByHand
+    conditions: Conditions
 
     def judge(self, told: Told) -> tuple[PolicyPass, PolicyPlan | None]:
         """The policy in this pass, and its plan unless something stops the policy as a whole."""
@@ -91,8 +96,8 @@ class Judge:
             told.book,
             status=status,
             cases=cases,
-            rules=_rules(told),
-            decision=stopped(_rules(told), cases, status, problem),
+            rules=self._rules(told),
+            decision=stopped(self._rules(told), cases, status, problem),
             views=tuple(told.known.views.values()),
             gone=gone,
             problem=problem,
@@ -109,7 +114,7 @@ class Judge:
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git)
         question = Question(
             name=named.name,
-            rules=_rules(told),
+            rules=self._rules(told),
             revisions=tuple(allowed),
             records=said,
             history=_history(named, status),
@@ -118,17 +123,21 @@ class Judge:
             sweep=told.sweep,
             on_conflict=_on_conflict(named),
             resolutions=resolutions(_about(told)),
+            serialize=_serializes(named),
+            calendars=calendars(told.promotions),
+            finishing=finishing(told.promotions),
+            about=abouts(named, told.depends_on),
         )
         before = facts(question, cases, proven)
         pins = going_back(before)
         cases = self.renderer.choose(named, cases, candidates(before), allowed, pins)
         cases = self.renderer.render(cases, suspended(before))
         told_facts = facts(question, cases, proven)
-        decision = evaluate(told_facts)
+        decision = self.conditions.decide(told_facts)
         waiting = held_back(cases, decision)
         if waiting:
             told_facts = facts(question, waiting, proven)
-            decision, cases = evaluate(told_facts), waiting
+            decision, cases = self.conditions.decide(told_facts), waiting
         drafted = self._foreseen(told, cases, told_facts, decision, allowed, pins)
         steps = [
             plan_step(case, decision.variants[case.spec.name], publish=self.publish)
@@ -157,6 +166,15 @@ class Judge:
             gone=_gone(told, status, cases),
         )
         return done, plan
+
+    def _rules(self, told: Told) -> tuple[StageRule, ...]:
+        named = told.named
+        if named.policy is not None:
+            rules = stage_rules(named.policy, told.promotions, self.conditions.condition)
+        else:
+            rules = (hand_written_rule(named.name, told.promotions),)
+        # Fail closed: what could not be read may have been there to restrict somebody.
+        return tuple(replace(rule, automatic=rule.automatic and told.all_read) for rule in rules)
 
     def _beginning(self, told: Told, cases: Sequence[Case]) -> frozenset[str]:
         """Where it was at work, as far as a new beginning has to put that on record."""
@@ -269,16 +287,6 @@ def _status(told: Told) -> Status:
         ) from error
 
 
-def _rules(told: Told) -> tuple[StageRule, ...]:
-    named = told.named
-    if named.policy is not None:
-        rules = stage_rules(named.policy, told.promotions)
-    else:
-        rules = (hand_written_rule(named.name, told.promotions),)
-    # Fail closed: what could not be read may have been there to restrict somebody.
-    return tuple(replace(rule, automatic=rule.automatic and told.all_read) for rule in rules)
-
-
 # Hand-written variants of a namespace share one book; each keeps its history under its own name.
 
 
@@ -302,6 +310,10 @@ def _remembered(named: Named, status: Status, decision: PolicyDecision) -> Histo
         return decision.history
     foreign = {key: item for key, item in status.history.items() if key[0] != named.name}
     return foreign | {(named.name, rev): item for (_, rev), item in decision.history.items()}
+
+
+def _serializes(named: Named) -> bool:
+    return named.policy is not None and named.policy.spec.in_flight is InFlight.SERIALIZE
 
 
 def _on_conflict(named: Named) -> str:

@@ -9,12 +9,14 @@ from fanout.api.repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError, InvalidInput, Where
+from fanout.gates.rules import Variables
 from fanout.plan.book import BookKey
 from fanout.ports import Sandbox
 from fanout.selection.assemble import assemble, repository_of
 from fanout.selection.hand_written import hand_written
 from fanout.selection.model import TargetFailure, VariantSpec
 from fanout.selection.questions import Answers, Question, first_round, second_round
+from fanout.selection.rollout import group_of, variables_of
 from fanout.selection.targets import Inventory, Target, as_object, select, usable_by
 
 
@@ -30,6 +32,8 @@ class Named:
     variants: tuple[VariantSpec, ...] = ()
     repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
+    groups: Mapping[str, int] = field(default_factory=dict)  # of its stage's rollout, by variant
+    variables: Mapping[str, Variables] = field(default_factory=dict)  # for propagateWhen
     failures: tuple[TargetFailure, ...] = ()
     problem: FanoutError | None = None
 
@@ -57,6 +61,7 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
     made = [assemble(policy, target, places[target.key], answers) for target in located]
     variants = tuple(item for item in made if isinstance(item, VariantSpec))
     failed = tuple(item for item in made if isinstance(item, TargetFailure))
+    labels = {target.key: _labels(target, usable) for target in targets}
     return Named(
         meta.namespace,
         meta.name,
@@ -65,10 +70,38 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
         upstream,
         variants=variants,
         repositories={item.name: places[item.target] for item in variants},
-        labels={target.key: _labels(target, usable) for target in targets},
+        labels=labels,
+        groups=_groups(policy, variants, labels),
+        variables=_variables(policy, variants, located),
         failures=tuple(_placed(it, policy, declared) for it in (*failures, *lost, *failed)),
         problem=problem,
     )
+
+
+def _groups(
+    policy: UpstreamPolicy,
+    variants: Sequence[VariantSpec],
+    labels: Mapping[str, Mapping[str, str]],
+) -> Mapping[str, int]:
+    stages = {it.name: it for it in policy.spec.stages if it.rollout and it.rollout.groups}
+    return {
+        spec.name: group_of(stages[spec.stage], spec, labels[spec.target])
+        for spec in variants
+        if spec.stage in stages
+    }
+
+
+def _variables(
+    policy: UpstreamPolicy, variants: Sequence[VariantSpec], targets: Sequence[Target]
+) -> Mapping[str, Variables]:
+    """Of those in whose stage somebody asks."""
+    asking = {stage.name for stage in policy.spec.stages if stage.propagate_when}
+    by_key = {target.key: target for target in targets} if asking else {}
+    return {
+        spec.name: variables_of(policy, spec, by_key[spec.target])
+        for spec in variants
+        if spec.stage in asking
+    }
 
 
 def _labels(target: Target, usable: Mapping[str, Repository]) -> Mapping[str, str]:

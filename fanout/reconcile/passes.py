@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.urls import canonical_url
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
@@ -22,6 +23,8 @@ from fanout.plan.rules import administrators
 from fanout.reconcile.answers import Answering
 from fanout.reconcile.beginnings import refuse_lost_records
 from fanout.reconcile.by_hand import ByHand
+from fanout.reconcile.conditions import Conditions
+from fanout.reconcile.dependencies import Dependencies, Key, key_of
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
 from fanout.reconcile.merge import Merger
@@ -77,6 +80,7 @@ class Reconciler:
         self._world = world
         self._views = Views(world.git, world.setup.install)
         self._by_hand = ByHand(world.git)
+        self._conditions = Conditions(world.sandbox)
         self._rollback = Rollback(world.git)
         self._packages = Packages(world.git, world.setup.limits)
         self._answers = Answering(world.workshop)
@@ -100,7 +104,9 @@ class Reconciler:
         """
         everyone = self._names(declared)
         books = self._world.records.read_all([book_key(named) for named in everyone])
-        named = [item for item in everyone if mode.covers(item)]
+        covered = [item for item in everyone if mode.covers(item)]
+        dependencies = Dependencies(everyone)
+        named = dependencies.with_beside(covered)
         whereabouts = Whereabouts.of(everyone, named, books, declared.repositories)
         listings = self._listings(named, whereabouts, books)
         views = self._look(named, whereabouts, listings)
@@ -114,9 +120,11 @@ class Reconciler:
             self._answers,
             self._rollback,
         )
-        judge = Judge(world.git, renderer, world.setup, now, mode.publish, self._by_hand)
-        passes: list[PolicyPass] = []
-        plans: list[PolicyPlan] = []
+        judge = Judge(
+            world.git, renderer, world.setup, now, mode.publish, self._by_hand, self._conditions
+        )
+        judged: dict[Key, PolicyPass] = {}
+        planned: dict[Key, PolicyPlan | None] = {}
         promotions = {
             (item.namespace, item.name): promotions_of(item, declared.promotions) for item in named
         }
@@ -129,11 +137,13 @@ class Reconciler:
                 promotions=promotions[item.namespace, item.name],
                 sweep=mode.sweeps(item),
                 all_read=all_promotions_read(declared, item.namespace),
+                depends_on=dependencies.of(item, judged),
             )
-            policy_pass, plan = judge.judge(told)
-            _place(policy_pass, declared)
-            passes.append(policy_pass)
-            plans += [plan] if plan is not None else []
+            key = key_of(item)
+            judged[key], planned[key] = judge.judge(told)
+            _place(judged[key], declared)
+        passes = [judged[key_of(item)] for item in covered]
+        plans = [it for it in (planned[key_of(item)] for item in covered) if it is not None]
         missed = undeclared(books, declared, mode.namespace) if mode.only is None else ()
         messages = commit_messages(plans, promotions, world.sandbox, declared)
         writing = Writing(world.setup.install, world.setup.identity, messages.texts)
@@ -145,8 +155,8 @@ class Reconciler:
             changes=changes(plans, writing),
             warnings=(
                 *missed,
-                *_switched_off(named, declared),
-                *map(str, unmatched_selectors(declared, filter(None, (it.policy for it in named)))),
+                *_switched_off(covered, declared),
+                *map(str, unmatched_selectors(declared, _policies(covered))),
                 *messages.warnings,
                 *spoken(passes),
             ),
@@ -157,6 +167,8 @@ class Reconciler:
         """Names depend on nothing but what was declared, so the same files are not asked twice."""
         if self._named is None or self._named[0] is not declared:
             self._named = (declared, name_variants(declared, self._world.sandbox))
+            stages = (stage for policy in declared.policies for stage in policy.spec.stages)
+            self._conditions.prepare(text for stage in stages for text in stage.propagate_when)
         return self._named[1]
 
     def _listings(
@@ -206,6 +218,10 @@ class Reconciler:
                 by_url[url] = self._views.read(remote, branch_of(repository), answer, paths[url])
             views[key] = by_url[url]
         return views
+
+
+def _policies(covered: Sequence[Named]) -> list[UpstreamPolicy]:
+    return [item.policy for item in covered if item.policy is not None]
 
 
 def _place(item: PolicyPass, declared: Declared) -> None:

@@ -14,6 +14,15 @@ from fanout.selection.naming import variant_name
 from fanout.selection.questions import Answers
 from fanout.selection.targets import Target
 
+_KINDS = {
+    bool: "a boolean",
+    str: "text",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    dict: "a map",
+}
+
 
 class _NoVariant(Exception):
     """This target gets no variant; the others are not affected."""
@@ -85,6 +94,19 @@ class _Filled:
             key = self.text(pair.key, pair.key_expr, f"{at}.key", "")
             result[key] = self.text(pair.value, pair.value_expr, f"{at}.value", "")
         return dict(sorted(result.items()))
+
+    def offline(self, expression: str | None) -> tuple[bool, str]:
+        """Is the target offline, and if nobody can say: why not? Then it counts, and is held."""
+        if not expression:
+            return False, ""
+        value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
+        at = f"spec.targets[{self._target.entry}].offlineWhen: {expression}"
+        if isinstance(value, Broken):
+            remedy = value.remedy or "correct the expression, or the target"
+            return False, f"{at}: {value.problem}; {remedy}"
+        if not isinstance(value, bool):
+            return False, f"{at}: yields {_kind_of(value)} where true or false is needed"
+        return value, ""
 
     def path(self, directory: str, package: str) -> str:
         """Where the package goes below the repository's directory."""
@@ -166,8 +188,10 @@ def assemble(
     answers: Answers,
 ) -> VariantSpec | TargetFailure:
     """The variant that the policy makes for the target, after the second round of answers."""
-    template = policy.spec.targets[target.entry].template
+    entry = policy.spec.targets[target.entry]
+    template = entry.template
     filled = _Filled(template, target, answers)
+    offline, unclear = filled.offline(entry.offline_when)
     meta = policy.metadata
     try:
         written = template.downstream
@@ -194,11 +218,12 @@ def assemble(
                 template.annotations, template.annotation_exprs, "annotationExprs"
             ),
             priority=filled.number(template.priority, template.priority_expr, "priority"),
+            offline=offline,
+            unclear=unclear,
         )
     except _NoVariant as failure:
         return failure.failure(meta.name, target.key)
 
 
 def _kind_of(value: Any) -> str:
-    names = {bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a map"}
-    return "nothing" if value is None else names.get(type(value), "another type")
+    return "nothing" if value is None else _KINDS.get(type(value), "another type")

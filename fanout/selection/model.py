@@ -54,7 +54,8 @@ class Injector:
 class VariantSpec:
     """One variant as it should be, but for its upstream revision: that is the gates' to choose.
 
-    Everything in here comes from the policy and its target and enters the digest.
+    Everything in here comes from the policy and its target; what a rendering depends on enters the
+    digest.
     """
 
     name: str  # metadata.name: unique in the namespace, at most 63 characters
@@ -75,6 +76,8 @@ class VariantSpec:
     annotations: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0  # higher goes first
     suspended: bool = False
+    offline: bool = False  # its target says so
+    unclear: str = ""  # why nobody can say whether its target is offline
     where: Where = field(default_factory=Where, compare=False)
 
     @property

@@ -5,11 +5,11 @@ Expressions are never evaluated here: they are listed as questions, the sandbox 
 `repository` is known only when `repositoryExpr` has been answered.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fanout.api.targets import Template
+from fanout.api.targets import TargetEntry
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object
 from fanout.selection.targets import Target
@@ -47,14 +47,14 @@ def second_round(
 def _ask(
     policy: UpstreamPolicy,
     targets: Sequence[Target],
-    expressions_of: Any,
+    expressions_of: Callable[[TargetEntry], Iterator[str]],
     repositories: Mapping[str, Object],
 ) -> list[Question]:
     upstream = policy.spec.upstream
     common = {"upstream": {"repository": upstream.repository, "package": upstream.package}}
     questions = []
     for entry, written in enumerate(policy.spec.targets):
-        expressions = tuple(dict.fromkeys(expressions_of(written.template)))
+        expressions = tuple(dict.fromkeys(expressions_of(written)))
         mine = tuple(target for target in targets if target.entry == entry)
         if not expressions or not mine:
             continue
@@ -77,13 +77,19 @@ def _variables(
     return row
 
 
-def _repository_expressions(template: Template) -> Iterator[str]:
-    if template.downstream.repository_expr:
-        yield template.downstream.repository_expr
+def _repository_expressions(entry: TargetEntry) -> Iterator[str]:
+    if entry.template.downstream.repository_expr:
+        yield entry.template.downstream.repository_expr
 
 
-def _other_expressions(template: Template) -> Iterator[str]:
-    single = (template.downstream.package_expr, template.stage_expr, template.priority_expr)
+def _other_expressions(entry: TargetEntry) -> Iterator[str]:
+    template = entry.template
+    single = (
+        entry.offline_when,
+        template.downstream.package_expr,
+        template.stage_expr,
+        template.priority_expr,
+    )
     yield from filter(None, single)
     yield from filter(None, (injector.name_expr for injector in template.injectors))
     yield from template.package_context.remove_key_exprs

@@ -25,7 +25,8 @@ def resolve(prepared: PreparedPackage, spec: VariantSpec, objects: ObjectIndex) 
     """Choose the source of every injection point and digest all that the rendering depends on.
 
     A point that gets nothing is an answer with a `problem`, not an error. Equal digests mean equal
-    renderings (design §4); policy, stage, target, priority and suspension are not in it.
+    renderings (design §4); policy, stage, target, priority, suspension and being
+    offline are not in it.
     """
     injections = tuple(
         _injection(point, spec, objects, prepared.injectable) for point in prepared.points
