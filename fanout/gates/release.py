@@ -202,8 +202,8 @@ class StageGate:
             return (refusal,)
         holds = self.propagation.ask(member.facts, self.slots.seen_by(member))
         if self.propagation.guessed:
-            # Nothing is carried out while questions are open. Counting on as if the answer were yes
-            # asks what comes next as well: a stage is asked in a few rounds and not in one for each.
+            # Nothing is carried out while questions are open. Counting on as if the answer were
+            # yes asks what comes next as well: in a few rounds, and not in one for each variant.
             self.slots.take(member)
         return holds
 
