@@ -170,6 +170,8 @@ class Standing:
 
     def retried(self, stage: str, variant: str, revision: str) -> datetime | None:
         """When somebody last had the variant try the revision again."""
+        if not self._retries:
+            return None
         last = _last(self._retries.about(stage, variant, revision))
         return last.at if last is not None else None
 

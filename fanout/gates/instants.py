@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 AHEAD = timedelta(minutes=5)
@@ -52,6 +53,7 @@ def soonest(instants: Iterable[datetime | None], now: datetime) -> datetime | No
     return min((at for at in instants if at is not None and at > now), default=None)
 
 
+@lru_cache(4096)
 def written(at: datetime) -> str:
     """An instant as sentences show it; times are UTC everywhere."""
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
