@@ -13,6 +13,7 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.records import Approval, Decision, Evidence
 from fanout.api.repository import Repository
+from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 
 CUSTOM_RESOURCES: tuple[type[KRMObject], ...] = (
@@ -24,7 +25,7 @@ CUSTOM_RESOURCES: tuple[type[KRMObject], ...] = (
     Approval,
     Decision,
 )
-_ALL: tuple[type[KRMObject], ...] = (*CUSTOM_RESOURCES, FanoutConfiguration)
+_ALL: tuple[type[KRMObject], ...] = (*CUSTOM_RESOURCES, FanoutConfiguration, Scenario)
 KINDS: Mapping[str, type[KRMObject]] = {kind.__name__: kind for kind in _ALL}
 
 

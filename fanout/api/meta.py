@@ -21,6 +21,7 @@ _SPELLED: Mapping[str, str] = {
     "output_mib": "outputMiB",
     "fields_": "fields",
     "bytes_": "bytes",
+    "class_": "class",
 }
 
 

@@ -11,6 +11,8 @@ from fanout.api.kinds import KINDS
 from fanout.api.unsupported import TABLE, is_refused
 
 _HEAD = ("| field | type | default | description |", "|---|---|---|---|")
+# the page of another kind has their fields
+_ELSEWHERE = {("Scenario", ("spec", "stages", 0)), ("Scenario", ("spec", "promotion"))}
 _LEFT_OUT = ("apiVersion", "kind", "metadata", "status")  # alike in all kinds
 
 
@@ -46,7 +48,7 @@ class _Table:
             yield f"| `{_written(inside)}` | {self.type(field, inside)} | {default} | {about} |"
             while "items" in field:
                 inside, field = (*inside, 0), field["items"]  # noqa: PLW2901 - one step down
-            if "properties" in field:
+            if "properties" in field and (self.kind, inside) not in _ELSEWHERE:
                 yield from self.rows(field, inside)
 
     def type(self, field: Mapping[str, Any], path: Path) -> str:

@@ -17,6 +17,8 @@ from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy, fits_any
 from fanout.api.repository import Repository
+from fanout.api.scenario import Scenario
+from fanout.api.scenario_rules import scenario_faults
 from fanout.api.upstream_policy import UpstreamPolicy
 
 Kind = TypeVar("Kind", bound=KRMObject)
@@ -81,6 +83,9 @@ def cross_check(objects: Sequence[KRMObject], unusable: Unusable = NOTHING) -> l
         findings += ((promotion, it) for it in _unknown_stages(promotion, policies, lost))
         lost = unusable.named("PackageVariant", promotion.metadata.namespace)
         findings += ((promotion, it) for it in _unknown_variants(promotion, variants, lost))
+    for scenario in _of(Scenario, objects):
+        lost = unusable.named("UpstreamPolicy", scenario.metadata.namespace)
+        findings += ((scenario, it) for it in _scenario(scenario, policies, lost))
     findings += dependency_faults(
         variants, policies, unusable.keys("PackageVariant"), unusable.keys("UpstreamPolicy")
     )
@@ -196,6 +201,23 @@ def _unknown_stages(
             yield Fault(path, problem, suggestion(pattern, names, "correct or remove the name"))
 
 
+def _scenario(
+    scenario: Scenario, policies: Sequence[UpstreamPolicy], unusable: frozenset[str]
+) -> Iterator[Fault]:
+    name, stages = scenario.spec.policy, scenario.spec.stages
+    if name:
+        beside = [it for it in policies if it.metadata.namespace == scenario.metadata.namespace]
+        policy = next((it for it in beside if it.metadata.name == name), None)
+        if policy is None:
+            problem = f"there is no UpstreamPolicy {name} in this namespace"
+            remedy = suggestion(name, _names_beside(scenario, policies), "give its file with -f")
+            if name not in unusable:
+                yield Fault(("spec", "policy"), problem, remedy)
+            return
+        stages = policy.spec.stages
+    yield from scenario_faults(scenario, stages)
+
+
 def _unknown_variants(
     promotion: PromotionPolicy, variants: Sequence[PackageVariant], unusable: frozenset[str]
 ) -> Iterator[Fault]:
@@ -207,6 +229,6 @@ def _unknown_variants(
             yield Fault(("spec", "variants", index), problem, remedy)
 
 
-def _names_beside(promotion: PromotionPolicy, others: Iterable[KRMObject]) -> list[str]:
-    namespace = promotion.metadata.namespace
+def _names_beside(one: KRMObject, others: Iterable[KRMObject]) -> list[str]:
+    namespace = one.metadata.namespace
     return sorted(item.metadata.name for item in others if item.metadata.namespace == namespace)

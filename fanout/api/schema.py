@@ -5,6 +5,7 @@ from typing import Any
 
 from fanout.api.kinds import KINDS
 from fanout.api.meta import Model
+from fanout.api.simulation import PLAYED
 from fanout.api.views import VIEWS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -13,7 +14,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def json_schemas() -> Mapping[str, dict[str, Any]]:
     """A JSON Schema (draft 2020-12) by kind. What only the rules know is not in them."""
     schemas = {name: _schema(model) for name, model in KINDS.items()}
-    return schemas | {view.__name__: _schema(view) for view in VIEWS}
+    return schemas | {view.__name__: _schema(view) for view in (*VIEWS, *PLAYED)}
 
 
 def _schema(model: type[Model]) -> dict[str, Any]:

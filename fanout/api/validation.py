@@ -1,11 +1,12 @@
 """All faults of an object at once, each with its field and what to do about it (design §2)."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
+from fanout.api.embedded import choice_faults, embedded
 from fanout.api.faults import Fault, Path, in_order
 from fanout.api.kinds import KINDS
 from fanout.api.meta import API_VERSION, GROUP, KRMObject
@@ -39,12 +40,24 @@ def validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fault, ..
     model = KINDS[data["kind"]]
     odd: list[Fault] = []
     written = _with_text_keys({key: data[key] for key in data if key != "status"}, (), odd)
-    refused = [*odd, *_empty(written, ()), *unsupported(data["kind"], written)]
+    refused = [*odd, *_empty(written, ()), *_whole(data["kind"], written, unsupported)]
     answer, misshapen = _parse(model, written)
-    others = _without_follow_ons([*misshapen, *rule_faults(data["kind"], written)])
+    ruled = [*_whole(data["kind"], written, rule_faults), *choice_faults(data["kind"], written)]
+    others = _without_follow_ons([*misshapen, *ruled])
     covered = {fault.path for fault in refused}
     faults = in_order([*refused, *(fault for fault in others if not _under(fault.path, covered))])
     return (None, faults) if faults else (answer, ())
+
+
+def _whole(
+    kind: str,
+    data: Mapping[str, Any],
+    ask: Callable[[str, Mapping[str, Any]], Iterator[Fault]],
+) -> Iterator[Fault]:
+    """What is said about an object, and about the parts of it that are specs of other kinds."""
+    yield from ask(kind, data)
+    for part in embedded(kind, data):
+        yield from map(part.here, ask(part.kind, part.data))
 
 
 def _identity(data: Mapping[str, Any]) -> Iterator[Fault]:
