@@ -1,26 +1,31 @@
-"""The page on migrating has the table that the translation goes by; this file, run, writes it."""
+"""Pages on migrating have the tables that translations go by; this file, run, writes them."""
 
 from pathlib import Path
 
 import pytest
 
 from fanout.api.foreign.page import field_tables
+from fanout.api.kargo import rows as kargo
 from fanout.api.kinds import KINDS, known_fields
 from fanout.api.porch.rows import ORIGINS
 from fanout.api.porch.translate import GROUP
 
-PAGE = Path(__file__).parents[2] / "docs" / "migrating-from-porch.md"
+DOCS = Path(__file__).parents[2] / "docs"
+TABLES = {
+    DOCS / "migrating-from-porch.md": (ORIGINS, GROUP),
+    DOCS / "migrating-from-kargo.md": (kargo.ORIGINS, kargo.GROUP),
+}
+EVERY = [origin for origins, _ in TABLES.values() for origin in origins]
+BEGIN, END = "test_migration_pages.py` -->\n", "<!-- end of fields -->"
 
 
-def written(page: str) -> str:
-    return page.partition("test_porch_page.py` -->\n")[2].partition("<!-- end of fields -->")[0]
+@pytest.mark.parametrize("page", TABLES, ids=lambda page: page.stem)
+def test_a_page_has_the_table_of_its_translation(page):
+    written = page.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    assert written == field_tables(*TABLES[page])
 
 
-def test_the_page_has_the_table_of_the_translation():
-    assert written(PAGE.read_text(encoding="utf-8")) == field_tables(ORIGINS, GROUP)
-
-
-@pytest.mark.parametrize("origin", ORIGINS, ids=lambda origin: origin.kind)
+@pytest.mark.parametrize("origin", EVERY, ids=lambda origin: origin.kind)
 def test_every_counterpart_is_a_field_that_there_is(origin):
     for row in origin.rows:
         steps = row.target.replace("[*]", "").split(".") if row.target else ()
@@ -28,16 +33,14 @@ def test_every_counterpart_is_a_field_that_there_is(origin):
             assert step in known_fields(KINDS[origin.becomes], tuple(steps[:length])), row.target
 
 
-@pytest.mark.parametrize("origin", ORIGINS, ids=lambda origin: origin.kind)
+@pytest.mark.parametrize("origin", EVERY, ids=lambda origin: origin.kind)
 def test_no_field_is_in_the_table_twice(origin):
     sources = [row.source for row in origin.rows]
     assert len(sources) == len(set(sources))
 
 
 if __name__ == "__main__":
-    text = PAGE.read_text(encoding="utf-8")
-    head, mark, rest = text.partition("test_porch_page.py` -->\n")
-    tail = rest.partition("<!-- end of fields -->")[2]
-    PAGE.write_text(
-        f"{head}{mark}{field_tables(ORIGINS, GROUP)}<!-- end of fields -->{tail}", encoding="utf-8"
-    )
+    for path, table in TABLES.items():
+        head, mark, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+        tail = rest.partition(END)[2]
+        path.write_text(f"{head}{mark}{field_tables(*table)}{END}{tail}", encoding="utf-8")

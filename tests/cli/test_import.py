@@ -1,4 +1,4 @@
-"""`fanout import porch`: every folder in fixtures/import/porch is a case.
+"""`fanout import`: every folder in fixtures/import/porch and fixtures/import/kargo is a case.
 
 `pytest tests/cli/test_import.py --update-golden` writes what comes out; look at the difference.
 """
@@ -12,7 +12,9 @@ import yaml
 
 from fanout.cli.main import invoke
 
-CASES = sorted((Path(__file__).parents[2] / "fixtures/import/porch").iterdir())
+FIXTURES = Path(__file__).parents[2] / "fixtures/import"
+CASES = sorted(case for program in FIXTURES.iterdir() for case in program.iterdir())
+PROGRAMS = sorted(program.name for program in FIXTURES.iterdir())
 REPOSITORY = """\
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository
@@ -21,14 +23,14 @@ spec: {type: git, git: {repo: https://git.example.com/edge.git}}
 """
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
+@pytest.fixture(params=CASES, ids=lambda case: f"{case.parent.name} {case.name}")
 def case(request, monkeypatch):
     monkeypatch.chdir(request.param)
     return request.param
 
 
 def test_case(case, capsys, update_golden):
-    status = invoke(["import", "porch", "-f", "input.yaml"])
+    status = invoke(["import", case.parent.name, "-f", "input.yaml"])
     out, err = capsys.readouterr()
     if update_golden:
         (case / "expected.yaml").write_text(out, encoding="utf-8")
@@ -44,7 +46,7 @@ def test_what_comes_out_is_valid(case, capsys):
 
 
 def test_json_is_a_list_of_the_same_objects(case, capsys):
-    invoke(["import", "porch", "-f", "input.yaml", "-o", "json"])
+    invoke(["import", case.parent.name, "-f", "input.yaml", "-o", "json"])
     answer = json.loads(capsys.readouterr().out)
     assert answer["kind"] == "List"
     written = (case / "expected.yaml").read_text(encoding="utf-8")
@@ -87,24 +89,45 @@ UNREADABLE = [
 ]
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("data", [row[1] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE])
-def test_unreadable_input_yields_nothing(data, tmp_path, capsys):
+def test_unreadable_input_yields_nothing(data, program, tmp_path, capsys):
     (tmp_path / "a.yaml").write_text(REPOSITORY)
     (tmp_path / "b.yaml").write_bytes(data)
-    assert invoke(["import", "porch", "-f", str(tmp_path)]) == 2
+    assert invoke(["import", program, "-f", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "b.yaml" in err
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("arguments", [[], ["-f", "nowhere.yaml"]], ids=["no file", "none there"])
-def test_without_a_file_there_is_nothing_to_import(arguments, tmp_path, monkeypatch, capsys):
+def test_without_a_file_there_is_nothing_to_import(
+    arguments, program, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
-    assert invoke(["import", "porch", *arguments]) == 2
+    assert invoke(["import", program, *arguments]) == 2
     assert capsys.readouterr().out == ""
 
 
-def test_empty_input_yields_nothing_and_is_no_fault(tmp_path, capsys):
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_empty_input_yields_nothing_and_is_no_fault(program, tmp_path, capsys):
     (tmp_path / "a.yaml").write_text("---\n")
-    assert invoke(["import", "porch", "-f", str(tmp_path)]) == 0
+    assert invoke(["import", program, "-f", str(tmp_path)]) == 0
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_without_an_object_of_the_program_s_the_kinds_are_named(program, tmp_path, capsys):
+    (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    assert invoke(["import", program, "-f", str(tmp_path)]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "a.yaml:2: ConfigMap/a: kind: ConfigMap v1 is not translated; there are" in err
+
+
+def test_of_kargo_s_projects_only_the_one_asked_for_is_read(monkeypatch, capsys):
+    monkeypatch.chdir(FIXTURES / "kargo/automation-and-windows")
+    assert invoke(["import", "kargo", "-f", "input.yaml", "-n", "plain"]) == 3
+    made = yaml.safe_load_all(capsys.readouterr().out)
+    assert {item["metadata"]["namespace"] for item in made} == {"plain"}

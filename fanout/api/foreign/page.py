@@ -7,16 +7,13 @@ from fanout.api.foreign.rows import Origin, Row
 
 def field_tables(origins: Sequence[Origin], group: str) -> str:
     """A section with a table of all fields, for every kind that is translated, as Markdown."""
-    alike = [row for row in origins[0].rows if _in_all(row)]
+    said = [{(row.source, row.target, row.about): row for row in it.rows} for it in origins]
+    alike = [row for key, row in said[0].items() if all(key in rows for rows in said)]
     sections = [_section("All kinds", alike)]
-    sections += (
-        _section(_title(it, group), (r for r in it.rows if not _in_all(r))) for it in origins
-    )
+    for origin, rows in zip(origins, said, strict=True):
+        own = (row for key, row in rows.items() if not all(key in other for other in said))
+        sections.append(_section(_title(origin, group), own))
     return "\n".join("\n".join(section) for section in sections)
-
-
-def _in_all(row: Row) -> bool:
-    return not row.source.startswith("spec")
 
 
 def _title(origin: Origin, group: str) -> str:

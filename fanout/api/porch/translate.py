@@ -4,23 +4,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fanout.api.faults import Path
+from fanout.api.foreign.admission import Key, key_of, kind_of, origin_of, repeated, stranger
 from fanout.api.foreign.assembly import Assembled, Judge, assemble
 from fanout.api.foreign.pieces import Imported, Put, Remark, Said
 from fanout.api.foreign.rows import Origin
 from fanout.api.foreign.walk import walk
 from fanout.api.kinds import KINDS
-from fanout.api.meta import API_VERSION, DEFAULT_NAMESPACE, KRMObject
+from fanout.api.meta import API_VERSION, KRMObject
 from fanout.api.places import fields, items, places
 from fanout.api.porch.convert import expression
 from fanout.api.porch.rows import ORIGINS
 from fanout.api.porch.units import UNITS
-from fanout.api.texts import listed, shown
-from fanout.api.validation import cross_check, is_ours, validate
+from fanout.api.validation import cross_check, validate
 
 GROUP = "config.porch.kpt.dev"
 STAGE = "all"
 _SET = "PackageVariantSet"
-Key = tuple[str, str, str]
 
 
 def translate(objects: Sequence[Any], judge: Judge) -> Imported:
@@ -31,10 +30,10 @@ def translate(objects: Sequence[Any], judge: Judge) -> Imported:
     made: dict[int, Assembled] = {}
     remarks: list[Said] = []
     seen: dict[Key, bool] = {}  # was it translated?
-    sets_first = sorted(range(len(objects)), key=lambda at: _kind(objects[at]) != _SET)
+    sets_first = sorted(range(len(objects)), key=lambda at: kind_of(objects[at]) != _SET)
     for index in sets_first:
         item = objects[index]
-        origin = _origin(item)
+        origin = origin_of(item, ORIGINS, GROUP)
         if origin is None:
             remarks.append((index, _foreign(item)))
             continue
@@ -42,7 +41,7 @@ def translate(objects: Sequence[Any], judge: Judge) -> Imported:
         remarks += [(index, remark)] if remark else []
         if kept:
             made[index] = assemble(KINDS[origin.becomes], _pieces(origin, item), judge, UNITS)
-            seen[_key(item)] = made[index].data is not None
+            seen[key_of(item)] = made[index].data is not None
             remarks += ((index, said) for said in made[index].remarks)
     remarks += _loose_ends(made)
     remarks.sort(key=lambda said: said[0])
@@ -58,38 +57,18 @@ def expressions(data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
                 yield from places(data, row.target)
 
 
-def _origin(item: Any) -> Origin | None:
-    """Of which kind of Porch's it is, if of one that can be translated."""
-    version, kind = fields(item).get("apiVersion"), _kind(item)
-    for origin in ORIGINS:
-        if (version, kind) == (f"{GROUP}/{origin.version}", origin.kind):
-            return origin
-    return None
-
-
 def _foreign(item: Any) -> Remark:
-    known = listed([f"{origin.kind} {GROUP}/{origin.version}" for origin in ORIGINS], "and")
-    version, kind = fields(item).get("apiVersion"), _kind(item)
-    if is_ours(fields(item)):
-        return Remark(("apiVersion",), "is an object of fanout's already", "keep it as it is")
-    if kind == _SET and version == f"{GROUP}/v1alpha1":
+    if (kind_of(item), fields(item).get("apiVersion")) == (_SET, f"{GROUP}/v1alpha1"):
         problem = "this version of PackageVariantSet is not translated; Porch reads it no more"
         return Remark(("apiVersion",), problem, f"write it as {GROUP}/v1alpha2 first")
-    if not kind:
-        problem = "is no object: it needs an apiVersion and a kind"
-        return Remark((), problem, "complete it, or take it out")
-    what = " ".join(shown(part) for part in (kind, version) if part)
-    problem = f"{what} is not translated; there are {known}"
-    remedy = "declare it beside the result if variants are made for it or filled from it"
-    return Remark(("kind",), problem, remedy)
+    return stranger(item, ORIGINS, GROUP)
 
 
 def _admitted(item: Any, seen: Mapping[Key, bool]) -> tuple[bool, Remark | None]:
     """Is the object to be translated, and what is to be said about that?"""
-    if _key(item) in seen:
-        problem = "is in the input already; the first one is taken"
-        return False, Remark(("metadata", "name"), problem, "remove one")
-    _, namespace, _ = _key(item)
+    if key_of(item) in seen:
+        return False, repeated()
+    _, namespace, _ = key_of(item)
     owners = items(fields(fields(item).get("metadata")).get("ownerReferences"))
     for index, owner in enumerate(owners):
         if fields(owner).get("kind") != _SET:
@@ -138,12 +117,3 @@ def _loose_ends(made: Mapping[int, Assembled]) -> Iterator[Said]:
             index = places_of[id(model)]
             remedy = "import it as well, or declare it"
             yield index, Remark(made[index].source(fault.path), fault.problem, remedy, lost=False)
-
-
-def _kind(item: Any) -> Any:
-    return fields(item).get("kind")
-
-
-def _key(item: Any) -> Key:
-    meta = fields(fields(item).get("metadata"))
-    return str(_kind(item)), str(meta.get("namespace") or DEFAULT_NAMESPACE), str(meta.get("name"))

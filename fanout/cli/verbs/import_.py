@@ -1,7 +1,7 @@
 """`fanout import`: objects of other programs as fanout's."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,10 +10,13 @@ import click
 from fanout.api.faults import Fault, field_name
 from fanout.api.faults import Path as FieldPath
 from fanout.api.foreign.assembly import Judge
-from fanout.api.foreign.pieces import Remark
+from fanout.api.foreign.pieces import Imported, Remark
+from fanout.api.kargo.translate import translate as from_kargo
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.api.places import fields
-from fanout.api.porch.translate import expressions, translate
+from fanout.api.porch.translate import expressions
+from fanout.api.porch.translate import translate as from_porch
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validation import validate
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.options import with_settings
@@ -23,10 +26,12 @@ from fanout.cli.start import open_sandbox
 from fanout.cli.terminal import say
 from fanout.cluster.discovery import discover
 from fanout.cluster.findings import Finding, InvalidFiles
+from fanout.cluster.times import time_faults
 from fanout.errors import InvalidInput, Where
 from fanout.package.dump import dump_all
 from fanout.package.invalid import InvalidManifest
 from fanout.package.manifests import Document, Manifest
+from fanout.package.revision import parse_range
 from fanout.ports import Sandbox
 from fanout.reconcile.compile import Code, code_faults
 
@@ -71,9 +76,29 @@ def porch(settings: Settings) -> ExitCode:
     field, and the status is 3; a line that begins with `note:` is about something that differs and
     is not lost. The result passes `fanout validate`.
     """
-    found = [item for item in _items(settings.sources()) if item.is_in(settings.namespace)]
     with open_sandbox(settings) as sandbox:
-        imported = translate([item.value for item in found], _judge(sandbox))
+        return _import(settings, lambda objects: from_porch(objects, _judge_expressions(sandbox)))
+
+
+@command.command("kargo")
+@with_settings(formats=(Format.YAML, Format.JSON))
+def kargo(settings: Settings) -> ExitCode:
+    """Print Kargo's objects as fanout's.
+
+    Warehouses with Git subscriptions, Stages and ProjectConfigs, from files, directories or
+    standard input (-f -). A Warehouse and the Stages that request its freight become an
+    UpstreamPolicy. What has no translation is named on stderr, with its file, line and field, and
+    the status is 3; a line that begins with `note:` is about something that differs and is not
+    lost. What a person has to fill in is called `fill-in` in the result, which passes `fanout
+    validate`.
+    """
+    return _import(settings, lambda objects: from_kargo(objects, _judge_times))
+
+
+def _import(settings: Settings, translate: Callable[[Sequence[Any]], Imported]) -> ExitCode:
+    """Translate what -f names, print the result, and tell what is to be said about it."""
+    found = [item for item in _items(settings.sources()) if item.is_in(settings.namespace)]
+    imported = translate([item.value for item in found])
     remarks = [(index, found[index].line(it.path), it) for index, it in imported.remarks]
     for index, line, remark in sorted(remarks, key=lambda told: told[:2]):
         _tell(found[index], line, remark, settings)
@@ -84,7 +109,21 @@ def porch(settings: Settings) -> ExitCode:
     return ExitCode.OK if imported.complete else ExitCode.SOME_FAILED
 
 
-def _judge(sandbox: Sandbox) -> Judge:
+def _judge_times(data: Mapping[str, Any]) -> Iterator[Fault]:
+    """As `fanout validate` judges one object that has no expressions: its range, its times."""
+    item, faults = validate(data)
+    yield from faults
+    yield from time_faults(item)
+    semver = item.spec.upstream.revision.semver if isinstance(item, UpstreamPolicy) else None
+    try:
+        if semver:
+            parse_range(semver)
+    except InvalidInput as error:
+        path = ("spec", "upstream", "revision", "semver")
+        yield Fault(path, error.problem, error.remedy)
+
+
+def _judge_expressions(sandbox: Sandbox) -> Judge:
     """As `fanout validate` judges one object: its fields, then its expressions."""
 
     def judge(data: Mapping[str, Any]) -> Iterable[Fault]:

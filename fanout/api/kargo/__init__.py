@@ -1,0 +1,1 @@
+"""Kargo's objects as fanout's: stages and gates are kept, what steps did is named."""

@@ -1,0 +1,146 @@
+"""Kargo's objects for tests: small ones, and for each kind one that has every field."""
+
+from fanout.api.faults import field_name
+from fanout.api.kargo.rows import GROUP
+from fanout.api.kargo.translate import translate
+from fanout.api.validation import validate
+
+OUT = "https://git.example.com/out.git"
+IN = "https://git.example.com/in.git"
+
+
+def judge(data):
+    return validate(data)[1]
+
+
+def kargo(kind, spec, name="one", **metadata):
+    meta = {"name": name, **metadata}
+    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": kind, "metadata": meta, "spec": spec}
+
+
+def writing(url=OUT, branch="main"):
+    clone = {"repoURL": url, "checkout": [{"branch": branch, "path": "./out"}]}
+    return [{"uses": "git-clone", "config": clone}, {"uses": "git-push", "config": {"path": "out"}}]
+
+
+def stage(name, *before, steps=None, origin="app", labels=None, spec=None, **sources):
+    """A Stage after others, or after none; without steps (`[]`) a control-flow stage."""
+    found = {"stages": list(before)} if before else {"direct": True}
+    request = {"origin": {"kind": "Warehouse", "name": origin}, "sources": {**found, **sources}}
+    said = {"requestedFreight": [request], **(spec or {})}
+    said["promotionTemplate"] = {"spec": {"steps": writing() if steps is None else steps}}
+    return kargo("Stage", said, name, **({"labels": labels} if labels else {}))
+
+
+def subscribed(**git):
+    said = {"repoURL": IN, "branch": "main", "includePaths": ["app"], **git}
+    said.setdefault("commitSelectionStrategy", "SemVer")
+    return kargo("Warehouse", {"subscriptions": [{"git": said}]}, "app")
+
+
+WAREHOUSE = subscribed()
+
+
+def config(*policies, windows=()):
+    spec = {"promotionPolicies": list(policies), "promotionWindows": list(windows)}
+    return kargo("ProjectConfig", spec, "project")
+
+
+def imported(*objects, by=judge):
+    """What comes of a Warehouse and these: fanout's objects by kind, what is lost, what noted.
+
+    Remarks are (name of the object, field).
+    """
+    given = [WAREHOUSE, *objects]
+    answer = translate(given, by)
+    made = {}
+    for item in answer.objects:
+        made.setdefault(item["kind"], []).append(item)
+    lost, noted = [], []
+    for index, remark in answer.remarks:
+        place = (given[index]["metadata"]["name"], field_name(remark.path))
+        if (index, remark.problem) not in _EXPECTED:
+            (lost if remark.lost else noted).append(place)
+    return made, lost, noted
+
+
+def policy(*objects):
+    """The spec of the only policy, and what is lost but for where the package is to be."""
+    made, lost, _ = imported(*objects)
+    return made["UpstreamPolicy"][0]["spec"], [it for it in lost if not it[1].endswith(".steps")]
+
+
+# said of the Warehouse in every answer
+_EXPECTED = {
+    (index, remark.problem)
+    for index, remark in translate([WAREHOUSE, stage("x")], judge).remarks
+    if index == 0
+}
+SOURCES = {
+    "direct": False,
+    "stages": ["dev", "qa"],
+    "availabilityStrategy": "All",
+    "requiredSoakTime": "1h",
+    "autoPromotionOptions": {"selectionPolicy": "MatchUpstream"},
+}
+VERIFICATION = {
+    "analysisTemplates": [{"name": "smoke", "kind": "AnalysisTemplate"}],
+    "args": [{"name": "a", "value": "b"}],
+    "analysisRunMetadata": {"labels": {"a": "b"}},
+}
+GIT = {
+    "excludePaths": ["old"],
+    "allowTags": "a",
+    "allowTagsRegex": ["a"],
+    "ignoreTags": ["a"],
+    "ignoreTagsRegex": ["a"],
+    "expressionFilter": "true",
+    "strictSemvers": False,
+    "discoveryLimit": 20,
+    "insecureSkipTLSVerify": True,
+    "semverConstraint": "^1.0.0",
+}
+WINDOW = {
+    "name": "w",
+    "kind": "Deny",
+    "rrule": "FREQ=DAILY",
+    "dtstart": "TZID=Europe/Oslo:20260101T220000",
+    "dtend": "TZID=Europe/Oslo:20260102T060000",
+}
+WHOLE = [
+    kargo(
+        "Warehouse",
+        {
+            "shard": "eu",
+            "interval": "5m0s",
+            "freightCreationPolicy": "Manual",
+            "freightCreationCriteria": {"expression": "true"},
+            "subscriptions": [
+                *subscribed(**GIT)["spec"]["subscriptions"],
+                {"image": {"repoURL": "registry.example.com/a"}},
+                {"chart": {"repoURL": "https://charts.example.com"}},
+            ],
+        },
+        "app",
+    ),
+    stage("dev", labels={"tier": "dev"}),
+    stage("qa"),
+    stage(
+        "prod",
+        steps=[*writing(), {"uses": "http"}],
+        spec={
+            "shard": "eu",
+            "vars": [{"name": "a", "value": "b"}],
+            "verification": VERIFICATION,
+            "targets": {"selectors": [{}]},
+        },
+        **SOURCES,
+    ),
+    config(
+        {"stage": "dev", "autoPromotionEnabled": True},
+        {"stageSelector": {"name": "glob:pro*"}, "autoPromotionEnabled": True},
+        windows=[WINDOW | {"stageSelector": {"name": "glob:*"}, "projectSelector": {"name": "a"}}],
+    ),
+]
+WHOLE[3]["spec"]["promotionTemplate"]["spec"]["vars"] = [{"name": "a", "value": "b"}]
+WHOLE[4]["spec"] |= {"webhookReceivers": [{"name": "a"}], "receivers": [{"name": "a"}]}
