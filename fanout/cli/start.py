@@ -22,6 +22,7 @@ from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
 from fanout.git.store import MirrorStore
 from fanout.plan.repository import Identity, Remote
+from fanout.probes.asking import HttpProbes
 from fanout.reconcile.execute import run_pass
 from fanout.reconcile.passes import Mode, Reconciler
 from fanout.reconcile.report import Observed, Report
@@ -73,10 +74,11 @@ def open_program(settings: Settings) -> Iterator[Program]:
         limits=_package_limits(configuration),
         new_records=settings.new_records,
     )
+    secrets = FileSecrets(redactor, settings.state_dir / "secrets").get
     git = MirrorStore(
         _mirrors(settings, configuration),
         install=setup.install,
-        secrets=FileSecrets(redactor, settings.state_dir / "secrets").get,
+        secrets=secrets,
         counters=counters,
         allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
         concurrency=configuration.concurrency,
@@ -89,7 +91,8 @@ def open_program(settings: Settings) -> Iterator[Program]:
     sweeps = SweepLog(repository, setup.install, setup.identity)
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
         workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
-        world = World(git, records, sandbox, setup, counters, progress, workshop)
+        probes = HttpProbes(secrets)
+        world = World(git, records, sandbox, setup, counters, progress, workshop, probes)
         check_files(settings.files, cluster.read(), settings.namespace)
         reconciler = Reconciler(world)
         yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)

@@ -73,6 +73,17 @@ class Case:
         return self.package.upstream.revision.when if self.package else 0
 
     @property
+    def granted(self) -> bool:
+        """Is exactly what its draft holds released on record, for the place where it is to go?"""
+        grant, draft = self.line.grant, self.draft
+        return (
+            grant is not None
+            and draft is not None
+            and self.line.granted_place == (self.view.key, self.spec.path)
+            and (grant.revision, grant.digest) == (draft.trailers.revision, draft.trailers.digest)
+        )
+
+    @property
     def moves(self) -> bool:
         """Is its published package still at another place?"""
         return self.former is not None and not self.unrecorded

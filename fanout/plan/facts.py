@@ -23,6 +23,7 @@ from fanout.plan.about import NOTHING, Abouts
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Resolution, read
+from fanout.plan.seen import UNSEEN, Seen
 from fanout.plan.status import instant
 
 CONFIRM_REMOVAL = "ConfirmRemoval"
@@ -50,17 +51,17 @@ class Question:
 
 
 def facts(
-    question: Question, cases: Sequence[Case], proven: Mapping[str, frozenset[str]]
+    question: Question, cases: Sequence[Case], seen: Mapping[str, Seen]
 ) -> PolicyFacts:
     """What the evaluator may look at.
 
-    `proven` has, by variant, the commits named by evidence at which its published package stood.
+    `seen` has, by variant, what people and machines have seen of it.
     """
     return PolicyFacts(
         name=question.name,
         stages=question.rules,
         variants=tuple(
-            _variant(case, proven.get(case.spec.name, frozenset()), question) for case in cases
+            _variant(case, seen.get(case.spec.name, UNSEEN), question) for case in cases
         ),
         revisions=question.revisions,
         records=question.records,
@@ -95,7 +96,7 @@ def _unclear(case: Case) -> Hold | None:
     return Hold(Reason.EXPRESSION_ERROR, case.spec.unclear, who=who)
 
 
-def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantFacts:
+def _variant(case: Case, seen: Seen, question: Question) -> VariantFacts:
     spec, known, draft, grant = case.spec, case.published, case.draft, case.line.grant
     failed = None
     if case.failure is not None:
@@ -111,12 +112,6 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             who="whoever maintains the package: a commit to its file on the draft, or"
             " fanout resolve",
         )
-    granted = (
-        grant is not None
-        and draft is not None
-        and case.line.granted_place == (case.view.key, spec.path)
-        and (grant.revision, grant.digest) == (draft.trailers.revision, draft.trailers.digest)
-    )
     about = question.about.get(spec.name, NOTHING)
     return VariantFacts(
         name=spec.name,
@@ -129,7 +124,7 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             digest=known.digest,
             tree=known.tree,
             at=known.at,
-            commits=proven | ({known.merge} if known.merge else frozenset()),
+            commits=seen.published | ({known.merge} if known.merge else frozenset()),
             undone=case.undone,
         )
         if known
@@ -142,11 +137,14 @@ def _variant(case: Case, proven: frozenset[str], question: Question) -> VariantF
             disputed=disputed,
             adopts=case.foreign,
             moves=case.moves,
+            commits=seen.drafted | {draft.commit},
         )
         if draft and not case.unrecorded
         else None,
-        grant=Grant(grant.revision, grant.digest, grant.at) if grant and granted else None,
+        grant=Grant(grant.revision, grant.digest, grant.at) if grant and case.granted else None,
         suspended=spec.suspended,
+        readings=seen.readings,
+        answers=case.line.answers,
         offline=spec.offline,
         depends_on=about.depends_on,
         variables=about.variables,

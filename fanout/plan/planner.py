@@ -65,6 +65,7 @@ def plan_policy(
         recorded = before.variants.get(name_of, unknown)
         if line != recorded:
             lines[name_of] = line
+        actions += _answered(case, recorded, line)
         if line.place != recorded.place:
             actions.append(_rehomed(case, recorded))
         if line.orphan != recorded.orphan:
@@ -110,7 +111,24 @@ def _remembered(planned: Planned, now: datetime) -> VariantLine:
         line = replace(line, grant=None, published=_adopted(case, now))
     if planned.release:
         line = replace(line, grant=_grant(case, now))
-    return line
+    return replace(line, answers=planned.answers)
+
+
+def _answered(case: Case, recorded: VariantLine, line: VariantLine) -> list[Action]:
+    """What machines said, as far as it is said anew or does not count any more."""
+    name = case.spec.name
+    given = {(it.check, it.digest) for it in line.answers}
+    details = [
+        f"that check {it.check} of {name} has {it.verdict.value}"
+        for it in line.answers
+        if it not in recorded.answers
+    ]
+    details += [
+        f"that check {it.check} of {name} is to be answered again"
+        for it in recorded.answers
+        if (it.check, it.digest) not in given
+    ]
+    return [_action(Kind.RECORD, case, detail) for detail in details]
 
 
 def _grant(case: Case, now: datetime) -> GrantLine:

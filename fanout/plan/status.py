@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fanout.gates.facts import StageHistory
+from fanout.gates.facts import Answer, StageHistory
+from fanout.gates.rules import Verdict
 from fanout.plan.repository import same_place
 
 Lines = dict[str, Mapping[str, Any] | None]
@@ -70,6 +71,7 @@ class VariantLine:
     left: tuple[LeftPlace, ...] = ()
     orphan: bool = False  # written by hand, and its package stays when it goes
     stage: str = ""  # in which it was when the line was written; "": none, or not known
+    answers: tuple[Answer, ...] = ()  # of machines, about what is published or drafted
 
     @property
     def place(self) -> Place:
@@ -178,8 +180,14 @@ def _read_variant(line: Mapping[str, Any]) -> VariantLine:
             for place in line.get("left", ())
         ),
         orphan=line.get("orphan", False),
+        answers=tuple(_read_answer(answer) for answer in line.get("answers", ())),
         stage=line.get("stage", ""),
     )
+
+
+def _read_answer(answer: Mapping[str, Any]) -> Answer:
+    told = {"at": instant(answer["at"]), "verdict": Verdict(answer["verdict"])}
+    return Answer(**{**answer, **told})
 
 
 def _read_grant(grant: Mapping[str, Any]) -> GrantLine:

@@ -1,9 +1,10 @@
 """The one step that a pass takes with each variant. (Design §3: draft written, or published.)"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fanout.gates.answer import State, VariantDecision
+from fanout.gates.facts import Answer
 from fanout.plan.cases import Case
 
 
@@ -25,10 +26,15 @@ class Planned:
     case: Case
     step: Step
     release: bool = False
+    answers: tuple[Answer, ...] = ()  # of machines, that are to be on record
 
 
 def plan_step(case: Case, decision: VariantDecision, *, publish: bool) -> Planned:
     """The step of one variant. Without `publish`, drafts are brought up to date and no more."""
+    return replace(_step(case, decision, publish=publish), answers=decision.answers)
+
+
+def _step(case: Case, decision: VariantDecision, *, publish: bool) -> Planned:
     if decision.state is State.SUSPENDED:
         return Planned(case, Step.SETTLE if case.unrecorded else Step.KEEP)
     if case.content is not None:

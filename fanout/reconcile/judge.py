@@ -34,6 +34,7 @@ from fanout.reconcile.evidence import prove
 from fanout.reconcile.look import orphans
 from fanout.reconcile.names import Named
 from fanout.reconcile.opening import Opener
+from fanout.reconcile.probing import Probing
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.stopped import stopped
@@ -66,6 +67,7 @@ class Judge:
 
     git: GitStore
     renderer: Renderer
+    probing: Probing
     setup: Setup
     now: datetime
     publish: bool
@@ -111,7 +113,8 @@ class Judge:
         cases = with_lost_tags(named, opener.cases(), told.listings)
         found = self._beginning(told, cases)
         said = records(_about(told))
-        proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git)
+        readings = self.probing.readings(named, cases)
+        proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git, readings)
         question = Question(
             name=named.name,
             rules=self._rules(told),

@@ -10,6 +10,7 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError, InvalidInput, Where
 from fanout.gates.rules import Variables
+from fanout.plan.asking import asks_machines
 from fanout.plan.book import BookKey
 from fanout.ports import Sandbox
 from fanout.selection.assemble import assemble, repository_of
@@ -33,7 +34,7 @@ class Named:
     repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
     groups: Mapping[str, int] = field(default_factory=dict)  # of its stage's rollout, by variant
-    variables: Mapping[str, Variables] = field(default_factory=dict)  # for propagateWhen
+    variables: Mapping[str, Variables] = field(default_factory=dict)  # for propagateWhen and checks
     failures: tuple[TargetFailure, ...] = ()
     problem: FanoutError | None = None
 
@@ -95,7 +96,7 @@ def _variables(
     policy: UpstreamPolicy, variants: Sequence[VariantSpec], targets: Sequence[Target]
 ) -> Mapping[str, Variables]:
     """Of those in whose stage somebody asks."""
-    asking = {stage.name for stage in policy.spec.stages if stage.propagate_when}
+    asking = {it.name for it in policy.spec.stages if it.propagate_when or asks_machines(it)}
     by_key = {target.key: target for target in targets} if asking else {}
     return {
         spec.name: variables_of(policy, spec, by_key[spec.target])

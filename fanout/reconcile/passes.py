@@ -30,6 +30,7 @@ from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_o
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import commit_messages
 from fanout.reconcile.names import Named, book_key, name_variants, repository_key
+from fanout.reconcile.probing import Probing
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.rollback import Rollback
@@ -120,8 +121,9 @@ class Reconciler:
             self._answers,
             self._rollback,
         )
+        probing = Probing(world.sandbox, world.probes, declared.objects, now)
         judge = Judge(
-            world.git, renderer, world.setup, now, mode.publish, self._by_hand, self._conditions
+            world.git, renderer, probing, world.setup, now, mode.publish, self._by_hand, self._conditions
         )
         judged: dict[Key, PolicyPass] = {}
         planned: dict[Key, PolicyPlan | None] = {}

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fanout.errors import Bug
+from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.plan.repository import Identity
-from fanout.ports import GitStore, RecordStore, Sandbox, Workshop
+from fanout.ports import GitStore, Probes, RecordStore, Sandbox, Workshop
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress, Quiet
 from fanout.variants.model import Limits
@@ -30,6 +31,14 @@ class NoWorkshop:
         raise Bug(f"{questions[0].program.name} is to be run and no program is allowed")
 
 
+class NoProbes:
+    """Asks nobody: every question stays open."""
+
+    def ask(self, questions: Sequence[Probe]) -> list[Heard | Unheard]:
+        """Why there is no answer."""
+        return [Unheard(f"{question.url} is not asked here") for question in questions]
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """The ports. Declared and cluster objects are handed to each pass, already read."""
@@ -41,3 +50,4 @@ class World:
     counters: Counters = field(default_factory=Counters)
     progress: Progress = field(default_factory=Quiet)
     workshop: Workshop = field(default_factory=NoWorkshop)
+    probes: Probes = field(default_factory=NoProbes)
