@@ -13,6 +13,7 @@ from fanout.gates.evaluate import candidates, ready, suspended
 from fanout.gates.facts import Dependency, PolicyFacts, StageHistory
 from fanout.gates.going_back import going_back
 from fanout.gates.pins import Pin
+from fanout.gates.records import Records
 from fanout.gates.rules import HAND_WRITTEN, StageRule
 from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case
@@ -115,22 +116,7 @@ class Judge:
         said = records(_about(told))
         readings = self.probing.readings(named, cases)
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git, readings)
-        question = Question(
-            name=named.name,
-            rules=self._rules(told),
-            revisions=tuple(allowed),
-            records=said,
-            history=_history(named, status),
-            now=self.now,
-            suspended=named.policy.spec.suspend if named.policy else False,
-            sweep=told.sweep,
-            on_conflict=_on_conflict(named),
-            resolutions=resolutions(_about(told)),
-            serialize=_serializes(named),
-            calendars=calendars(told.promotions),
-            finishing=finishing(told.promotions),
-            about=abouts(named, told.depends_on),
-        )
+        question = self._question(told, status, allowed, said)
         before = facts(question, cases, proven)
         pins = going_back(before)
         cases = self.renderer.choose(named, cases, candidates(before), allowed, pins)
@@ -169,6 +155,28 @@ class Judge:
             gone=_gone(told, status, cases),
         )
         return done, plan
+
+    def _question(
+        self, told: Told, status: Status, allowed: Mapping[str, str], said: Records
+    ) -> Question:
+        """What the gates are to judge, as far as no repository says it."""
+        named = told.named
+        return Question(
+            name=named.name,
+            rules=self._rules(told),
+            revisions=tuple(allowed),
+            records=said,
+            history=_history(named, status),
+            now=self.now,
+            suspended=named.policy.spec.suspend if named.policy else False,
+            sweep=told.sweep,
+            on_conflict=_on_conflict(named),
+            resolutions=resolutions(_about(told)),
+            serialize=_serializes(named),
+            calendars=calendars(told.promotions),
+            finishing=finishing(told.promotions),
+            about=abouts(named, told.depends_on),
+        )
 
     def _rules(self, told: Told) -> tuple[StageRule, ...]:
         named = told.named

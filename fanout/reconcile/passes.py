@@ -111,20 +111,7 @@ class Reconciler:
         whereabouts = Whereabouts.of(everyone, named, books, declared.repositories)
         listings = self._listings(named, whereabouts, books)
         views = self._look(named, whereabouts, listings)
-        world = self._world
-        renderer = Renderer(
-            self._packages,
-            declared.objects,
-            world.counters,
-            world.progress,
-            Merger(world.git, world.counters, world.setup.limits, self._answers),
-            self._answers,
-            self._rollback,
-        )
-        probing = Probing(world.sandbox, world.probes, declared.objects, now)
-        judge = Judge(
-            world.git, renderer, probing, world.setup, now, mode.publish, self._by_hand, self._conditions
-        )
+        judge = self._judge(declared, now, publish=mode.publish)
         judged: dict[Key, PolicyPass] = {}
         planned: dict[Key, PolicyPlan | None] = {}
         promotions = {
@@ -147,8 +134,9 @@ class Reconciler:
         passes = [judged[key_of(item)] for item in covered]
         plans = [it for it in (planned[key_of(item)] for item in covered) if it is not None]
         missed = undeclared(books, declared, mode.namespace) if mode.only is None else ()
-        messages = commit_messages(plans, promotions, world.sandbox, declared)
-        writing = Writing(world.setup.install, world.setup.identity, messages.texts)
+        setup = self._world.setup
+        messages = commit_messages(plans, promotions, self._world.sandbox, declared)
+        writing = Writing(setup.install, setup.identity, messages.texts)
         return Observed(
             now=now,
             policies=tuple(passes),
@@ -163,6 +151,22 @@ class Reconciler:
                 *spoken(passes),
             ),
             undeclared=missed,
+        )
+
+    def _judge(self, declared: Declared, now: datetime, *, publish: bool) -> Judge:
+        world = self._world
+        renderer = Renderer(
+            self._packages,
+            declared.objects,
+            world.counters,
+            world.progress,
+            Merger(world.git, world.counters, world.setup.limits, self._answers),
+            self._answers,
+            self._rollback,
+        )
+        probing = Probing(world.sandbox, world.probes, declared.objects, now)
+        return Judge(
+            world.git, renderer, probing, world.setup, now, publish, self._by_hand, self._conditions
         )
 
     def _names(self, declared: Declared) -> tuple[Named, ...]:
