@@ -1,0 +1,202 @@
+"""What becomes of a rollout that is under way when something changes.
+
+The rows of docs/concepts/changes-in-mid-rollout.md, as far as the gates decide them.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    SIGNED,
+    after,
+    approved,
+    at,
+    draft,
+    facts,
+    grant,
+    later,
+    passed,
+    published,
+    reasons_of,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.calendar.periods import period
+from fanout.calendar.windows import Calendar
+from fanout.gates.answer import State
+from fanout.gates.evaluate import evaluate
+from fanout.gates.rules import CheckRule, RolloutRule
+
+TWO = RolloutRule(max_in_flight=2)
+PROD = stage("prod", rollout=TWO)
+
+
+def at_v1(name, **fields):
+    return variant(name, "prod", published("v1"), **fields)
+
+
+def to_v2(name, **fields):
+    return at_v1(name, draft=draft("v2"), **fields)
+
+
+def world(*variants, rule=PROD, records=(), **fields):
+    fields.setdefault("revisions", "v0 v1 v2 v3")
+    return facts([rule], variants, said("prod", PASSED, "v1"), *records, **fields)
+
+
+def test_a_newer_revision_takes_the_slots_of_what_is_in_flight_and_no_others():
+    under_way = [
+        variant(name, "prod", published("v2", 5), draft=draft("v3")) for name in ("a", "b")
+    ]
+    decision = evaluate(world(*under_way, at_v1("c", draft=draft("v3"))))
+    assert decision.stages["prod"].candidate == "v3"
+    assert decision.stages["prod"].released == ("a", "b")
+    assert reasons_of(decision, "c") == ["BudgetExhausted"]
+
+
+def test_while_more_are_in_flight_than_may_nobody_else_goes():
+    under_way = [variant(name, "prod", published("v2", 5), draft=draft("v3")) for name in "abc"]
+    decision = evaluate(world(*under_way, at_v1("d", draft=draft("v3"))))
+    assert decision.stages["prod"].released == ("a", "b", "c")
+    assert reasons_of(decision, "d") == ["BudgetExhausted"]
+
+
+def test_a_draft_that_people_have_approved_is_not_taken_away():
+    rule = stage("prod", requires=(SIGNED,))
+    decision = evaluate(world(to_v2("a"), rule=rule, records=[approved("ann", revision="v2")]))
+    assert decision.stages["prod"].candidate == "v2"
+    assert decision.stages["prod"].queued == ("v3",)
+
+
+def test_a_target_that_joins_goes_by_the_budget_and_withdraws_no_verdict():
+    history = {("prod", "v1"): passed(2)}
+    joined = variant("z", "prod", draft=draft("v1"))
+    busy = [variant(name, "prod", published("v0", 5), draft=draft("v1")) for name in ("b", "c")]
+    decision = evaluate(world(at_v1("a"), *busy, joined, history=history, revisions="v0 v1"))
+    assert reasons_of(decision, "z") == ["BudgetExhausted"]
+    assert decision.stages["prod"].verdicts["v1"] is PASSED
+
+
+def test_a_target_that_leaves_frees_its_slot():
+    full = [variant(name, "prod", published("v2", 5)) for name in ("a", "b")]
+    it = world(*full, to_v2("c"), revisions="v1 v2")
+    assert evaluate(it).stages["prod"].released == ()
+    assert evaluate(replace(it, variants=it.variants[1:])).stages["prod"].released == ("c",)
+
+
+def test_offline_or_suspended_before_its_release_is_not_waited_for():
+    done = variant("a", "prod", published("v2", 5))
+    told = [said("prod", PASSED, "v2", when=6)]
+    for away in ({"offline": True}, {"suspended": True}):
+        decision = evaluate(world(done, to_v2("b", **away), records=told, revisions="v1 v2"))
+        assert decision.stages["prod"].verdict is PASSED
+
+
+def test_offline_or_suspended_after_its_release_is_waited_for():
+    done = variant("a", "prod", published("v2", 5))
+    told = [said("prod", PASSED, "v2", when=6)]
+    for away in ({"offline": True}, {"suspended": True}):
+        gone = to_v2("b", grant=grant("v2"), **away)
+        decision = evaluate(world(done, gone, records=told, revisions="v1 v2"))
+        assert decision.stages["prod"].verdict == "pending"
+        assert decision.stages["prod"].aggregates.in_flight == 1
+
+
+def test_other_inputs_are_verified_anew_and_the_verdict_stays():
+    history = {("prod", "v1"): passed(2)}
+    renewed = variant("a", "prod", published("v1", 5, inputs="-new"))
+    decision = evaluate(world(renewed, at_v1("b"), history=history, revisions="v1"))
+    assert decision.variants["a"].state is State.VERIFYING
+    assert decision.stages["prod"].verdict is PASSED
+
+
+def test_an_edited_draft_is_released_anew_and_asks_for_approvals_again():
+    rule = stage("prod", requires=(SIGNED,))
+    edited = at_v1("a", draft=draft("v2", "-edited"), grant=grant("v2"))
+    said_yes = [approved(person, revision="v2") for person in ("ann", "bob")]
+    decision = evaluate(world(edited, rule=rule, records=said_yes, revisions="v1 v2"))
+    assert decision.variants["a"].release
+    assert decision.variants["a"].state is State.RELEASED
+
+
+def test_a_stage_that_is_put_before_has_to_pass_first():
+    rules = [stage("canary"), stage("prod", after("canary"))]
+    variants = [variant("c", "canary", draft=draft("v2")), to_v2("a", grant=grant("v2"))]
+    decision = evaluate(facts(rules, variants, said("prod", PASSED, "v1"), revisions="v1 v2"))
+    assert not decision.variants["a"].publish
+
+
+def test_a_stage_that_is_renamed_leaves_its_variants_by_name():
+    decision = evaluate(world(to_v2("a"), rule=stage("production")))
+    assert reasons_of(decision, "a") == ["NotInStage"]
+    assert reasons_of(decision, "production") == ["NoTargets"]
+
+
+def test_a_longer_soak_does_not_reset_the_clock():
+    def soaked(minutes):
+        rules = [stage("dev"), stage("prod", after("dev", soak=minutes))]
+        variants = [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))]
+        history = {("dev", "v1"): passed(5)}
+        return facts(rules, variants, said("dev", PASSED), history=history, now=20)
+
+    assert evaluate(soaked(10)).variants["p"].publish
+    assert evaluate(soaked(30)).next == at(35)
+
+
+def test_a_check_that_is_added_is_asked_of_what_is_published():
+    rule = stage("prod", verification=("e2e", "load"))
+    decision = evaluate(
+        world(at_v1("a"), rule=rule, history={("prod", "v1"): passed(2)}, revisions="v1")
+    )
+    assert decision.variants["a"].state is State.VERIFYING
+    assert decision.stages["prod"].verdicts["v1"] is PASSED
+
+
+def test_a_requirement_that_is_added_is_waited_for_in_the_slot():
+    rule = stage("prod", requires=(SIGNED,), rollout=TWO)
+    decision = evaluate(world(to_v2("a", grant=grant("v2")), rule=rule, revisions="v1 v2"))
+    assert decision.variants["a"].state is State.RELEASED
+    assert decision.stages["prod"].aggregates.in_flight == 1
+
+
+def test_a_smaller_budget_takes_nobody_back():
+    full = [to_v2(name, grant=grant("v2")) for name in "abc"]
+    decision = evaluate(world(*full, to_v2("d"), revisions="v1 v2"))
+    assert [name for name, it in decision.variants.items() if it.publish] == ["a", "b", "c"]
+    assert reasons_of(decision, "d") == ["BudgetExhausted"]
+
+
+def test_a_promotion_policy_that_is_taken_away_ends_automation():
+    rule = stage("prod", automatic=False)
+    decision = evaluate(world(to_v2("a", grant=grant("v2")), rule=rule, revisions="v1 v2"))
+    assert not decision.variants["a"].publish
+    assert reasons_of(decision, "a") == ["AutomationOff"]
+
+
+def test_a_window_that_closes_stops_what_is_released():
+    night = period("0 0 * * *", "UTC", duration=timedelta(hours=6))
+    closed = (Calendar("nights", deny=(night,)),)
+    it = world(to_v2("a", grant=grant("v2")), revisions="v1 v2", calendars=closed)
+    assert evaluate(it).variants["a"].state is State.RELEASED
+    assert evaluate(it).next == at(360)
+    assert evaluate(replace(it, now=at(360))).variants["a"].publish
+
+
+def test_a_failure_after_the_soak_has_begun_starts_it_anew():
+    rules = [stage("dev"), stage("prod", after("dev", soak=30))]
+    variants = [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))]
+    it = later(facts(rules, variants, said("dev", PASSED)), 20)
+    it = later(it, 25, said("dev", FAILED, when=21))
+    it = later(it, 30, said("dev", PASSED, when=26))
+    it = later(it, 31)
+    assert evaluate(it).next == at(60)
+
+
+def test_a_machine_check_that_is_added_leaves_the_others_evidence():
+    rule = stage("prod", verification=("e2e", CheckRule("load")))
+    decision = evaluate(world(at_v1("a"), rule=rule, revisions="v1"))
+    assert [check.verdict for check in decision.variants["a"].checks] == [PASSED, "pending"]
