@@ -93,6 +93,7 @@ class Reason(StrEnum):
     PATH_CHANGED = "PathChanged", "the policy says another path than the variant has"
     PATH_COLLISION = "PathCollision", "two variants have equal or nested paths"
     PATH_TAKEN = "PathTaken", "there is something else at the variant's path"
+    PINNED = "Pinned", "the stage is pinned to another revision"
     PLACE_LEFT = "PlaceLeft", "the package is still where its variant was before it moved"
     PLAN_OUTDATED = "PlanOutdated", "the world is not as the saved plan saw it"
     PROGRESSING = "Progressing", "variants are on their way"

@@ -100,10 +100,11 @@ class DecisionSpec(About):
 
     action: Action = Field(description="What is to happen.")
     revision: RevisionName | None = Field(
-        default=None, description="The upstream revision; absent: the candidate."
+        default=None, description="The upstream revision that it is about."
     )
     overrides: Distinct[Override] = Field(
-        default=(), description="What a Publish lifts; nothing else is lifted."
+        default=(),
+        description="What a Publish lifts, or a Rollback of the window; nothing else.",
     )
     trees: Distinct[CommitId] = Field(
         default=(),

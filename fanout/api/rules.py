@@ -172,23 +172,51 @@ def _removal(spec: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("spec", "variants"), "no variant is named", "name those that are to go")
 
 
+_ORDERS = {
+    "Publish": "a decision to publish",
+    "Rollback": "a rollback",
+    "Skip": "a skip",
+    "Retry": "a retry",
+}
+
+
+def _order(data: Mapping[str, Any], action: str) -> Iterator[Fault]:
+    """What is published, taken back, skipped or tried again, and why."""
+    spec = fields(data.get("spec"))
+    if not str(spec.get("reason") or "").strip():
+        problem = f"{_ORDERS[action]} needs a reason"
+        yield Fault(("spec", "reason"), problem, "say why, for those who ask later")
+    yield from _stage_of_policy(data)
+    if action != "Publish" and not spec.get("revision"):
+        problem = f"{_ORDERS[action]} is about a revision, and none is named"
+        yield Fault(("spec", "revision"), problem, "name it")
+    if action == "Skip" and not spec.get("variants"):
+        yield Fault(("spec", "variants"), "no variant is named", "name those that are skipped")
+
+
+def _overrides(spec: Mapping[str, Any], action: object) -> Iterator[Fault]:
+    lifted = spec.get("overrides")
+    if action == "Rollback" and isinstance(lifted, list):
+        if set(map(str, lifted)) - {"window"}:
+            problem = "a rollback lifts the window alone; nothing else binds it"
+            yield Fault(("spec", "overrides"), problem, "remove the others")
+    elif action != "Publish" and lifted:
+        yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
+
+
 def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
     spec = fields(data.get("spec"))
-    publish = spec.get("action") == "Publish"
-    if publish and not str(spec.get("reason") or "").strip():
-        problem = "a decision to publish needs a reason"
-        yield Fault(("spec", "reason"), problem, "say why, for those who ask later")
-    if publish:
-        yield from _stage_of_policy(data)
-    if spec.get("action") == "ConfirmRemoval":
+    action = spec.get("action")
+    if isinstance(action, str) and action in _ORDERS:
+        yield from _order(data, action)
+    if action == "ConfirmRemoval":
         yield from _removal(spec)
-    if not publish and spec.get("overrides"):
-        yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
-    if not publish and spec.get("trees"):
+    yield from _overrides(spec, action)
+    if action != "Publish" and spec.get("trees"):
         yield Fault(("spec", "trees"), "only Publish is about drafts", "remove them")
-    if spec.get("action") != "Resolve" and spec.get("choices"):
+    if action != "Resolve" and spec.get("choices"):
         yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
-    if (spec.get("action") == "Withdraw") != bool(spec.get("withdraws")):
+    if (action == "Withdraw") != bool(spec.get("withdraws")):
         problem = "a Withdraw, and nothing else, names the decision that is taken back"
         yield Fault(("spec", "withdraws"), problem, "name it, or remove the field")
 

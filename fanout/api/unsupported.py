@@ -61,7 +61,6 @@ TABLE: tuple[Row, ...] = (
         values=("github", "gitlab", "gitea"),
     ),
     # UpstreamPolicy
-    Row(_POLICY, f"{_STAGE}.pin", "nothing is rolled back"),
     Row(
         _POLICY,
         f"{_STAGE}.verification[*].approval",
@@ -95,20 +94,6 @@ TABLE: tuple[Row, ...] = (
         values=("AutoMerge", "Queue", "Manual"),
     ),
     Row(_PROMOTION, "spec.pullRequest", "there are no pull requests"),
-    # records
-    Row(
-        "Decision",
-        "spec.action",
-        "there is nothing that it could act on",
-        values=("Rollback", "Skip", "Retry"),
-        remedy="use Publish, Suspend, Resume, Resolve, Withdraw or ConfirmRemoval",
-    ),
-    Row(
-        "Decision",
-        "spec.overrides[*]",
-        "there is nothing to lift",
-        values=("window", "budget"),
-    ),
     # FanoutConfiguration
     Row("FanoutConfiguration", "signingKey", "commits are not signed"),
 )

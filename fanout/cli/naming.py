@@ -122,3 +122,15 @@ def meant(item: PolicyPass, stage: str, variants: Sequence[str] = ()) -> list[Ca
         for case in item.cases
         if case.spec.stage == stage and (not variants or case.spec.name in variants)
     ]
+
+
+def candidate_of(item: PolicyPass, stage: str) -> str:
+    """The stage's candidate. Raises InvalidInput where it has none."""
+    decided = item.decision.stages.get(stage) if item.decision else None
+    if decided is None or not decided.candidate:
+        raise InvalidInput(
+            f"{item.title} has no candidate in stage {stage or '(none)'}",
+            reason="NotFound",
+            remedy="name the stage with --stage; see `fanout get stages`",
+        )
+    return decided.candidate

@@ -16,7 +16,8 @@ from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.plan.repository import Identity
 from fanout.reconcile.names import book_key
-from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import PolicyPass, Report
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -117,3 +118,19 @@ def record(
     }
     key = book_key(item.named)
     return program.world.records.append(key, [body], by, program.settings.now())[0]
+
+
+def carried_out(
+    program: Program, item: PolicyPass, spec: Mapping[str, Any], by: Identity
+) -> tuple[str, Report]:
+    """Record a Decision and run the pass that acts on it: its name, and what came of it.
+
+    The pass is no sweep: where there is a schedule, automation publishes nothing in it.
+    """
+    name = record(program, item, "Decision", {key: it for key, it in spec.items() if it}, by)
+    return name, program.sweep(decided(item))
+
+
+def decided(item: PolicyPass) -> Mode:
+    """The pass that acts on what was decided about one policy."""
+    return Mode(sweep=False, only=frozenset([item.named.name]), namespace=item.named.namespace)

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from fanout.api.reasons import Reason
 from fanout.cli.naming import meant
 from fanout.errors import InvalidInput
-from fanout.gates.answer import State
+from fanout.gates.answer import StageDecision, State
+from fanout.gates.evaluate import evaluate
 from fanout.gates.facts import Hold
+from fanout.gates.records import Action, Decision
 from fanout.gates.wording import counted, listed, stage_named
 from fanout.plan.actions import Kind
 from fanout.plan.cases import Case
@@ -41,11 +44,18 @@ def refuse_unreachable(item: PolicyPass, stage: str, revision: str, *, lifts: bo
     A decision about it would wait until the policy changes. The gates say what is within reach;
     one that lifts verification is also about what is published.
     """
-    decided = item.decision.stages.get(stage) if item.decision else None
+    decided = _decided(item, stage, revision)
     there = {it.published.revision for it in meant(item, stage) if it.published is not None}
     if decided is None or revision in decided.eligible or (lifts and revision in there):
         return
     known = tuple(item.revisions)  # oldest first
+    pin = next((rule.pin for rule in item.rules if rule.name == stage), "")
+    if pin:
+        raise InvalidInput(
+            f"{revision} cannot be published in {stage_named(stage)}: its policy pins it to {pin}",
+            reason=Reason.PINNED,
+            remedy=f"take the pin out of stage {stage}, or change it",
+        )
     if there.isdisjoint(known[: known.index(revision) + 1]):
         why = f"a stage never goes back, and {listed(there)} is published there"
     else:
@@ -55,6 +65,16 @@ def refuse_unreachable(item: PolicyPass, stage: str, revision: str, *, lifts: bo
         reason=Reason.WOULD_GO_BACK,
         remedy=f"change spec.upstream.revision so that {revision} is the newest it allows",
     )
+
+
+def _decided(item: PolicyPass, stage: str, revision: str) -> StageDecision | None:
+    """How the stage would stand if the revision were decided: that ends a rollback."""
+    facts = item.facts
+    if facts is None or not any(it.action is Action.ROLLBACK for it in facts.records.decisions):
+        return item.decision.stages.get(stage) if item.decision else None
+    said = Decision("", facts.now, "", Action.PUBLISH, stage, revision=revision)
+    records = replace(facts.records, decisions=(*facts.records.decisions, said))
+    return evaluate(replace(facts, records=records)).stages.get(stage)
 
 
 def unseen(

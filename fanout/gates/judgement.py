@@ -194,7 +194,9 @@ def standing_draft(facts: VariantFacts, candidate: str) -> Draft | None:
 def _choose(result: Judgement, rule: StageRule) -> Choice:
     pin = result.pin(rule)
     if pin is not None:
-        return Choice(pin.revision, result.ages.newer_than(pin.revision), (pin.revision,))
+        known = result.ages.allows(pin.revision)
+        newer = result.ages.newer_than(pin.revision) if known else ()
+        return Choice(pin.revision, newer, (pin.revision,))
     census, ledger = result.censuses[rule.name], result.ledgers[rule.name]
     chosen = choose(
         census,

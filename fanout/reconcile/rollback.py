@@ -88,6 +88,20 @@ class Rollback:
         return found
 
 
+def published_before(git: GitStore, cases: Iterable[Case]) -> dict[str, tuple[str, ...]]:
+    """The revision of each publication of each variant, the newest first; raises what Git raises.
+
+    Nothing of a variant whose repository cannot be reached.
+    """
+    with ExitStack() as stack:
+        readers = _Readers(git, stack)
+        return {
+            case.spec.name: History(readers.of(case), case.view, case.spec).revisions()
+            for case in cases
+            if case.view.failure is None
+        }
+
+
 @dataclass(slots=True)
 class _Readers:
     """One reader per repository, opened when it is needed."""

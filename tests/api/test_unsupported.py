@@ -17,7 +17,6 @@ EXAMPLES = {
 }
 # a valid value for each field that is refused whatever it says
 VALUES = {
-    "pin": "v1",
     "approval": {"from": ["sre"]},
     "report": {},
     "namespace": "elsewhere",

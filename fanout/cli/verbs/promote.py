@@ -3,16 +3,16 @@
 import click
 
 from fanout.cli.exit_codes import ExitCode
-from fanout.cli.naming import judged, meant, refuse_no_stage
+from fanout.cli.naming import candidate_of, judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import (
     about,
     about_options,
     by_option,
+    carried_out,
     identity,
     reason_option,
-    record,
     trees_to_see,
 )
 from fanout.cli.settings import Format, Settings, parse_instant
@@ -23,7 +23,6 @@ from fanout.cli.waiting import nothing_to_publish, refuse_unreachable, unpublish
 from fanout.errors import InvalidInput, Where
 from fanout.gates.records import Override
 from fanout.plan.status import written
-from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import Observed, PolicyPass, Report
 
 
@@ -58,7 +57,7 @@ def command(
         item = judged(program, policy)
         refuse_no_stage(item, stage)
         spec = about(item, stage, tuple(said["variants"]))
-        candidate = _known(item, str(said["revision"])) or _candidate(item, stage)
+        candidate = _known(item, str(said["revision"])) or candidate_of(item, stage)
         those = meant(item, stage, spec.get("variants", ()))
         trees = trees_to_see(those, candidate)
         lifts = Override.VERIFICATION.value in said["overrides"]
@@ -77,10 +76,7 @@ def command(
             "overrides": list(said["overrides"]),
             "expires": expires,
         }
-        spec = {name: value for name, value in spec.items() if value}
-        name = record(program, item, "Decision", spec, who)
-        mode = Mode(sweep=False, only=frozenset([policy]), namespace=settings.namespace)
-        report = program.sweep(mode)
+        name, report = carried_out(program, item, spec, who)
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
     tell_report(report, settings)
@@ -114,14 +110,3 @@ def _expires(text: str, settings: Settings) -> str:
             where=Where(field="--expires"),
         )
     return written(until)
-
-
-def _candidate(item: PolicyPass, stage: str) -> str:
-    decided = item.decision.stages.get(stage) if item.decision else None
-    if decided is None or not decided.candidate:
-        raise InvalidInput(
-            f"{item.title} has no candidate in stage {stage or '(none)'}",
-            reason="NotFound",
-            remedy="name the stage with --stage; see `fanout get stages`",
-        )
-    return decided.candidate

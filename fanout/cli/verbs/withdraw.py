@@ -1,4 +1,4 @@
-"""`fanout withdraw`: a decision is taken back before it is carried out."""
+"""`fanout withdraw`: a decision that still stands is taken back."""
 
 import click
 
@@ -22,7 +22,8 @@ from fanout.plan.book import WITHDRAW, Recorded
 from fanout.plan.fates import fates
 from fanout.reconcile.report import PolicyPass
 
-_ARMED = ("Publish", "Resolve")  # what stays in force until something comes of it
+# what stays in force until something comes of it, or for as long as nobody takes it back
+_ARMED = ("Publish", "Resolve", "Rollback", "Skip", "Retry")
 _IDLE = {
     Fate.SPENT: "has been carried out, or overtaken; what has been published stays",
     Fate.WITHDRAWN: "has been withdrawn already",
@@ -37,10 +38,11 @@ _IDLE = {
 @by_option
 @with_settings()
 def command(settings: Settings, policy: str, decision: str, reason: str, by: str | None) -> None:
-    """Take back a decision that is not carried out yet.
+    """Take back a decision that still stands.
 
-    DECISION is the name that `fanout promote` or `fanout resolve` printed; `fanout get decisions`
-    lists them and says which still stand. What has been published stays.
+    DECISION is the name that `fanout promote`, `rollback`, `skip`, `retry` or `resolve` printed;
+    `fanout get decisions` lists them and says which still stand. What has been published stays:
+    after a rollback the next sweep goes on to the newer revision.
     """
     who = identity(by)
     name = decision.removeprefix("decision.fanout.dev/")
