@@ -18,14 +18,15 @@ from fanout.plan.probe import Heard, Unheard
 from fanout.selection.model import Broken
 
 # What `cel` and `observedRevision` see of the answer, by way.
-VARIABLE: Mapping[Way, str] = {
+VARIABLES: Mapping[str, str] = {
     Way.OBJECT: "object",
     Way.PROMETHEUS: "result",
     Way.HTTP: "response",
 }
 _COMMIT = re.compile(r"(?:.*[@:/])?([0-9a-f]{40})", re.DOTALL)
+_REVISION = 128  # characters that the name of one has at most
 _INDEX = re.compile(r"\bresult\s*\[")
-_LONGEST = 200  # characters of what somebody else wrote, in a sentence of ours
+_LONGEST = 100  # characters of what somebody else wrote, in a sentence of ours
 
 Answer = Heard | Unheard
 Asked = ObjectCheck | PrometheusCheck | HttpCheck
@@ -175,7 +176,7 @@ def commit_of(seen: str) -> str:
     """
     text = seen.strip()
     found = _COMMIT.fullmatch(text)
-    return found[1] if found else text[:_LONGEST]
+    return found[1] if found else text[:_REVISION]
 
 
 def _why(text: str, value: object, odd: str, heard: Heard) -> str:

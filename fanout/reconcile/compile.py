@@ -15,6 +15,7 @@ from fanout.cluster.declared import Declared, where_broken
 from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput, Where
 from fanout.package.revision import parse_range
+from fanout.plan.asking import VARIABLES as ANSWERS
 from fanout.ports import Sandbox
 from fanout.reconcile.messages import VARIABLES as TEMPLATE_VARIABLES
 from fanout.selection.questions import FIRST_VARIABLES, VARIABLES
@@ -22,6 +23,9 @@ from fanout.selection.rollout import VARIABLES as ROLLOUT_VARIABLES
 
 _LABEL = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
 _CONDITION = re.compile(r"\.propagateWhen\[\d+\]")
+_CHECK = re.compile(r"\.stages\[\d+\]\.(?:verification|requires)\[\d+\]\.(\w+)\.(\w+)")
+_OF_ANSWERS = frozenset({"cel", "observedRevision"})
+_OF_CHECKS = ("target", "upstream", "variant")
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _FIELD = re.compile(r"(?<![\w.\])])(stage|upstream|variant)\s*\.\s*([A-Za-z_]\w*)")
 _PLAIN = re.compile(r"[A-Za-z][-/A-Za-z0-9]*")
@@ -40,12 +44,20 @@ class Code(NamedTuple):
         return _CONDITION.search(self.field) is not None
 
     @property
+    def is_of_check(self) -> bool:
+        """Is it part of a check?"""
+        return _CHECK.search(self.field) is not None
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """What it may read."""
         if self.is_template:
             return TEMPLATE_VARIABLES
         if self.is_condition:
             return tuple(ROLLOUT_VARIABLES)
+        if found := _CHECK.search(self.field):
+            answer = (ANSWERS[found[1]],) if found[2] in _OF_ANSWERS else ()
+            return (*answer, *_OF_CHECKS)
         first = self.field.endswith(".downstream.repositoryExpr")
         return FIRST_VARIABLES if first else VARIABLES
 
@@ -92,8 +104,8 @@ def code_faults(codes: Sequence[Code], sandbox: Sandbox) -> list[tuple[str, str]
 
 
 def _no_such_field(code: Code) -> tuple[str, str] | None:
-    """A condition that reads a field of `stage` that no stage has would hold for ever."""
-    if not code.is_condition:
+    """What reads a field of `stage` or `variant` that none has would hold for ever."""
+    if not code.is_condition and not code.is_of_check:
         return None
     for name, field in _FIELD.findall(_STRING.sub("''", code.text)):
         known = ROLLOUT_VARIABLES[name]
@@ -140,6 +152,9 @@ def _codes(item: KRMObject) -> Iterator[Code]:
 
 
 def _walk(value: object, path: str) -> Iterator[Code]:
+    found = _CHECK.search(path)
+    if found and found[2] in ("headers", "body"):
+        return  # whatever they are called, they are sent as they are
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _walk(inner, f"{path}.{name}")
@@ -148,7 +163,7 @@ def _walk(value: object, path: str) -> Iterator[Code]:
             yield from _walk(inner, f"{path}[{index}]")
     elif isinstance(value, str):
         field = path.rpartition(".")[2].partition("[")[0]
-        if field.endswith(("Expr", "Exprs", "When")):
+        if field.endswith(("Expr", "Exprs", "When")) or (found and field in _OF_ANSWERS):
             yield Code(path, value)
         elif field.endswith("Template"):
             yield Code(path, value, is_template=True)

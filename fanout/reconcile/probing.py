@@ -15,7 +15,7 @@ from fanout.api.faults import BadValue
 from fanout.api.web import check_web_address
 from fanout.gates.facts import Reading
 from fanout.gates.rules import Variables
-from fanout.plan.asking import VARIABLE, Answer, Due, due, pending, reading, unusable
+from fanout.plan.asking import VARIABLES, Answer, Due, due, pending, reading, unusable
 from fanout.plan.cases import Case
 from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.ports import Probes, Sandbox
@@ -125,7 +125,7 @@ class Probing:
             if why or isinstance(answer, Unheard):
                 read[place] = pending(item, why)
             else:
-                row = {**item.row, VARIABLE[item.way]: answer.value}
+                row = {**item.row, VARIABLES[item.way]: answer.value}
                 wanted += [(text, row) for text in _asking(item)]
         values = iter(self._evaluate(wanted))
         for place, (item, answer) in enumerate(zip(items, told, strict=True)):

@@ -1,0 +1,338 @@
+"""Checks that machines answer, by whole commands: what is there changes between two sweeps."""
+
+import json
+from pathlib import Path
+from string import Template
+
+import pytest
+import yaml
+from fleet import POLICY, Fleet
+from service import Page, Service, service
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "checks"
+SITES = {"ams": ("dev", "edge"), "ber": ("prod", "edge")}
+NOBODY = "a" * 40
+
+
+def company(root: Path, check: dict, where: str = "verification") -> Fleet:
+    """A company whose stage dev asks this check; v1 is published there."""
+    fleet = Fleet.build(root, SITES)
+    old = "{name: dev, verification: [{name: e2e, report: {}}]}"
+    assert old in POLICY
+    stage = json.dumps({"name": "dev", where: [check]})
+    fleet.write("policy.yaml", POLICY.replace(old, stage))
+    fleet.sweep()
+    fleet.later(minutes=1).sweep()
+    return fleet
+
+
+def asked(name: str) -> dict:
+    return yaml.safe_load((FIXTURES / f"{name}-check.yaml").read_text())
+
+
+def said(fleet: Fleet, name: str, **fields: str) -> None:
+    """The object is as the fixture says, with these words in it."""
+    text = (FIXTURES / f"{name}.yaml").read_text()
+    fleet.write(f"{name}.yaml", Template(text).substitute(fields))
+
+
+def stands(fleet: Fleet, site: str = "ams") -> tuple[str, str]:
+    """State of the variant, and what its check says."""
+    for item in fleet.run("get", "variants", "-o", "json").items:
+        if item["spec"]["downstream"]["package"] == f"sites/{site}":
+            status = item["status"]
+            words = [check["message"] for check in status["checks"]]
+            return status["state"], "; ".join(words)
+    raise AssertionError(site)
+
+
+def swept(fleet: Fleet, **time: float) -> tuple[str, str]:
+    fleet.later(**time or {"minutes": 1}).sweep()
+    return stands(fleet)
+
+
+def head(fleet: Fleet, at: str = "main") -> str:
+    return fleet.repos["edge"].git("rev-parse", at)
+
+
+APPLIED = {"busy": "False", "ready": "True", "reason": "ReconciliationSucceeded", "message": "ok"}
+ILL = {**APPLIED, "ready": "False", "reason": "HealthCheckFailed", "message": "health check failed"}
+
+
+def test_flux_has_applied_the_commit_or_it_is_waited_for(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    assert stands(fleet) == ("Verifying", "check health: there is no Kustomization flux-system/ams")
+
+    before = head(fleet, "main~1")
+    said(fleet, "flux", seen=f"main@sha1:{before}", **APPLIED)
+    assert swept(fleet) == (
+        "Verifying",
+        f"check health: what it tells is of {before}, not of v1",
+    )
+    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    state, words = swept(fleet)
+    assert state == "Ready"
+    assert words.startswith("check health passed: Kustomization flux-system/ams: ")
+
+
+def test_flux_may_have_applied_a_later_commit_that_left_the_package_alone(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    later = fleet.repos["edge"].commit("main", {"README.md": "of somebody else\n"})
+    said(fleet, "flux", seen=f"main/{later}", **APPLIED)  # as older versions of Flux write it
+    assert swept(fleet)[0] == "Ready"
+
+
+def test_flux_applied_what_somebody_changed_in_the_package(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    later = fleet.repos["edge"].commit("main", {"sites/ams/notes.txt": "by hand\n"})
+    said(fleet, "flux", seen=f"main@sha1:{later}", **APPLIED)
+    assert swept(fleet) == ("Verifying", f"check health: what it tells is of {later}, not of v1")
+
+
+@pytest.mark.parametrize("seen", [NOBODY, "main@sha1:" + NOBODY, "v9", "x" * 500])
+def test_what_nobody_has_published_is_not_applied(tmp_path, seen):
+    fleet = company(tmp_path, asked("flux"))
+    said(fleet, "flux", seen=seen, **APPLIED)
+    state, words = swept(fleet)
+    assert state == "Verifying"
+    assert "what it tells is of" in words
+
+
+def test_a_tree_or_a_file_is_no_commit(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    for what in ("main^{tree}", "main:README.md"):
+        said(fleet, "flux", seen=head(fleet, what), **APPLIED)
+        assert swept(fleet)[0] == "Verifying"
+
+
+def test_only_a_failure_withdraws(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    applied = f"main@sha1:{head(fleet)}"
+    said(fleet, "flux", seen=applied, **APPLIED)
+    assert swept(fleet)[0] == "Ready"
+    fleet.remove("flux.yaml")
+    assert swept(fleet, hours=2)[0] == "Ready"  # it is missing, and longer than freshFor
+    said(fleet, "flux", seen=applied, **ILL)
+    state, words = swept(fleet)
+    assert state == "Failed"
+    assert words.endswith("is false; it says: health check failed")
+    fleet.remove("flux.yaml")
+    assert swept(fleet)[0] == "Failed"
+    said(fleet, "flux", seen=applied, **APPLIED)
+    assert swept(fleet)[0] == "Ready"
+
+
+def test_an_answer_is_recorded_once(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    plan = fleet.later(minutes=1).plan()
+    assert "record that check health of monitoring-ams-047978a1d8 has passed" in plan.out
+    fleet.sweep()
+    records = fleet.records().refs()
+    for _ in range(2):
+        assert fleet.later(minutes=1).sweep().out == "nothing to do\n"
+    assert fleet.records().refs() == records
+
+
+def test_the_record_survives_where_the_disk_is_lost(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    assert swept(fleet)[0] == "Ready"
+    fleet.remove("flux.yaml")
+    (fleet.root / fleet.state / "mirrors").rename(tmp_path / "lost")
+    assert swept(fleet)[0] == "Ready"
+
+
+def test_a_new_revision_is_verified_anew(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    first = f"main@sha1:{head(fleet)}"
+    said(fleet, "flux", seen=first, **APPLIED)
+    assert swept(fleet)[0] == "Ready"
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep()
+    assert swept(fleet) == (
+        "Verifying",
+        f"check health: what it tells is of {first.rpartition(':')[2]}, not of v2",
+    )
+    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    assert swept(fleet)[0] == "Ready"
+
+
+def test_what_is_never_applied_fails_when_its_time_is_over(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    state, words = swept(fleet, hours=2)
+    assert state == "Failed"
+    assert "it had 1h to be answered" in words
+
+
+def test_argo_is_synced_and_healthy_or_it_is_waited_for(tmp_path):
+    fleet = company(tmp_path, asked("argo"))
+    before, now = head(fleet, "main~1"), head(fleet)
+    said(fleet, "argo", seen=before, sync="Synced", health="Healthy")
+    assert swept(fleet) == ("Verifying", f"check health: what it tells is of {before}, not of v1")
+    said(fleet, "argo", seen=now, sync="Synced", health="Progressing")
+    state, words = swept(fleet)
+    assert state == "Verifying"
+    assert words.endswith("is neither true nor false")
+    said(fleet, "argo", seen=now, sync="Synced", health="Healthy")
+    assert swept(fleet)[0] == "Ready"
+    said(fleet, "argo", seen=now, sync="Synced", health="Degraded")
+    assert swept(fleet)[0] == "Failed"
+
+
+# ---- services ----------------------------------------------------------------------------------
+
+
+def http(there: Service, **fields: object) -> dict:
+    asked = {"url": f"{there.url}/state", "cel": "response.body.ok", **fields}
+    return {"name": "health", "http": asked, "settle": "5m", "freshFor": "10m"}
+
+
+@pytest.fixture
+def there(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with service() as made:
+        yield made
+
+
+def test_a_service_is_asked_when_it_has_settled(tmp_path, there):
+    fleet = company(tmp_path, http(there))
+    there.pages["/state"] = Page('{"ok": true}')
+    state, words = stands(fleet)
+    assert (state, words) == ("Verifying", "check health is first asked 5m after publication")
+    assert there.asked == []
+    assert swept(fleet, minutes=5)[0] == "Ready"
+
+
+ODD = [
+    ("it fails", Page("{}", 500),
+     "it answered with HTTP status 500, which says nothing about the check"),
+    ("it says neither", Page('{"ok": "yes"}'), "response.body.ok is neither true nor false"),
+    ("it says something else", Page('{"state": "fine"}'), "response.body.ok: "),
+    ("it says no JSON", Page("fine"), "; its body is no JSON"),
+    ("it sends us away", Page("", 302, {"Location": "http://localhost/"}), "where nobody was sent"),
+    ("it says too much", Page(b"x" * (1 << 20) + b"x"), "its answer has more than 1048576 bytes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "told"), [row[1:] for row in ODD], ids=[row[0] for row in ODD])
+def test_a_service_that_says_nothing_useful_holds(tmp_path, there, page, told):
+    fleet = company(tmp_path, http(there))
+    there.pages["/state"] = page
+    state, words = swept(fleet, minutes=5)
+    assert state == "Verifying"
+    assert f"{there.url}/state" in words
+    assert told in words
+
+
+def test_a_service_says_which_revision_it_has_seen(tmp_path, there):
+    check = http(there, observedRevision="response.body.revision")
+    fleet = company(tmp_path, check)
+    there.pages["/state"] = Page('{"ok": true, "revision": "v0"}')
+    assert swept(fleet, minutes=5)[1] == "check health: what it tells is of v0, not of v1"
+    there.pages["/state"] = Page('{"ok": true, "revision": "v1"}')
+    assert swept(fleet)[0] == "Ready"
+    there.pages["/state"] = Page('{"ok": true}')
+    assert swept(fleet)[0] == "Ready"
+
+
+def test_a_question_may_be_about_the_target(tmp_path, there):
+    url = f"'{there.url}/' + target.metadata.name + '?' + upstream.revision + variant.stage"
+    asked = {"urlExpr": url, "cel": "response.status == 204"}
+    fleet = company(tmp_path, http(there) | {"http": asked})
+    there.pages["/ams?v1dev"] = Page("", 204)
+    assert swept(fleet, minutes=5)[0] == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("target.spec.nothing", "target.spec.nothing: "),
+        ("1 + 1", "1 + 1: it yields no text"),
+        ("'ftp://x/'", "the address does not begin with https:// or http://"),
+        ("'http://169.254.169.254/'", "is an address of the machine's own segment"),
+    ],
+    ids=["is not there", "is no text", "is no address", "is not to be asked"],
+)
+def test_an_address_that_cannot_be_asked_holds(tmp_path, expression, told):
+    check = {"name": "health", "settle": "1s", "freshFor": "10m"}
+    fleet = company(tmp_path, check | {"http": {"urlExpr": expression, "cel": "true"}})
+    state, words = swept(fleet)
+    assert state == "Verifying"
+    assert told in words
+
+
+def test_a_draft_is_asked_about_before_it_is_published(tmp_path, there):
+    check = http(there, observedRevision="response.body.revision")
+    fleet = company(tmp_path, check | {"settle": "0s"}, "requires")
+    assert fleet.repos["edge"].tags() == []
+    assert stands(fleet)[0] == "Released"
+    draft = head(fleet, "drafts/default/sites/ams/monitoring")
+    there.pages["/state"] = Page(json.dumps({"ok": True, "revision": draft}))
+    assert swept(fleet)[0] == "Ready"
+    assert fleet.repos["edge"].tags() == ["sites/ams/v1"]
+
+
+def test_a_draft_that_a_machine_refuses_has_failed(tmp_path, there):
+    fleet = company(tmp_path, http(there) | {"settle": "1s"}, "requires")
+    there.pages["/state"] = Page('{"ok": false}')
+    assert swept(fleet)[0] == "Failed"
+    assert fleet.repos["edge"].tags() == []
+
+
+def test_equal_questions_of_many_variants_are_asked_once(tmp_path, there):
+    fleet = Fleet.build(tmp_path, {f"s{n}": ("dev", "edge") for n in range(5)})
+    stage = json.dumps({"name": "dev", "verification": [http(there)]})
+    fleet.write(
+        "policy.yaml",
+        POLICY.replace("{name: dev, verification: [{name: e2e, report: {}}]}", stage),
+    )
+    fleet.sweep()
+    fleet.later(minutes=1).sweep()
+    there.pages["/state"] = Page('{"ok": true}')
+    fleet.later(minutes=5).sweep()
+    assert len(there.asked) == 1
+
+
+# ---- what validate says --------------------------------------------------------------------------
+
+
+CODE = [
+    ("an answer is not there yet when it is asked for",
+     {"http": {"urlExpr": "response.url", "cel": "true"}}, "http.urlExpr",
+     "response.url: response is no variable here; there are target, upstream and variant"),
+    ("an object is no response",
+     {"http": {"url": "https://x.example.com/", "cel": "object.ok"}}, "http.cel",
+     "object.ok: object is no variable here; there are response, target, upstream and variant"),
+    ("a variant has fields of its own",
+     {"http": {"url": "https://x.example.com/", "cel": "variant.revision == 'v1'"}}, "http.cel",
+     "variant.revision == 'v1': variant has no field revision"),
+    ("an expression is one",
+     {"prometheus": {"address": "https://p.example.com/", "query": "up", "cel": "result ==",
+                     "observedRevision": "'v1'"}}, "prometheus.cel", "result ==: "),
+    ("what is sent is no expression",
+     {"http": {"url": "https://x.example.com/", "cel": "true", "method": "POST",
+               "body": {"cel": "=", "nameExpr": "="}, "headers": {"X-Expr": "="}}}, "", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "field", "told"), [row[1:] for row in CODE], ids=[row[0] for row in CODE]
+)
+def test_validate_reads_the_expressions_of_checks(tmp_path, check, field, told):
+    fleet = Fleet.build(tmp_path, SITES)
+    whole = {"name": "health", "settle": "1m", "freshFor": "10m", **check}
+    stage = json.dumps({"name": "dev", "verification": [whole]})
+    fleet.write(
+        "policy.yaml",
+        POLICY.replace("{name: dev, verification: [{name: e2e, report: {}}]}", stage),
+    )
+    found = fleet.run("validate", "-o", "json")
+    errors = [it for it in found.json if it["severity"] == "error"]
+    if not told:
+        assert errors == []
+        return
+    [error] = errors
+    assert error["field"] == f"spec.stages[0].verification[0].{field}"
+    assert f"{error['problem']}; {error['remedy']}".startswith(told)
