@@ -53,7 +53,10 @@ def _about_requests(requests: Mapping[str, Request]) -> Iterator[Remark]:
 
 
 def _policy(
-    name: str, warehouse: Item | None, asking: Sequence[Request], project: Project
+    name: str,
+    warehouse: Item | None,
+    asking: Sequence[Request],
+    project: Project,
 ) -> Iterator[Piece]:
     first = warehouse or asking[0].stage
     yield Put(("apiVersion",), API_VERSION, (first.index, "apiVersion"))
@@ -86,7 +89,11 @@ def _without_warehouse(name: str, request: Request) -> Iterator[Piece]:
 
 
 def _stage(
-    policy: str, number: int, request: Request, gone: frozenset[str], project: Project
+    policy: str,
+    number: int,
+    request: Request,
+    gone: frozenset[str],
+    project: Project,
 ) -> Iterator[Piece]:
     """One stage of a policy, and its target."""
     view = request.view(gone)
@@ -114,16 +121,27 @@ def _target(policy: str, number: int, request: Request, project: Project) -> Ite
     to: Path = ("spec", "targets", number)
     stage = dashed(request.stage.name)
     package = f"{stage}/{policy}"
-    found = places(request.stage.data, project.tasks)
-    named = [project.repositories.named(place.url, place.branch) for place in found]
-    names = list(dict.fromkeys(name for name, problem in named if not problem)) or [FILL_IN]
-    for index, name in enumerate(names):
+    names: dict[str, str | None] = {}  # with the branch that the Stage writes to
+    for place in places(request.stage.data, project.tasks):
+        name, problem = project.repositories.named(place.url, place.branch)
+        if not problem:
+            names.setdefault(name, place.branch)
+    for index, name in enumerate(names or [FILL_IN]):
         yield Put((*to, "repositories", index, "name"), name, STEPS)
         yield Put((*to, "repositories", index, "packageNames"), [package], STEPS)
     yield Put((*to, "template", "stage"), stage, ("metadata", "name"))
-    if names == [FILL_IN]:
+    if not names:
         problem = f"where they write is not plain: {FILL_IN} stands for the Repository"
         yield Remark(STEPS, problem, "name the targets of the stage")
-    else:
-        problem = f"they write to {', '.join(names)}; where the package is to be is not said there"
-        yield Remark(STEPS, problem, f"correct {package} in spec.targets")
+    for name, branch in names.items():
+        yield _made_up(name, branch, project.repositories.branch(name), package)
+
+
+def _made_up(name: str, written: str | None, branch: str, package: str) -> Remark:
+    """That nothing says where the package is to be, nor, with a branch for each Stage, on which."""
+    remedy = f"correct {package} in spec.targets"
+    if written in (None, branch):
+        problem = f"they write to {name}; where the package is to be is not said there"
+        return Remark(STEPS, problem, remedy)
+    problem = f"they write to {name} on {written}, and one branch is published to, {branch}"
+    return Remark(STEPS, problem, f"let the cluster read it there, and {remedy}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fanout.api.faults import Path
@@ -10,13 +11,15 @@ from fanout.api.foreign.pieces import Remark, Said
 from fanout.api.kargo.objects import Item
 from fanout.api.kargo.repositories import Repositories
 from fanout.api.kargo.rows import GROUP, ORIGINS
+from fanout.api.kargo.steps import places
 from fanout.api.kargo.strangers import remark_on
 from fanout.api.places import fields
 
-_TASKS = ("PromotionTask", "ClusterPromotionTask")
+_OF_ALL = "ClusterPromotionTask"
+_TASKS = ("PromotionTask", _OF_ALL)
 
 
-@dataclass(slots=True)
+@dataclass
 class Project:
     """The objects of one namespace."""
 
@@ -24,7 +27,13 @@ class Project:
     stages: list[Item] = field(default_factory=list)
     configs: list[Item] = field(default_factory=list)
     tasks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    repositories: Repositories = field(default_factory=Repositories)
+
+    @cached_property
+    def repositories(self) -> Repositories:
+        """The repositories that its objects name; asked for once the objects are all there."""
+        return Repositories(
+            place for stage in self.stages for place in places(stage.data, self.tasks)
+        )
 
 
 def read(objects: Sequence[Any]) -> tuple[dict[str, Project], list[Said]]:
@@ -32,6 +41,7 @@ def read(objects: Sequence[Any]) -> tuple[dict[str, Project], list[Said]]:
     projects: dict[str, Project] = {}
     remarks: list[Said] = []
     seen: set[Key] = set()
+    shared: dict[str, Mapping[str, Any]] = {}
     for index, data in enumerate(objects):
         origin = origin_of(data, ORIGINS, GROUP)
         project = projects.setdefault(key_of(data)[1], Project())
@@ -39,7 +49,8 @@ def read(objects: Sequence[Any]) -> tuple[dict[str, Project], list[Said]]:
             known = remark_on(data, GROUP)
             remarks.append((index, known or stranger(data, ORIGINS, GROUP)))
             if known and kind_of(data) in _TASKS:
-                project.tasks.setdefault(key_of(data)[2], fields(data.get("spec")))
+                tasks = shared if kind_of(data) == _OF_ALL else project.tasks
+                tasks.setdefault(key_of(data)[2], fields(data.get("spec")))
             continue
         if key_of(data) in seen:
             remarks.append((index, repeated()))
@@ -58,4 +69,6 @@ def read(objects: Sequence[Any]) -> tuple[dict[str, Project], list[Said]]:
                 project.stages.append(item)
             case _:
                 project.configs.append(item)
+    for project in projects.values():
+        project.tasks = {**shared, **project.tasks}
     return projects, remarks

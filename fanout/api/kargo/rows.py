@@ -168,7 +168,12 @@ def _git() -> Iterator[Row]:
     yield Row(
         f"{git}.repoURL", f"{upstream}.repository", warehouse.further, "a Repository of this URL"
     )
-    yield Row(f"{git}.branch", "", elsewhere, "`spec.branch` of that Repository")
+    yield Row(
+        f"{git}.branch",
+        "",
+        elsewhere,
+        "`spec.branch` of that Repository, where no step writes to another; revisions are tags",
+    )
     yield Row(
         f"{git}.commitSelectionStrategy",
         f"{upstream}.revision.latest",

@@ -36,9 +36,9 @@ def _translated(project: Project, judge: Judge) -> Imported:
     there = _stages_in(made.objects)
     namespace = next((fields(it["metadata"]).get("namespace") for it in made.objects), None)
     used = {name for policy in made.objects for name in _repositories_in(policy)}
-    repositories = tuple(project.repositories.objects(used, namespace))
+    named = tuple(project.repositories.objects(used, namespace))
     promotions = [_promotion(config, project, there, judge) for config in project.configs]
-    return joined([Imported(repositories, ()), made, *promotions])
+    return joined([Imported(named, ()), made, *promotions])
 
 
 def _promotion(config: Item, project: Project, there: frozenset[str], judge: Judge) -> Imported:

@@ -85,9 +85,6 @@ def _repository(
     yield Put((*_UPSTREAM, "repository"), name, source)
     if problem:
         yield Remark(source, problem, f"correct the Repository {name}")
-    elif branch is None:
-        said = "Kargo reads the repository's default branch; the Repository reads main"
-        yield Remark(source, said, "write spec.branch if it is another", lost=False)
 
 
 def _package(policy: str, git: Mapping[str, Any], at: Path) -> Iterator[Put | Remark]:
