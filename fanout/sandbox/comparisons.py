@@ -24,9 +24,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _mixed(left: Any, right: Any) -> bool:
+    """celpy's fractions are Python's, and its sums of fractions nothing more than that."""
     if isinstance(left, _WHOLE):
-        return isinstance(right, celtypes.DoubleType)
-    return isinstance(left, celtypes.DoubleType) and isinstance(right, _WHOLE)
+        return isinstance(right, float)
+    return isinstance(left, float) and isinstance(right, _WHOLE)
 
 
 def _plain(number: Any) -> int | float:

@@ -1,7 +1,7 @@
 """What operators and functions make of plain values, in process, exactly as celpy does.
 
-Each knows the cases whose answer is beyond doubt: values of the same type, within 64 bits, not too
-long. All others, errors among them, raise `UnsureError`, and celpy is asked: it has habits (`true
+Each knows the cases whose answer is beyond doubt: values that fit, within 64 bits, not too long. All
+others, errors among them, raise `UnsureError`, and celpy is asked: it has habits (`true
 == 1` holds, `1 == true` is an error) that nobody wants a second time. `FaultError` is raised where
 celpy is known to have an error as well, since `&&`, `||` and `has()` go on behind one.
 
@@ -17,6 +17,7 @@ LARGEST = 2**63
 LONGEST = 1 << 16  # characters of a text, and of all texts in a list or map
 SHORT_NUMBER = 32  # characters of a text that is read as a number
 ORDERED = frozenset({bool, float, int, str})
+NUMBERS = frozenset({float, int})  # compared with each other, exactly
 NOT_TEXT = frozenset({bool, type(None)})  # what celpy finds unequal to a text, without an error
 
 
@@ -83,11 +84,11 @@ def remainder(left: Any, right: Any) -> Any:
 
 
 def ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """`<` and its like, for values of one kind that have an order."""
+    """`<` and its like, for values of one kind that have an order, and any two numbers."""
 
     def operation(left: Any, right: Any) -> bool:
-        kind = left.__class__
-        if kind is right.__class__ and kind in ORDERED:
+        kind, other = left.__class__, right.__class__
+        if (kind is other and kind in ORDERED) or (kind in NUMBERS and other in NUMBERS):
             return compare(left, right)
         raise UnsureError
 
@@ -95,7 +96,7 @@ def ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Scalars of one kind; null and any value; lists and maps where one of them is empty."""
+    """Scalars of one kind; any two numbers; null and others; lists and maps where one is empty."""
     kind, other = left.__class__, right.__class__
     if kind is other:
         if kind in ORDERED:
@@ -107,9 +108,11 @@ def equal(left: Any, right: Any) -> bool:
                 raise UnsureError  # it may be deep
             return not left and not right
         return True  # nothing but null is left
-    if left is None and other not in (int, float):
+    if kind in NUMBERS and other in NUMBERS:
+        return bool(left == right)
+    if left is None and other not in NUMBERS:
         return False
-    if right is None and kind not in (int, float):
+    if right is None and kind not in NUMBERS:
         return False
     raise UnsureError
 

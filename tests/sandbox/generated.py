@@ -17,21 +17,19 @@ DATA = st.recursive(
     ),
     max_leaves=6,
 )
-OBJECTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "text": TEXTS,
-        "number": NUMBERS,
-        "truth": st.booleans(),
-        "fraction": FRACTIONS,
-        "list": st.one_of(st.lists(TEXTS, max_size=3), st.lists(NUMBERS, max_size=3)),
-        "map": st.dictionaries(st.one_of(NAMES, TEXTS), SCALARS, max_size=4),
-        "any": DATA,
-    },
-)
+FIELDS = {
+    "text": TEXTS,
+    "number": NUMBERS,
+    "truth": st.booleans(),
+    "fraction": FRACTIONS,
+    "list": st.one_of(st.lists(TEXTS, max_size=3), st.lists(NUMBERS, max_size=3)),
+    "map": st.dictionaries(st.one_of(NAMES, TEXTS), SCALARS, max_size=4),
+    "any": DATA,
+}
+OBJECTS = st.one_of(st.fixed_dictionaries(FIELDS), st.fixed_dictionaries({}, optional=FIELDS))
+FULL = st.fixed_dictionaries({"target": OBJECTS, "other": OBJECTS})
 ROWS = st.one_of(
-    st.fixed_dictionaries({"target": OBJECTS, "other": OBJECTS}),
-    st.fixed_dictionaries({}, optional={"target": OBJECTS, "other": DATA, "size": DATA}),
+    FULL, FULL, st.fixed_dictionaries({}, optional={"target": OBJECTS, "other": DATA, "size": DATA})
 )
 VARIABLES = st.sampled_from(["target", "target", "target", "other", ".target", "nobody", "size"])
 

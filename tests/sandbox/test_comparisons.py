@@ -15,6 +15,8 @@ ROWS = [
     ("1.0 == r", 1, True),
     ("r > 9007199254740992.0", 2**53 + 1, True),
     ("uint(2) < r", 2.5, True),
+    ("1 < r + 0.5", 0.75, True),  # a sum of fractions is one, too
+    ("1 == r + 0.5", 0.75, False),
     ("[0, 1].all(i, i < r)", 1.5, True),
 ]
 
