@@ -109,7 +109,8 @@ class DecisionSpec(About):
     trees: Distinct[CommitId] = Field(
         default=(),
         description="The trees of the drafts that a Publish is about; none: there was no draft of"
-        " the revision yet.",
+        " the revision yet. Of a ConfirmRemoval: people's work that may go, by the trees of its"
+        " packages and the commits of its drafts.",
     )
     choices: Mapping[ConflictKey, Winner] = Field(
         default={},

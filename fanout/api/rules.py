@@ -212,8 +212,9 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
     if action == "ConfirmRemoval":
         yield from _removal(spec)
     yield from _overrides(spec, action)
-    if action != "Publish" and spec.get("trees"):
-        yield Fault(("spec", "trees"), "only Publish is about drafts", "remove them")
+    if action not in ("Publish", "ConfirmRemoval") and spec.get("trees"):
+        problem = "only Publish and ConfirmRemoval are about what is drafted or published"
+        yield Fault(("spec", "trees"), problem, "remove them")
     if action != "Resolve" and spec.get("choices"):
         yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
     if (action == "Withdraw") != bool(spec.get("withdraws")):

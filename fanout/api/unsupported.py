@@ -79,7 +79,6 @@ TABLE: tuple[Row, ...] = (
         "objects are those of the policy's namespace and those without one",
     ),
     Row(_POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)),
-    Row(_POLICY, "spec.removalLimit", "a person removes variants, one at a time"),
     Row(_POLICY, "spec.history", "all revisions are remembered", harmless=(10,)),
     *_for_strategies(_POLICY),
     # PackageVariant

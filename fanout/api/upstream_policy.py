@@ -1,6 +1,7 @@
 """UpstreamPolicy: one upstream package, its targets, and the stages they go through."""
 
 from enum import StrEnum
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictInt
@@ -16,6 +17,8 @@ from fanout.api.upstream import (
     UpdateStrategy,
     Upstream,
 )
+
+REMOVAL_LIMIT = Fraction(1, 5)
 
 
 class DraftPer(StrEnum):
@@ -57,7 +60,10 @@ class UpstreamPolicySpec(Model):
         default=InFlight.SUPERSEDE, description="What a newer revision does to one under way."
     )
     removal_limit: Amount = Field(
-        default=None, description="A pass that would remove more variants than this holds."
+        default=REMOVAL_LIMIT,
+        description='A pass that would remove more variants than this, 5 or "20%", holds until a'
+        " person confirms it. A share of more than nothing is 3 at least.",
+        json_schema_extra={"default": "20%"},
     )
     update_strategy: UpdateStrategy = Field(
         default=UpdateStrategy.RESOURCE_MERGE,

@@ -32,7 +32,9 @@ class Declared:
     `left_out` names objects that are declared and cannot be used, `broken` are those of them that
     have faults of their own; the files and directories in
     `unread` may have declared anything. Who relies on something not being declared must look at
-    both: a PromotionPolicy that cannot be read still was to restrict somebody.
+    both: a PromotionPolicy that cannot be read still was to restrict somebody. `unusable` says what
+    stands in the files and would be, or would hold, a target: objects without a name or there
+    twice, and repositories.
     """
 
     repositories: tuple[Repository, ...] = ()
@@ -44,6 +46,7 @@ class Declared:
     left_out: tuple[ObjectKey, ...] = ()
     broken: tuple[tuple[ObjectKey, Place], ...] = field(default=(), repr=False)
     unread: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
     places: Mapping[ObjectKey, Place] = field(default_factory=dict, repr=False)
 
     @property
@@ -103,6 +106,7 @@ def put_together(
         tuple(left_out),
         tuple(broken),
         tuple(unread),
+        tuple(_unusable(contents, doubled_others, left_out)),
         places,
     )
 
@@ -138,6 +142,18 @@ def _objects(
         for key, names in twice.items()
     }
     return ObjectIndex(item for key, item in objects.items() if key not in twice), places
+
+
+def _unusable(
+    contents: Mapping[str, FileContent],
+    doubled: Mapping[ObjectKey, Sequence[Place]],
+    left_out: Iterable[ObjectKey],
+) -> Iterator[str]:
+    for one in contents.values():
+        yield from one.nameless
+    for key, places in doubled.items():
+        yield f"{key.kind}/{key.name}, which is declared {len(places)} times"
+    yield from (f"{key.kind}/{key.name}" for key in left_out if key.kind == "Repository")
 
 
 def _twice(places: Mapping[ObjectKey, Sequence[Place]]) -> Iterator[Finding]:

@@ -78,6 +78,7 @@ class FileContent:
     findings: tuple[Finding, ...] = ()
     left_out: tuple[tuple[ObjectKey, Place], ...] = ()
     unread: bool = False  # what it holds is not known
+    nameless: tuple[str, ...] = ()  # where what should be an object cannot be found by a name
 
 
 def read_content(data: bytes, file: str, namespace: str) -> FileContent:
@@ -130,6 +131,7 @@ def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
     others: list[Object] = []
     findings: list[Finding] = []
     left_out: list[tuple[ObjectKey, Place]] = []
+    nameless: list[str] = []
     for place, item in _positioned(manifest, file):
         if isinstance(item, Mapping) and _is_meant(item):
             data = _in_namespace(item, namespace)
@@ -143,12 +145,19 @@ def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
             elif not any(_object_faults(data)):
                 left_out.append((ObjectKey.of(data), place))
         elif faults := tuple(_object_faults(item)):
+            nameless.append(f"{file}:{place.line()}")
             findings += (finding(_name(item), place, fault) for fault in faults)
         else:
             faults = (*_text_faults(item), *_truths(item["metadata"], place, ("metadata",)))
             findings += (finding(_name(item), place, fault) for fault in faults)
             others.append(_in_namespace(item, namespace))
-    return FileContent(tuple(ours), tuple(others), tuple(findings), tuple(left_out))
+    return FileContent(
+        tuple(ours),
+        tuple(others),
+        tuple(findings),
+        tuple(left_out),
+        nameless=tuple(nameless),
+    )
 
 
 def _no_record(kind: str) -> Fault:

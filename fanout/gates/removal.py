@@ -15,7 +15,7 @@ from fanout.calendar.windows import Calendar, is_open, opening
 from fanout.gates.amounts import tolerance
 from fanout.gates.decisions import Standing, by_spec
 from fanout.gates.facts import Hold
-from fanout.gates.instants import from_the_future, in_record_order, soonest
+from fanout.gates.instants import from_the_future, in_record_order, soonest, written
 from fanout.gates.records import Decision
 from fanout.gates.rules import Amount, StageRule
 from fanout.gates.wording import counted, listed, stage_named
@@ -85,7 +85,7 @@ def removals(facts: RemovalFacts) -> Removals:
     confirmed = _confirmed(facts)
     limit = _too_many(facts, confirmed)
     standing = Standing(facts.decisions, facts.now)
-    asked = _Asked(facts, standing, confirmed, limit, _closed(facts.calendars, facts.now))
+    asked = _Asked(facts, standing, confirmed, limit, closed(facts.calendars, facts.now))
     holds: dict[str, tuple[Hold, ...]] = {}
     before: tuple[Gone, ...] = ()
     for level in ordered:
@@ -172,12 +172,14 @@ def _too_many(facts: RemovalFacts, confirmed: Mapping[str, Confirmation]) -> Hol
     return Hold(Reason.TOO_MANY_REMOVALS, sentence, who)
 
 
-def _closed(calendars: Sequence[Calendar], now: datetime) -> Hold | None:
+def closed(calendars: Sequence[Calendar], now: datetime) -> Hold | None:
+    """Why nothing may leave a branch at this time. (Design §6: windows bind removal.)"""
     if not calendars or is_open(calendars, now):
         return None
     found = opening(calendars, now)
-    who = "an administrator: PromotionPolicy.windows"
-    return Hold(Reason.WINDOW_CLOSED, found.sentence, who, until=found.until)
+    ends = f"it opens at {written(found.until)}" if found.until else "it does not open again"
+    who = "time alone; an administrator: PromotionPolicy.windows"
+    return Hold(Reason.WINDOW_CLOSED, f"{found.sentence}; {ends}", who, until=found.until)
 
 
 def _unlimited(limit: Amount) -> bool:

@@ -4,10 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 
 from fanout.plan.cases import Case
-from fanout.plan.clearing import Clearing, removal, vendor_drops
+from fanout.plan.clearing import Clearing, vendor_drops
+from fanout.plan.clearing import removal as leaving
+from fanout.plan.departing import Departure, departing
 from fanout.plan.disputes import written
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.planner import PolicyPlan
+from fanout.plan.removal import Removal
 from fanout.plan.repository import (
     DraftCommit,
     Identity,
@@ -49,6 +52,7 @@ class _Work:
     steps: list[Planned] = field(default_factory=list)
     merges: list[Merge] = field(default_factory=list)
     clearings: list[Clearing] = field(default_factory=list)
+    going: list[tuple[Departure, Removal]] = field(default_factory=list)
 
 
 def changes(plans: Sequence[PolicyPlan], writing: Writing) -> tuple[RepositoryChange, ...]:
@@ -62,6 +66,11 @@ def changes(plans: Sequence[PolicyPlan], writing: Writing) -> tuple[RepositoryCh
         for clearing in plan.clearings:
             view = clearing.view
             places.setdefault(view.key, _Work(view)).clearings.append(clearing)
+        for departure in plan.departures:
+            for removal in departure.removals:
+                if (there := removal.view) is not None:
+                    work = places.setdefault(there.key, _Work(there))
+                    work.going.append((departure, removal))
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
     for key, cases in sorted(publications(plans).items(), key=lambda item: astuple(item[0])):
         plan = by_name[key.namespace, key.policy]
@@ -78,8 +87,8 @@ def _change(work: _Work, writing: Writing) -> RepositoryChange | None:
     removed = _removed(work)
     vendor = _vendor(work, steps, writing.install)
     tags = _missing_tags(steps)
-    going = removal(work.clearings)
-    merges = (*work.merges, going) if going is not None else tuple(work.merges)
+    left = leaving(work.clearings)
+    merges = (*work.merges, *((left,) if left is not None else ()), *departing(work.going))
     if not (writes or removed or vendor or merges or tags):
         return None
     change = RepositoryChange(
@@ -104,6 +113,7 @@ def _removed(work: _Work) -> list[str]:
     written = {item.case.ref for item in work.steps if item.step is Step.WRITE}
     gone = [item.case.ref for item in work.steps if _clears(item)]
     gone += [item.draft.ref for item in work.clearings if item.draft is not None]
+    gone += [draft.ref for _, removal in work.going for draft in removal.drafts]
     return sorted(set(gone) - written)
 
 
@@ -265,6 +275,7 @@ def _vendor(work: _Work, steps: Sequence[Planned], install: str) -> VendorCommit
     view = work.view
     put: dict[str, str] = {}
     drop = vendor_drops(work.clearings, install)
+    drop += [path for _, removal in work.going for path in removal.forgets]
     times = [view.vendor_time, view.head_time]
     for planned in steps:
         case, step = planned.case, planned.step

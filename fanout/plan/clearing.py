@@ -6,13 +6,14 @@ ready"; "the automation switch binds it".)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fanout.api.reasons import Reason
 from fanout.api.trailers import Trailer
 from fanout.gates.facts import Hold
 from fanout.plan.actions import Action, Kind
 from fanout.plan.cases import Case
+from fanout.plan.departing import Departure
 from fanout.plan.moving import Leaving, Stray
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.repository import Merge
@@ -38,9 +39,12 @@ class Clearing:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """All of that for one policy; and which repositories are to be looked at from now on."""
+    """All of that for one policy, and the variants that go as a whole; and which repositories are
+    to be looked at from now on.
+    """
 
     clearings: tuple[Clearing, ...] = ()
+    departures: tuple[Departure, ...] = ()
     emptied: frozenset[str] = frozenset()  # no more
     found: frozenset[str] = frozenset()  # again, because records begin anew
 
@@ -53,6 +57,7 @@ class Leave:
     ready: bool = False
     automatic: bool = False
     sweep: bool = True  # the pass is one in which automation acts
+    closed: Hold | None = None  # the windows
     orphan: bool = False  # the package stays, as nobody's
 
 
@@ -96,9 +101,8 @@ def _lost_nothing(planned: Planned, stray: Stray) -> bool:
 def _may_go(case: Case, leaving: Leaving, leave: Leave) -> bool:
     if leaving.left.place == (case.view.key, case.spec.path):
         return False  # it moves back there
-    return leaving.vacant or (
-        leave.ready and leave.automatic and leave.sweep and not leaving.edited
-    )
+    free = leave.automatic and leave.sweep and leave.closed is None
+    return leaving.vacant or (leave.ready and free and not leaving.edited)
 
 
 def staying(case: Case, leave: Leave) -> Iterator[Hold]:
@@ -121,6 +125,8 @@ def staying(case: Case, leave: Leave) -> Iterator[Hold]:
                 " WHY`"
             )
             yield Hold(Reason.PLACE_LEFT, sentence)
+        elif leave.ready and leave.closed is not None:
+            yield replace(leave.closed, sentence=f"{at} is where it was: {leave.closed.sentence}")
 
 
 def actions(clearing: Clearing) -> Iterator[Action]:

@@ -50,9 +50,7 @@ class Question:
     about: Abouts = field(default_factory=dict)  # by variant
 
 
-def facts(
-    question: Question, cases: Sequence[Case], seen: Mapping[str, Seen]
-) -> PolicyFacts:
+def facts(question: Question, cases: Sequence[Case], seen: Mapping[str, Seen]) -> PolicyFacts:
     """What the evaluator may look at.
 
     `seen` has, by variant, what people and machines have seen of it.
@@ -199,6 +197,16 @@ def records(found: Sequence[Recorded]) -> Records:
             for name in item.spec["variants"]
         },
     )
+
+
+def with_removals(said: Records, removed: Mapping[str, datetime]) -> Records:
+    """The same, with the removals that no person decided: they are steps alike."""
+    if not removed:
+        return said
+    both = dict(said.removals)
+    for name, at in removed.items():
+        both[name] = max(at, both.get(name, at))
+    return replace(said, removals=both)
 
 
 def _evidence(item: Recorded) -> Evidence:

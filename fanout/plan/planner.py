@@ -12,6 +12,8 @@ from fanout.plan.actions import Action, Kind, Plan
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Clearing, Leftovers
 from fanout.plan.clearing import actions as clearing_actions
+from fanout.plan.departing import Departure
+from fanout.plan.departing import actions as departing_actions
 from fanout.plan.status import (
     GrantLine,
     LeftPlace,
@@ -37,6 +39,7 @@ class PolicyPlan:
     planned: Status  # with the releases: recorded before anything is pushed
     published: Mapping[str, VariantLine] = field(default_factory=dict)  # once its push has worked
     clearings: tuple[Clearing, ...] = ()
+    departures: tuple[Departure, ...] = ()
 
 
 def plan_policy(
@@ -63,13 +66,10 @@ def plan_policy(
         line = _remembered(planned, now)
         unknown = VariantLine(case.view.key, case.spec.path, orphan=line.orphan)
         recorded = before.variants.get(name_of, unknown)
-        if line != recorded:
+        differences = _differences(case, recorded, line)
+        if differences or replace(line, stage=recorded.stage) != recorded:
             lines[name_of] = line
-        actions += _answered(case, recorded, line)
-        if line.place != recorded.place:
-            actions.append(_rehomed(case, recorded))
-        if line.orphan != recorded.orphan:
-            actions.append(_action(Kind.RECORD, case, f"the deletionPolicy of {case.spec.name}"))
+        actions += differences
         if planned.step is Step.PUBLISH:
             published[name_of] = _arrived(line, case, arrivals, _in_force(case, now))
         elif case.unrecorded:
@@ -77,12 +77,15 @@ def plan_policy(
         actions += _actions(planned)
     for clearing in leftovers.clearings:
         actions += clearing_actions(clearing)
+    for departure in leftovers.departures:
+        actions += departing_actions(departure)
     about = Action(Kind.RECORD, namespace, name)
     if any(not planned.case.spec.policy for planned in steps):
         about = Action(Kind.RECORD, namespace, "", variant=name)
     actions += _whereabouts(about, leftovers)
     places = (before.places | _places(steps) | leftovers.found) - leftovers.emptied
-    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places)
+    removed = {**before.removed, **{it.variant: it.at for it in leftovers.departures}}
+    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places, removed)
     actions += _verdicts(about, before, planned_status)
     order = list(Kind)
     actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
@@ -95,6 +98,7 @@ def plan_policy(
         planned_status,
         published,
         leftovers.clearings,
+        leftovers.departures,
     )
 
 
@@ -106,7 +110,7 @@ def joined(plans: Iterable[PolicyPlan]) -> Plan:
 def _remembered(planned: Planned, now: datetime) -> VariantLine:
     """The variant's line as it is to be before anything is pushed."""
     case = planned.case
-    line = case.line
+    line = replace(case.line, stage=case.spec.stage)
     if planned.step is Step.ADOPT:
         line = replace(line, grant=None, published=_adopted(case, now))
     if planned.release:
@@ -129,6 +133,22 @@ def _answered(case: Case, recorded: VariantLine, line: VariantLine) -> list[Acti
         if (it.check, it.digest) not in given
     ]
     return [_action(Kind.RECORD, case, detail) for detail in details]
+
+
+def _differences(case: Case, recorded: VariantLine, line: VariantLine) -> list[Action]:
+    """What is remembered otherwise and no other action tells of.
+
+    A stage that is not on record yet is written when anything else is.
+    """
+    found, name = _answered(case, recorded, line), case.spec.name
+    if line.place != recorded.place:
+        found.append(_rehomed(case, recorded))
+    if line.orphan != recorded.orphan:
+        found.append(_action(Kind.RECORD, case, f"the deletionPolicy of {name}"))
+    if recorded.stage not in ("", line.stage):
+        where = f"in stage {line.stage}" if line.stage else "in no stage"
+        found.append(_action(Kind.RECORD, case, f"that {name} is {where} now"))
+    return found
 
 
 def _grant(case: Case, now: datetime) -> GrantLine:
@@ -187,7 +207,7 @@ def _arrived(
     if former is not None and line.place not in arrivals and former.state.tree is not None:
         taken = case.draft.trailers.onto if case.draft is not None else former.state.tree
         left.append(LeftPlace(former.view.key, former.path, taken))
-    return VariantLine(*here, None, published, tuple(left), line.orphan)
+    return VariantLine(*here, None, published, tuple(left), line.orphan, case.spec.stage)
 
 
 def _rehomed(case: Case, recorded: VariantLine) -> Action:

@@ -4,15 +4,22 @@ With `deletionPolicy: Delete` the package leaves the branch; with `Orphan` it st
 else's. What only fanout needs goes in both: its pristine renderings and its draft. Tags stay.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fanout.api.trailers import Trailer
-from fanout.plan.change import Writing
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
-from fanout.plan.repository import FileCommit, PathState, RepositoryChange, VendorCommit
+from fanout.plan.repository import (
+    FileCommit,
+    Identity,
+    PathState,
+    RepositoryChange,
+    VendorCommit,
+)
 from fanout.plan.status import VariantLine
 from fanout.selection.naming import drafts_under, vendor_ref
+
+_NAMED = 2  # packages that one subject has room for
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,7 @@ class Removal:
     orphan: bool  # the package stays
     taken: str = ""  # the tree that the variant took along when it left this place
     drafts_stay: bool = False  # only a package that was left behind goes
+    repository: str = ""  # name of the Repository object; "": none is declared
 
     @property
     def state(self) -> PathState:
@@ -70,17 +78,41 @@ class Removal:
         return not self.orphan and self.state.tree is not None and self.expected is not None
 
     @property
-    def edited(self) -> tuple[str, ...]:
-        """What is to go although people have worked on it, in words."""
-        found = []
-        if self.deletes and self.state.tree != self.expected:
-            found.append(f"the package {self.path}")
-        drafts = (it.ref.removeprefix("refs/heads/") for it in self.drafts if it.carries)
-        return (*found, *(f"the draft {ref}" for ref in drafts))
+    def edited(self) -> Mapping[str, str]:
+        """What is to go although people have worked on it, in words: the tree or the commit."""
+        found: dict[str, str] = {}
+        if self.deletes and self.state.tree is not None and self.state.tree != self.expected:
+            found[f"the package {self.path}"] = self.state.tree
+        for draft in self.drafts:
+            if draft.carries:
+                found[f"the draft {draft.ref.removeprefix('refs/heads/')}"] = draft.commit
+        return found
+
+    @property
+    def forgets(self) -> tuple[str, ...]:
+        """The pristine renderings that nobody needs any more, by their directories."""
+        if self.view is None:
+            return ()
+        found = [f"published/{self.path}"] if self.path in self.view.published else []
+        if self.path in self.view.drafted and not self.drafts_stay and not self._drafted_by_others:
+            found.append(f"drafts/{self.path}")
+        return tuple(found)
+
+    @property
+    def _drafted_by_others(self) -> bool:
+        """Is an open draft of another variant at the path?"""
+        own = {draft.ref for draft in self.drafts}
+        known = self.view.drafts if self.view else ()
+        return any(path_of(ref) == self.path for ref in known if ref not in own)
+
+
+def path_of(ref: str) -> str:
+    """The path of a draft: it is between the installation and the policy in the branch's name."""
+    return ref.split("/", 4)[4].rpartition("/")[0]
 
 
 def removal_change(
-    removals: Sequence[Removal], writing: Writing, reason: str, when: int
+    removals: Sequence[Removal], install: str, identity: Identity, reason: str, when: int
 ) -> RepositoryChange | None:
     """What is to be done in one repository; None: nothing is left of the variant there.
 
@@ -91,33 +123,30 @@ def removal_change(
     if view is None:
         return None
     files: tuple[FileCommit, ...] = ()
-    going = tuple(removal.path for removal in removals if removal.deletes)
+    going = sorted((it for it in removals if it.deletes), key=lambda it: it.path)
     if going:
-        text = _message(removals[0], going, reason)
-        files = (FileCommit(view.branch, view.head, {}, going, text, max(when, view.head_time)),)
-    vendor = _vendor(removals, view, writing.install, when)
+        paths, text = tuple(it.path for it in going), message(going, reason)
+        files = (FileCommit(view.branch, view.head, {}, paths, text, max(when, view.head_time)),)
+    vendor = _vendor(removals, view, install, when)
     remove = tuple(sorted({draft.ref for removal in removals for draft in removal.drafts}))
     touched = [commit.ref for commit in files] + ([vendor.ref] if vendor else []) + list(remove)
     if not touched:
         return None
     return RepositoryChange(
         remote=view.remote,
-        identity=writing.identity,
+        identity=identity,
         expected={ref: view.refs.get(ref, "") for ref in sorted(touched)},
         files=files,
         vendor=vendor,
         remove=remove,
-        drafts_under=drafts_under(writing.install),
+        drafts_under=drafts_under(install),
     )
 
 
 def _vendor(
     removals: Sequence[Removal], view: RepositoryView, install: str, when: int
 ) -> VendorCommit | None:
-    drop = [f"published/{it.path}" for it in removals if it.path in view.published]
-    drop += [
-        f"drafts/{it.path}" for it in removals if it.path in view.drafted and not it.drafts_stay
-    ]
+    drop = {path for removal in removals for path in removal.forgets}
     if not drop:
         return None
     return VendorCommit(
@@ -130,8 +159,14 @@ def _vendor(
     )
 
 
-def _message(removal: Removal, paths: Sequence[str], reason: str) -> str:
-    return (
-        f"Remove {' and '.join(paths)}\n\n{reason.strip()}\n\n"
-        f"{Trailer.POLICY.value}: {removal.owner}\n{Trailer.VARIANT.value}: {removal.variant}\n"
-    )
+def message(removals: Sequence[Removal], reason: str) -> str:
+    """The message of the commit that takes these packages, all of one policy, off a branch."""
+    paths = [removal.path for removal in removals]
+    variants = dict.fromkeys(removal.variant for removal in removals)
+    subject = " and ".join(paths) if len(paths) <= _NAMED else f"{len(paths)} packages"
+    parts = [f"Remove {subject}"]
+    if len(paths) > _NAMED:
+        parts.append("\n".join(f"* {path}" for path in paths))
+    trailers = [f"{Trailer.POLICY.value}: {removals[0].owner}"]
+    trailers += [f"{Trailer.VARIANT.value}: {variant}" for variant in variants]
+    return "\n\n".join([*parts, reason.strip(), "\n".join(trailers)]) + "\n"

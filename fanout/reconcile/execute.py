@@ -60,7 +60,7 @@ def execute(world: World, observed: Observed) -> Report:
     settled = [
         (it, it.planned, _settled(it, written))
         for it in observed.plans
-        if it.published or it.clearings
+        if it.published or it.clearings or it.departures
     ]
     _record(world, observed, heads, keys, settled)
     urls = {
@@ -69,7 +69,9 @@ def execute(world: World, observed: Observed) -> Report:
         for repository, view in (
             *((step.case.spec.repository, step.case.view) for step in plan.steps),
             *((clearing.repository, clearing.view) for clearing in plan.clearings),
+            *((it.repository, it.view) for going in plan.departures for it in going.removals),
         )
+        if view is not None
     }
     return Report(
         observed, tuple(_outcome(action, urls, written) for action in observed.plan.actions)
@@ -94,6 +96,7 @@ def _record(
 def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> Status:
     """The status with what was published or removed, as far as its push has worked."""
     lines = dict(plan.planned.variants)
+    arrived = set()  # what was said of earlier removals is over
     for step in plan.steps:
         case = step.case
         line = plan.published.get(case.spec.name)
@@ -106,13 +109,20 @@ def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> 
             merge = answer.refs[tag]
         published = replace(line.published, merge=merge, tag=tag.removeprefix("refs/tags/"))
         lines[case.spec.name] = replace(line, published=published)
+        arrived.add(case.spec.name)
     for clearing in plan.clearings:
         name, left = clearing.spec.name, clearing.left
         answer = written.get(clearing.view.remote.url)
         if left is not None and not isinstance(answer, FanoutError):
             kept = tuple(it for it in lines[name].left if it != left)
             lines[name] = replace(lines[name], left=kept)
-    return replace(plan.planned, variants=lines)
+    for departure in plan.departures:
+        views = (removal.view for removal in departure.removals)
+        answers = (written.get(view.remote.url) for view in views if view is not None)
+        if not any(isinstance(answer, FanoutError) for answer in answers):
+            lines.pop(departure.variant, None)
+    removed = {name: at for name, at in plan.planned.removed.items() if name not in arrived}
+    return replace(plan.planned, variants=lines, removed=removed)
 
 
 def _outcome(

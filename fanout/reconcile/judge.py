@@ -14,12 +14,13 @@ from fanout.gates.facts import Dependency, PolicyFacts, StageHistory
 from fanout.gates.going_back import going_back
 from fanout.gates.pins import Pin
 from fanout.gates.records import Records
+from fanout.gates.removal import closed
 from fanout.gates.rules import HAND_WRITTEN, StageRule
 from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Leave, Leftovers, clearings, staying
 from fanout.plan.disputes import resolutions
-from fanout.plan.facts import Question, facts, foreseen, records
+from fanout.plan.facts import Question, facts, foreseen, records, with_removals
 from fanout.plan.holding_back import held_back
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
@@ -32,6 +33,7 @@ from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.conditions import Conditions
 from fanout.reconcile.dependencies import abouts
 from fanout.reconcile.evidence import prove
+from fanout.reconcile.gone import Asked, departures, gone_variants, with_hold
 from fanout.reconcile.look import orphans
 from fanout.reconcile.names import Named
 from fanout.reconcile.opening import Opener
@@ -42,8 +44,6 @@ from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions, with_lost_tags
 from fanout.reconcile.whereabouts import Known
 from fanout.reconcile.world import Setup
-from fanout.selection.model import TargetFailure
-from fanout.selection.naming import variant_digest
 
 History = Mapping[tuple[str, str], StageHistory]
 
@@ -60,6 +60,7 @@ class Told:
     sweep: bool
     depends_on: tuple[Dependency, ...] = ()  # of a variant written by hand
     all_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
+    doubt: str = ""  # why nobody can be sure that a target is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Judge:
         """A policy in which nothing can go on, with what records and repositories show of it."""
         try:
             cases = self._opener(told, status).cases()
-            gone = _gone(told, status, cases)
+            gone = gone_variants(told.named, status, told.known.views.values())
         except FanoutError:  # the repositories cannot be read either
             cases, gone = (), ()
         return PolicyPass(
@@ -113,7 +114,7 @@ class Judge:
         opener = self._opener(told, status)
         cases = with_lost_tags(named, opener.cases(), told.listings)
         found = self._beginning(told, cases)
-        said = records(_about(told))
+        said = with_removals(records(_about(told)), status.removed)
         readings = self.probing.readings(named, cases)
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git, readings)
         question = self._question(told, status, allowed, said)
@@ -136,7 +137,10 @@ class Judge:
         views = tuple(told.known.views.values())
         leaves = self._leaves(told, steps, told_facts)
         clear = tuple(it for item, leave in leaves for it in clearings(item, leave))
-        leftovers = Leftovers(clear, opener.emptied(), found)
+        gone = gone_variants(named, status, views)
+        asked = Asked(told_facts, standing(told.book.records), told.doubt, act=self.publish)
+        removals, going = departures(named, status, told.known, gone, asked)
+        leftovers = Leftovers(clear, going, opener.emptied(), found)
         plan = plan_policy(named.namespace, named.name, steps, status, history, self.now, leftovers)
         done = PolicyPass(
             named=named,
@@ -146,13 +150,14 @@ class Judge:
             cases=cases,
             rules=question.rules,
             facts=told_facts,
-            decision=decision,
+            decision=with_hold(decision, removals),
             views=views,
             publishing=frozenset(it.case.spec.name for it in steps if it.step is Step.PUBLISH),
             staying={
                 item.case.spec.name: tuple(staying(item.case, leave)) for item, leave in leaves
             },
-            gone=_gone(told, status, cases),
+            gone=gone,
+            removals=removals,
         )
         return done, plan
 
@@ -218,6 +223,7 @@ class Judge:
             return []
         automatic = {rule.name for rule in told_facts.stages if rule.automatic}
         there, stopped = ready(told_facts), suspended(told_facts)
+        shut = closed(told_facts.calendars, told_facts.now)
         return [
             (
                 item,
@@ -226,6 +232,7 @@ class Judge:
                     ready=item.case.spec.name in there,
                     automatic=item.case.spec.stage in automatic,
                     sweep=told.sweep,
+                    closed=shut,
                     orphan=orphans(told.named),
                 ),
             )
@@ -330,35 +337,3 @@ def _serializes(named: Named) -> bool:
 def _on_conflict(named: Named) -> str:
     declared = named.policy or named.written
     return declared.spec.on_conflict.value if declared else OnConflict.REVIEW.value
-
-
-def _gone(told: Told, status: Status, cases: Sequence[Case]) -> tuple[TargetFailure, ...]:
-    """Variants that are published or drafted although nothing asks for them any more.
-
-    They are held by name: removal waits for a person or for the removal rules.
-    """
-    named = told.named
-    if named.policy is None:
-        return ()
-    known = {case.spec.name for case in cases}
-    failed = {
-        variant_digest(named.namespace, named.name, failure.target) for failure in named.failures
-    }
-    places = {name: f"{line.repository}, {line.path}" for name, line in status.variants.items()}
-    owner = f"{named.namespace}/{named.name}"
-    for view in told.known.views.values():
-        for draft in view.drafts.values():
-            if draft.trailers.policy == owner:
-                branch = draft.ref.removeprefix("refs/heads/")
-                places.setdefault(draft.trailers.variant, f"{view.remote.url}, branch {branch}")
-    return tuple(
-        TargetFailure(
-            named.name,
-            name,
-            "TargetGone",
-            f"variant {name} ({places[name]}) has no target any more; it is kept as it is until"
-            f" somebody removes it: fanout remove {named.name} {name} --reason WHY",
-        )
-        for name in sorted(places.keys() - known)
-        if name.rpartition("-")[2] not in failed
-    )

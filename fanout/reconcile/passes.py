@@ -20,6 +20,7 @@ from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, joined
 from fanout.plan.repository import Listing
 from fanout.plan.rules import administrators
+from fanout.reconcile.absence import doubt
 from fanout.reconcile.answers import Answering
 from fanout.reconcile.beginnings import refuse_lost_records
 from fanout.reconcile.by_hand import ByHand
@@ -126,6 +127,7 @@ class Reconciler:
                 promotions=promotions[item.namespace, item.name],
                 sweep=mode.sweeps(item),
                 all_read=all_promotions_read(declared, item.namespace),
+                doubt=doubt(item, declared),
                 depends_on=dependencies.of(item, judged),
             )
             key = key_of(item)
@@ -166,7 +168,14 @@ class Reconciler:
         )
         probing = Probing(world.sandbox, world.probes, declared.objects, now)
         return Judge(
-            world.git, renderer, probing, world.setup, now, publish, self._by_hand, self._conditions
+            world.git,
+            renderer,
+            probing,
+            world.setup,
+            now,
+            publish,
+            self._by_hand,
+            self._conditions,
         )
 
     def _names(self, declared: Declared) -> tuple[Named, ...]:

@@ -4,7 +4,7 @@ A repository that no variant names any more is listed only while it is remembere
 is to be taken along, one that waits to be removed, or a draft.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
@@ -30,6 +30,7 @@ class Memory:
     homes: dict[Owner, Place] = field(default_factory=dict)
     places: dict[Owner, list[Place]] = field(default_factory=dict)  # all of one variant
     drafts: dict[BookKey, list[str]] = field(default_factory=dict)  # repositories with drafts
+    variants: dict[BookKey, list[str]] = field(default_factory=dict)  # all of one book
     titles: dict[Owner, str] = field(default_factory=dict)
     undeclared: set[Owner] = field(default_factory=set)  # of policies that nobody declares
 
@@ -45,6 +46,7 @@ def remembered(books: Mapping[BookKey, Book], everyone: Sequence[Named]) -> Memo
                 memory.drafts.setdefault(book, []).append(same_place(name))
             elif kind == "variant" and line.get("repository"):
                 owner = (book.namespace, name)
+                memory.variants.setdefault(book, []).append(name)
                 memory.titles[owner] = f"{book.namespace}/{book.policy or name}"
                 if book.policy and book not in declared:
                     memory.undeclared.add(owner)
@@ -120,6 +122,8 @@ def _others(
         for place in memory.places.get((named.namespace, variant.name), ()):
             if place != here:
                 wanted.setdefault(place[0], []).append(place[1])
+    for place in _abandoned(named, memory):
+        wanted.setdefault(place[0], []).append(place[1])
     for name in memory.drafts.get(book_key(named), ()):
         if name not in served:
             wanted.setdefault(name, [])
@@ -128,6 +132,16 @@ def _others(
     usable = usable_by(named.namespace, repositories)
     by_place = {place_of(usable[name]): usable[name] for name in sorted(usable, reverse=True)}
     return {place: (by_place[place], paths) for place, paths in wanted.items() if place in by_place}
+
+
+def _abandoned(named: Named, memory: Memory) -> Iterator[Place]:
+    """The places of a policy's variants whose targets are gone."""
+    if named.policy is None:
+        return
+    present = {variant.name for variant in named.variants}
+    for name in memory.variants.get(book_key(named), ()):
+        if name not in present:
+            yield from memory.places[named.namespace, name]
 
 
 def owner_of(named: Named) -> str:

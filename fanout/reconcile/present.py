@@ -16,6 +16,7 @@ from fanout.gates.wording import counted
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.damage import broken, edited
+from fanout.reconcile.gone import summary, told
 from fanout.reconcile.names import repository_key
 from fanout.reconcile.places import place_of
 from fanout.reconcile.remove import places_of
@@ -68,10 +69,11 @@ def targets(observed: Observed, declared: Declared) -> list[Plain]:
         for case, decision in _decided(item):
             views.append(_plain(_target(item, case, decision)))
         views += [_plain(_without(item, it, State.FAILED)) for it in item.named.failures]
-        for gone in item.gone:
-            place, path = places.get(gone.target, ("", ""))
-            at = (names.get(place, place), path)
-            views.append(_plain(_without(item, gone, State.HELD, at)))
+        for failure in told(item.named, item.gone, item.removals):
+            place, path = places.get(failure.target, ("", ""))
+            view = _without(item, failure, State.HELD, (names.get(place, place), path))
+            holds = (*view.holds, *_holds(item.removals.holds.get(failure.target, ())))
+            views.append(_plain(view.model_copy(update={"holds": holds})))
     return views
 
 
@@ -176,8 +178,8 @@ def _readiness(item: PolicyPass, holds: Sequence[Hold]) -> tuple[str, str, str]:
         failed = f"{counted(len(failures), 'variant')} failed, {failures[0].name} first"
         return "False", reason, f"{failed}{why}; {sentence}"
     if item.gone:
-        gone = f"{counted(len(item.gone), 'variant')} without a target"
-        return "False", Reason.TARGET_GONE, f"{gone}; {sentence}"
+        reason, gone = summary(item.gone, item.removals)
+        return "False", reason, f"{gone}; {sentence}"
     if decided and ready == len(decided):
         return "True", Reason.READY, sentence
     if holds:

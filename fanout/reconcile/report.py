@@ -9,6 +9,7 @@ from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
 from fanout.gates.answer import PolicyDecision, State, VariantDecision
 from fanout.gates.facts import Hold, PolicyFacts
+from fanout.gates.removal import Removals
 from fanout.gates.rules import StageRule
 from fanout.gates.wording import counted
 from fanout.plan.actions import Outcome, Plan
@@ -19,6 +20,7 @@ from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import RepositoryChange
 from fanout.plan.status import Status
 from fanout.reconcile.damage import broken, lost_renderings
+from fanout.reconcile.gone import GoneVariant, told
 from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
@@ -53,7 +55,8 @@ class PolicyPass:
     views: tuple[RepositoryView, ...] = ()  # of the repositories that the pass looked at
     publishing: frozenset[str] = frozenset()  # variants whose draft this pass publishes
     staying: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)  # what variants left
-    gone: tuple[TargetFailure, ...] = ()  # variants on record whose target is not there any more
+    gone: tuple[GoneVariant, ...] = ()  # those whose target is not there any more
+    removals: Removals = field(default_factory=Removals)  # which of them go, and what holds others
     problem: FanoutError | None = None  # stops this policy and no other
 
     @property
@@ -71,8 +74,8 @@ class PolicyPass:
 
     @property
     def failures(self) -> tuple[TargetFailure, ...]:
-        """Targets that have no variant, by name."""
-        return (*self.named.failures, *self.gone)
+        """Targets that have no variant, by name, and variants that have no target."""
+        return (*self.named.failures, *told(self.named, self.gone, self.removals))
 
     @property
     def disputed(self) -> Mapping[str, int]:
@@ -136,8 +139,9 @@ def _troubles(item: PolicyPass) -> Iterator[Trouble]:
     for failure in item.named.failures:
         names = (failure.target.rpartition("/")[2],)
         yield Trouble(title, failure.target, failure.reason, failure.problem, "target", names=names)
-    for failure in item.gone:
-        yield Trouble(title, failure.target, failure.reason, failure.problem, failed=False)
+    for failure in told(item.named, item.gone, item.removals):
+        if failure.target not in item.removals.now:  # else it is in the plan
+            yield Trouble(title, failure.target, failure.reason, failure.problem, failed=False)
     if item.problem is not None:
         return  # it is what holds the variants
     for repository, sentence in lost_renderings(item.cases):

@@ -1,5 +1,8 @@
 """`fanout remove`: a person lets a variant go, or what one left behind."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 import click
 
 from fanout.api.meta import DEFAULT_NAMESPACE
@@ -11,13 +14,25 @@ from fanout.cli.output import write
 from fanout.cli.recording import by_option, identity, policy_argument, reason_option, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import Program, open_program
+from fanout.cli.terminal import say
 from fanout.cluster.declared import Declared
 from fanout.errors import InvalidInput
+from fanout.gates.facts import Hold
+from fanout.gates.removal import closed
 from fanout.gates.wording import listed
 from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
+from fanout.plan.rules import calendars
+from fanout.reconcile.absence import doubt
+from fanout.reconcile.passes import promotions_of
 from fanout.reconcile.places import place_of
-from fanout.reconcile.remove import carry_out, find_removals, lost_variant, places_of
+from fanout.reconcile.remove import (
+    Said,
+    find_removals,
+    lost_variant,
+    places_of,
+    remove_by_level,
+)
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.undeclared import refuse_undeclared
 from fanout.selection.targets import usable_by
@@ -26,44 +41,101 @@ from fanout.selection.targets import usable_by
 @click.command()
 @policy_argument
 @click.argument("variant", required=False)
+@click.option("--all-gone", is_flag=True, help="All variants whose targets are gone by now.")
 @click.option("--edited", is_flag=True, help="Remove also what people have changed in it.")
 @reason_option
 @by_option
 @with_settings()
 def command(
-    settings: Settings, policy: str, variant: str | None, edited: bool, reason: str, by: str | None
+    settings: Settings, policy: str, variant: str | None, by: str | None, **said: bool | str
 ) -> None:
     """Remove a variant whose target is gone, or what one left.
 
-    One that moved leaves its package where it was until it is ready.
+    Sweeps remove it where automation is switched on; this is a person's word, which asks neither
+    automation nor removalLimit. One that moved leaves its package where it was until it is ready.
 
     VARIANT is its name, as `fanout get targets` shows those with TargetGone, its path, its
     repository:path, or what its target was called; one that was written by hand is named alone. Its
     package leaves the branch in one commit, unless the deletionPolicy is Orphan; its draft goes,
-    its tags stay. Interrupted, it is run again.
+    its tags stay. With --all-gone all go, level by level, those of the last stages first. While a
+    window is closed the decision is recorded, and a sweep carries it out. Interrupted, it is run
+    again.
     """
     who = identity(by)
+    everything = bool(said["all_gone"])
     with open_program(settings) as program:
-        item = _meant(program, policy, alone=variant is None)
+        item = _meant(program, policy, alone=variant is None and not everything)
         declared = program.declared()
-        by_hand = item.named.policy is None and variant is None
-        name = policy if by_hand else _named(item, variant or "", declared)
-        removals = find_removals(program.world, item, declared, name)
-        changed = [it for removal in removals for it in removal.edited]
-        if changed and not edited:
+        names = _chosen(item, variant, declared, everything=everything)
+        removals = find_removals(program.world, item, declared, names)
+        work = {it: tree for removal in removals for it, tree in removal.edited.items()}
+        if work and not said["edited"]:
             raise InvalidInput(
-                f"people have changed {' and '.join(dict.fromkeys(changed))}",
+                f"people have changed {' and '.join(work)}",
                 reason="EditedDownstream",
                 remedy="look at it, and say --edited to remove it all the same",
             )
-        spec = {"variants": [name], "action": CONFIRM_REMOVAL, "reason": reason}
+        shut = _shut(item, declared, names, settings.now())
+        spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": said["reason"]}
+        spec |= {"trees": sorted(set(work.values()))} if work else {}
         if item.named.policy is not None:
             spec["policy"] = item.named.name
         recorded = record(program, item, "Decision", spec, who)
         write(f"decision.fanout.dev/{recorded} recorded\n")
-        carry_out(program.world, item, removals, reason, settings.now())
-        for removal in removals:
-            write(_told(removal))
+        if shut is not None:
+            say(f"a sweep carries it out: {shut.sentence}", settings.color)
+            return
+        about = Said(str(said["reason"]), settings.now())
+        for done in remove_by_level(program.world, item, declared, removals, about):
+            for removal in done:
+                write(_told(removal))
+
+
+def _chosen(
+    item: PolicyPass, variant: str | None, declared: Declared, *, everything: bool
+) -> list[str]:
+    """The names of the variants that are to go. Raises InvalidInput when there is none."""
+    if everything:
+        return _all_gone(item, variant, declared)
+    by_hand = item.named.policy is None and variant is None
+    return [item.named.name if by_hand else _named(item, variant or "", declared)]
+
+
+def _all_gone(item: PolicyPass, variant: str | None, declared: Declared) -> list[str]:
+    """All that is gone, if that is sure: who says all has looked at a list and not at each."""
+    if variant is not None:
+        raise InvalidInput(
+            f"{variant} is named beside --all-gone",
+            reason="InvalidSetting",
+            remedy="say one of them",
+        )
+    unsure = doubt(item.named, declared)
+    if unsure:
+        raise InvalidInput(
+            f"nobody can be sure which targets of {item.title} are gone: {unsure}",
+            reason="InvalidObject",
+            remedy="correct that first, see `fanout validate`; or name a variant",
+        )
+    if not item.gone:
+        raise InvalidInput(
+            f"{item.title} has no variant without a target",
+            reason="NotFound",
+            remedy="see `fanout get targets`",
+        )
+    return [one.name for one in item.gone]
+
+
+def _shut(item: PolicyPass, declared: Declared, names: Sequence[str], now: datetime) -> Hold | None:
+    """The window that does not let it be done now.
+
+    Raises InvalidInput where no sweep would do it later: of what was written by hand, and of what
+    one that moved has left.
+    """
+    shut = closed(calendars(promotions_of(item.named, declared.promotions)), now)
+    swept = item.named.policy is not None and set(names) <= {one.name for one in item.gone}
+    if shut is not None and not swept:
+        raise InvalidInput(shut.sentence, reason=shut.reason, remedy="run it again then")
+    return shut
 
 
 def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
@@ -82,7 +154,7 @@ def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
 
 def _named(item: PolicyPass, name: str, declared: Declared) -> str:
     """The name of the variant that is meant; one that nothing has is answered by what removes."""
-    gone = {failure.target for failure in item.gone}
+    gone = {one.name for one in item.gone}
     names = sorted(gone)
     otherwise = f"without a target there are: {listed(names)}" if names else ""
     if not name:
