@@ -1,9 +1,9 @@
 """What operators and functions make of plain values, in process, exactly as celpy does.
 
-Each knows the cases whose answer is beyond doubt: values that fit, within 64 bits, not too long. All
-others, errors among them, raise `UnsureError`, and celpy is asked: it has habits (`true
-== 1` holds, `1 == true` is an error) that nobody wants a second time. `FaultError` is raised where
-celpy is known to have an error as well, since `&&`, `||` and `has()` go on behind one.
+Each knows the cases whose answer is beyond doubt: values that fit, within 64 bits, not too long.
+All others, errors among them, raise `UnsureError`, and celpy is asked: it has habits (`true == 1`
+holds, `1 == true` is an error) that nobody wants a second time. `FaultError` is raised where celpy
+is known to have an error as well, since `&&`, `||` and `has()` go on behind one.
 
 A whole number is celpy's int and a fraction its double; a `bool` is never taken for a number.
 """
