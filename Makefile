@@ -14,7 +14,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core laws check lint format bench bench-quick docs lock image clean FORCE
+.PHONY: help demo test test-core prometheus laws check lint format bench bench-quick docs lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,11 @@ CORE := api package calendar selection variants gates plan
 
 test-core: $(VENV)/test ## Run the tests of the pure core, in seconds
 	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(addprefix tests/,$(CORE))
+
+# The package alone, unpacked: nothing is installed and nothing runs but what a test starts.
+prometheus: ## Fetch a Prometheus server for the tests that ask one, into build/ (Debian, Ubuntu)
+	rm -rf build/prometheus && mkdir -p build/prometheus
+	cd build/prometheus && apt-get download prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
 
 # ---- for maintainers -----------------------------------------------------------------------------
 

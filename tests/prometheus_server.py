@@ -1,0 +1,84 @@
+"""A real Prometheus server on loopback, for tests; it scrapes a page of ours and ends with them."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+BUILT = Path(__file__).parents[1] / "build" / "prometheus" / "usr" / "bin" / "prometheus"
+START = 30  # seconds, on a busy machine
+CONFIG = """\
+global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}
+scrape_configs:
+- job_name: sites
+  static_configs:
+  - {{targets: ["{target}"], labels: {{site: ams}}}}
+  - {{targets: ["{target}"], labels: {{site: ber}}}}
+"""
+
+
+def executable() -> str:
+    """Where Prometheus is. Without one the test is skipped, or fails if TEST_REQUIRES names it."""
+    found = str(BUILT) if BUILT.exists() else shutil.which("prometheus")
+    if found is None:
+        said = "there is no Prometheus server here; `make prometheus` fetches one"
+        if "prometheus" in os.environ.get("TEST_REQUIRES", "").split():
+            pytest.fail(said)
+        pytest.skip(said)
+    return found
+
+
+@contextmanager
+def prometheus(root: Path, target: str, ready: str) -> Iterator[str]:
+    """Its address, as soon as the query `ready` yields something. `target` is host and port."""
+    program = executable()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    config = root / "prometheus.yml"
+    config.write_text(CONFIG.format(target=target))
+    with (root / "log").open("w") as log:
+        server = subprocess.Popen(
+            [
+                program,
+                f"--config.file={config}",
+                f"--storage.tsdb.path={root / 'data'}",
+                f"--web.listen-address={address}",
+                "--log.level=warn",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        _wait(f"http://{address}/api/v1/query?query={ready}", server, root / "log")
+        yield f"http://{address}"
+    finally:
+        server.terminate()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + START
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while time.monotonic() < end:
+        assert server.poll() is None, log.read_text()
+        try:
+            with opener.open(url, timeout=1) as answer:
+                if b'"value"' in answer.read():
+                    return
+        except (OSError, urllib.error.URLError):
+            pass
+        time.sleep(0.05)
+    raise AssertionError(f"Prometheus did not start in {START} s: {log.read_text()}")
