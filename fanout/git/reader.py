@@ -42,6 +42,7 @@ class MirrorReader:
             when=found.commit_time,
             committer=f"{_text(who.raw_name)} <{_text(who.raw_email)}>",
             message=_text(found.raw_message),
+            author=f"{_text(found.author.raw_name)} <{_text(found.author.raw_email)}>",
         )
 
     def peel(self, oid: str) -> str:

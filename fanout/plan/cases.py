@@ -1,5 +1,6 @@
 """One variant at a time: what it is to be, what stands on its branch, and what is in the way."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fanout.api.reasons import Reason
@@ -210,6 +211,15 @@ class Case:
             and (self.published.revision, self.published.digest)
             == (self.revision, self.inputs.digest)
         )
+
+    @property
+    def reads(self) -> Mapping[str, str]:
+        """The cluster objects in what is published, as far as it is on record or can be told."""
+        if self.published is None:
+            return {}
+        if not self.published.reads and self.in_force and self.inputs is not None:
+            return self.inputs.reads
+        return self.published.reads
 
     @property
     def standing(self) -> bool:

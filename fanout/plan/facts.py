@@ -23,6 +23,7 @@ from fanout.plan.about import NOTHING, Abouts
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Resolution, read
+from fanout.plan.observation import OpenDraft
 from fanout.plan.seen import UNSEEN, Seen
 from fanout.plan.status import instant
 
@@ -86,6 +87,14 @@ def _disputed(case: Case, question: Question) -> int:
     return sum(not it.decided and it.key not in known for it in found)
 
 
+def _authors(case: Case, draft: OpenDraft) -> frozenset[str]:
+    """Who has changed what is in the draft: there, or upstream in the commit that it is made of."""
+    upstream = case.package.upstream if case.package is not None else None
+    if upstream is None or upstream.revision.name != draft.trailers.revision:
+        return draft.people
+    return draft.people | {person(upstream.author)}
+
+
 def _unclear(case: Case) -> Hold | None:
     """Fail closed: a target of which nobody can say whether it is offline gets nothing."""
     if not case.spec.unclear:
@@ -123,6 +132,7 @@ def _variant(case: Case, seen: Seen, question: Question) -> VariantFacts:
             tree=known.tree,
             at=known.at,
             commits=seen.published | ({known.merge} if known.merge else frozenset()),
+            reads=case.reads,
             undone=case.undone,
         )
         if known
@@ -134,6 +144,8 @@ def _variant(case: Case, seen: Seen, question: Question) -> VariantFacts:
             current=case.standing,
             disputed=disputed,
             adopts=case.foreign,
+            reads=case.inputs.reads if case.inputs is not None and case.standing else {},
+            authors=_authors(case, draft),
             moves=case.moves,
             commits=seen.drafted | {draft.commit},
         )

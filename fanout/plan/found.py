@@ -95,6 +95,7 @@ def _publication(case: Case, around: Around) -> PublishedLine | None:
             merge=case.view.head,
             out_of_band=not granted,
             pristine=trailers.rendered,
+            reads=grant.reads if grant is not None and granted else {},
         )
     if grant is not None and grant.tree == tree:
         return PublishedLine(
@@ -105,6 +106,7 @@ def _publication(case: Case, around: Around) -> PublishedLine | None:
             now,
             merge=case.view.head,
             pristine=case.view.published.get(case.spec.path, ""),
+            reads=grant.reads,
         )
     return None
 

@@ -21,6 +21,7 @@ class OpenDraft:
     edited: bool  # a person's commits are on it
     settled: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
+    people: frozenset[str] = frozenset()  # who wrote and who committed that work
 
     @property
     def carries(self) -> bool:

@@ -73,7 +73,8 @@ def plan_policy(
         if planned.step is Step.PUBLISH:
             published[name_of] = _arrived(line, case, arrivals, _in_force(case, now))
         elif case.unrecorded:
-            published[name_of] = _arrived(line, case, arrivals, case.published)
+            seen = replace(case.published, reads=case.reads) if case.published else None
+            published[name_of] = _arrived(line, case, arrivals, seen)
         actions += _actions(planned)
     for clearing in leftovers.clearings:
         actions += clearing_actions(clearing)
@@ -155,11 +156,21 @@ def _grant(case: Case, now: datetime) -> GrantLine:
     assert case.draft is not None, "only a standing draft is released"
     trailers = case.draft.trailers
     grant = GrantLine(
-        trailers.revision, trailers.commit, trailers.digest, case.draft.tree or "", now
+        trailers.revision,
+        trailers.commit,
+        trailers.digest,
+        case.draft.tree or "",
+        now,
+        reads=_read(case),
     )
     if case.line.place == (case.view.key, case.spec.path):
         return grant
     return replace(grant, repository=case.view.key, path=case.spec.path)
+
+
+def _read(case: Case) -> Mapping[str, str]:
+    """The cluster objects in a draft, which is of the present inputs if it stands."""
+    return case.inputs.reads if case.inputs is not None and case.standing else {}
 
 
 def _adopted(case: Case, now: datetime) -> PublishedLine:
@@ -177,6 +188,7 @@ def _adopted(case: Case, now: datetime) -> PublishedLine:
         merge=before.merge if before else case.view.head,
         tag=before.tag if before else "",
         pristine=case.rendered.tree,
+        reads=case.inputs.reads,
     )
 
 
@@ -191,6 +203,7 @@ def _in_force(case: Case, now: datetime) -> PublishedLine:
         tree=case.draft.tree or "",
         at=now,
         pristine=trailers.rendered,
+        reads=_read(case),
     )
 
 

@@ -58,6 +58,7 @@ class Commit:
     when: int  # committer's time
     committer: str  # "name <email>"
     message: str
+    author: str = ""  # the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class GrantLine:
     at: datetime
     repository: str = ""  # where it is for, when that is not where the variant is
     path: str = ""
+    reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class PublishedLine:
     tag: str = ""
     out_of_band: bool = False  # a person merged it without the gates
     pristine: str = ""  # tree without anybody's edits; "": not known
+    reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,7 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(item, timedelta):
             result[name] = int(item.total_seconds())
         elif isinstance(item, Mapping):
-            result[name] = _plain(item)
+            result |= {name: _plain(item)} if item else {}
         elif isinstance(item, tuple):
             result |= {name: [_plain(one) for one in item]} if item else {}
         elif item is not None and item not in ("", False):

@@ -182,10 +182,12 @@ class Packages:
                     remedy="correct spec.upstream.package, or the tag",
                 )
             entries = reader.entries(state.tree)
+            released = reader.commit(commit)
             return UpstreamPackage(
                 repository=repository.spec.url,
                 directory=path,
-                revision=Revision(name, commit, reader.commit(commit).when),
+                revision=Revision(name, commit, released.when),
                 tree=state.tree,
                 files={file: (entry, reader.blob(entry.oid)) for file, entry in entries.items()},
+                author=released.author,
             )

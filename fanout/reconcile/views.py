@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from fanout.api.people import person
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.disputes import read as read_disputes
 from fanout.plan.disputes import settled_by
@@ -22,6 +23,7 @@ from fanout.selection.naming import drafts_under, vendor_ref
 _TAG = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
 _RENDERED = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
 _DEPTH = 64  # of a person's commits on top of a draft
+_WORK = 1024  # commits of people, in all that a draft has taken in
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class _Tip:
     tree: str | None
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
     settled: frozenset[str] = frozenset()  # keys of the disputes that people's commits decided
+    people: frozenset[str] = frozenset()  # whose commits are in it
 
 
 @dataclass(slots=True)
@@ -142,7 +145,30 @@ def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
     tree = reader.paths(oid, [path])[path].tree if path else None
     faults = _faults(reader, path, tree, trailers)
     settled = frozenset() if faults or trailers is None else _settled(reader, tree, trailers)
-    return _Tip(trailers, commit == oid, tree, faults, settled)
+    own = commit == oid
+    people = frozenset[str]()
+    if trailers is not None:
+        people = _people(reader, oid, amended=own and tree != trailers.tree)
+    return _Tip(trailers, own, tree, faults, settled, people)
+
+
+def _people(reader: Reader, tip: str, *, amended: bool) -> frozenset[str]:
+    """Who wrote or committed what fanout did not, in the draft and in those that it has taken in.
+
+    A commit of fanout's has the draft that it takes in as a further parent. `amended`: the tip is
+    one of fanout's that somebody has changed.
+    """
+    found: set[str] = set()
+    left = [tip]
+    for _ in range(_WORK):
+        if not left:
+            break
+        commit = reader.commit(left.pop())
+        own = read_trailers(commit.message) is not None
+        if not own or (amended and commit.oid == tip):
+            found |= {person(commit.author), person(commit.committer)}
+        left += commit.parents[1:] if own else commit.parents[:1]
+    return frozenset(found)
 
 
 def _settled(reader: Reader, tree: str | None, trailers: Trailers) -> frozenset[str]:
@@ -177,7 +203,7 @@ def _files(reader: Reader, tree: str) -> Files:
 def _draft(ref: str, oid: str, tip: _Tip, trailers: Trailers) -> OpenDraft:
     """A person has edited it when the tip is not fanout's, or is amended."""
     edited = not tip.own or tip.tree != trailers.tree
-    return OpenDraft(ref, oid, tip.tree, trailers, edited, tip.settled, tip.faults)
+    return OpenDraft(ref, oid, tip.tree, trailers, edited, tip.settled, tip.faults, tip.people)
 
 
 def _trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:

@@ -1,8 +1,12 @@
 """Cluster objects, found by kind, namespace and name without a scan."""
 
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from json import dumps
 
 from fanout.selection.model import Object
+
+_DIGITS = 12  # of a version: it tells contents of one object apart, and nothing else
 
 
 def group_of(api_version: str) -> str:
@@ -24,6 +28,7 @@ class ObjectIndex:
             kind = (group_of(item.get("apiVersion", "")), item.get("kind", ""))
             kinds.setdefault(kind, {})[meta.get("namespace", ""), meta.get("name", "")] = item
         self._kinds = {kind: dict(sorted(items.items())) for kind, items in kinds.items()}
+        self._versions: dict[str, str] = {}
 
     def get(self, group: str, kind: str, namespace: str, name: str) -> Object | None:
         """The object, or None; a cluster-scoped one has the namespace ``""``."""
@@ -32,6 +37,16 @@ class ObjectIndex:
     def of_kind(self, group: str, kind: str) -> Mapping[tuple[str, str], Object]:
         """All objects of the kind by (namespace, name), sorted."""
         return self._kinds.get((group, kind), {})
+
+    def version(self, key: str, content: object) -> str:
+        """A short name for what an object holds, equal for equal content.
+
+        `key` says which object that is: many variants read one, so the answer is kept.
+        """
+        if key not in self._versions:
+            text = dumps(content, sort_keys=True, separators=(",", ":"), default=repr)
+            self._versions[key] = sha256(text.encode()).hexdigest()[:_DIGITS]
+        return self._versions[key]
 
     def __len__(self) -> int:
         """How many objects there are."""

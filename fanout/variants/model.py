@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fanout.api.configuration import InjectionRules
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry
+from fanout.selection.objects import ObjectIndex
 from fanout.variants.functions.function import Result
 from fanout.variants.questions import NO_PROGRAMS, Programs
 
@@ -19,6 +20,7 @@ class UpstreamPackage:
     revision: Revision
     tree: str  # id of the package's tree
     files: Mapping[str, tuple[Entry, bytes]]  # by path inside the package
+    author: str = ""  # of the revision's commit, as "name <email>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Injection:
     source: str = ""  # name of the cluster object; "" when none was found
     value: object = None  # content of `data` (ConfigMap) or `spec`
     problem: str = ""
+    key: str = ""  # which cluster object that is: "group/kind/namespace/name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ class Inputs:
 
     digest: str
     injections: tuple[Injection, ...] = ()
+    objects: ObjectIndex = field(default_factory=ObjectIndex, compare=False, repr=False)
+
+    @property
+    def reads(self) -> Mapping[str, str]:
+        """The version of every cluster object that the rendering reads, by its key."""
+        found = ((item.key, item.value) for item in self.injections if item.key)
+        return {key: self.objects.version(key, value) for key, value in found}
 
     @property
     def unmet(self) -> tuple[Injection, ...]:

@@ -31,7 +31,7 @@ def resolve(prepared: PreparedPackage, spec: VariantSpec, objects: ObjectIndex) 
     injections = tuple(
         _injection(point, spec, objects, prepared.injectable) for point in prepared.points
     )
-    return Inputs(_digest(prepared, spec, injections), injections)
+    return Inputs(_digest(prepared, spec, injections), injections, objects)
 
 
 def _digest(prepared: PreparedPackage, spec: VariantSpec, injections: tuple[Injection, ...]) -> str:
@@ -90,7 +90,13 @@ def _injection(
         if source is not None:
             if mapping(source).get(point.field) is None:
                 return _nothing(point, f"{point.kind} {injector.name} has no {point.field}")
-            return Injection(point.key, point.required, injector.name, source[point.field])
+            return Injection(
+                point=point.key,
+                required=point.required,
+                source=injector.name,
+                value=source[point.field],
+                key=f"{point.group}/{point.kind}/{spec.namespace}/{injector.name}",
+            )
         tried.append(injector.name)
     if not tried:
         return _nothing(point, f"no injector is for the kind {point.kind}")
