@@ -56,6 +56,13 @@ class StageView(View):
     queued: tuple[str, ...] = Field(
         default=(), description="Newer revisions that wait behind the candidate."
     )
+    in_flight: int = Field(
+        default=0, description="How many variants are released and neither ready nor failed."
+    )
+    budget: int | None = Field(
+        default=None, description="How many may be in flight; empty: as many as there are."
+    )
+    halted: bool = Field(default=False, description="Whether more have failed than it bears.")
     next: str | None = Field(
         default=None, description="The next instant at which something can change; RFC 3339."
     )
@@ -94,6 +101,24 @@ class DraftView(View):
     state: str = Field(description="Where the variant is on its way.")
 
 
+class ForecastView(View):
+    """How early one stage can have a revision, as `fanout forecast` prints it."""
+
+    kind: Literal["ForecastView"] = Field(default="ForecastView", description="ForecastView.")
+    stage: str = Field(description="The stage's name.")
+    revision: str = Field(description="The upstream revision.")
+    begins: str | None = Field(
+        default=None,
+        description="When its first variant can be published; RFC 3339. Empty: never by itself.",
+    )
+    passes: str | None = Field(
+        default=None, description="When it can have passed; RFC 3339. Empty: never by itself."
+    )
+    assumptions: tuple[str, ...] = Field(
+        default=(), description="What is taken to be done at once, and how long things take."
+    )
+
+
 class InstantMeta(Model):
     """The name of a view of an instant."""
 
@@ -129,4 +154,11 @@ class WindowView(Model):
     message: str = Field(description="The same in a sentence.")
 
 
-VIEWS: tuple[type[Model], ...] = (StageView, TargetView, DraftView, InstantView, WindowView)
+VIEWS: tuple[type[Model], ...] = (
+    StageView,
+    TargetView,
+    DraftView,
+    ForecastView,
+    InstantView,
+    WindowView,
+)

@@ -46,6 +46,9 @@ def stages(observed: Observed) -> list[Plain]:
                 verdicts={rev: verdict.value for rev, verdict in stage.verdicts.items()},
                 counts={state.value: number for state, number in stage.counts.items() if number},
                 queued=stage.queued,
+                in_flight=stage.aggregates.in_flight,
+                budget=stage.budget,
+                halted=stage.halted,
                 holds=_holds(stage.holds),
                 next=_instant(stage.next),
             )

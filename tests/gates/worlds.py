@@ -8,7 +8,7 @@ from fanout.gates.answer import PolicyDecision
 from fanout.gates.evaluate import evaluate
 from fanout.gates.facts import Draft, Grant, PolicyFacts, Published, StageHistory, VariantFacts
 from fanout.gates.records import Action, Approval, Decision, Evidence, Override, Records
-from fanout.gates.rules import After, ApprovalRule, CheckRule, Require, StageRule, Verdict
+from fanout.gates.rules import After, Amount, ApprovalRule, CheckRule, Require, StageRule, Verdict
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
@@ -20,9 +20,11 @@ def at(minutes: float) -> datetime:
     return T0 + timedelta(minutes=minutes)
 
 
-def after(*stages: str, require: Require = Require.ALL, soak: float = 0) -> After:
+def after(
+    *stages: str, require: Require = Require.ALL, soak: float = 0, at_least: Amount | None = None
+) -> After:
     """`after`, with the soak in minutes."""
-    return After(stages, require, timedelta(minutes=soak))
+    return After(stages, require, timedelta(minutes=soak), at_least)
 
 
 def stage(name: str, upstream: After | None = None, **fields) -> StageRule:

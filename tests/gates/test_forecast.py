@@ -1,0 +1,180 @@
+"""The earliest instant at which a stage can be reached, and what that rests on."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    SIGNED,
+    after,
+    at,
+    decided,
+    draft,
+    facts,
+    passed,
+    published,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.calendar.periods import period
+from fanout.calendar.windows import Calendar
+from fanout.gates.evaluate import evaluate
+from fanout.gates.forecast import forecast
+from fanout.gates.records import Action
+from fanout.gates.rules import CheckRule, RolloutRule, Strategy
+
+NONE = ()
+
+
+def whenever(instant: datetime) -> datetime:
+    return instant
+
+
+def on_the_hour(instant: datetime) -> datetime:
+    full = instant.replace(minute=0)
+    return full if full == instant else full + timedelta(hours=1)
+
+
+def told(it, *, sweeps=whenever, takes=None, revision="v2"):
+    declared = {name: timedelta(minutes=number) for name, number in (takes or {}).items()}
+    found = forecast(it, evaluate(it).variants, revision, sweeps, declared)
+    return {reach.stage: reach for reach in found}
+
+
+def minutes(instant):
+    return None if instant is None else (instant - at(0)).total_seconds() / 60
+
+
+def spans(it, **options):
+    return {
+        name: (minutes(reach.begins), minutes(reach.passes))
+        for name, reach in told(it, **options).items()
+    }
+
+
+def two(soak=0, number=1, **prod):
+    rules = [
+        stage("dev", verification=NONE),
+        stage("prod", after("dev", soak=soak), verification=NONE, **prod),
+    ]
+    variants = [variant("d", "dev", published("v1"), draft=draft("v2"))]
+    variants += [variant(f"p{it}", "prod", published("v1")) for it in range(number)]
+    return facts(rules, variants, revisions="v1 v2", now=10)
+
+
+NIGHT = Calendar("night", allow=(period("0 2 * * *", "UTC", duration=timedelta(hours=2)),))
+ONE_BY_ONE = RolloutRule(strategy=Strategy.LINEAR)
+DOUBLING = RolloutRule(strategy=Strategy.EXPONENTIAL)
+ROWS = [
+    pytest.param(two(), {}, (10, 10), id="nothing is in the way"),
+    pytest.param(two(soak=30), {}, (40, 40), id="a soak"),
+    pytest.param(two(), {"takes": {"dev": 15, "prod": 5}}, (25, 30), id="verification takes time"),
+    pytest.param(two(soak=30), {"takes": {"dev": 15}}, (55, 55), id="a soak after verification"),
+    pytest.param(two(), {"sweeps": on_the_hour}, (60, 60), id="the next sweep"),
+    pytest.param(two(number=3, rollout=ONE_BY_ONE), {"takes": {"prod": 10}}, (10, 40),
+                 id="one after the other"),
+    pytest.param(two(number=8, rollout=DOUBLING), {"takes": {"prod": 10}}, (10, 50),
+                 id="1, 1, 2, 4"),
+    pytest.param(two(number=3, rollout=ONE_BY_ONE), {"takes": {"prod": 10}, "sweeps": on_the_hour},
+                 (60, 190), id="one in each sweep"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("it", "options", "expected"), ROWS)
+def test_the_earliest(it, options, expected):
+    assert spans(it, **options)["prod"] == expected
+
+
+def test_a_window_opens_first():
+    from dataclasses import replace
+
+    it = replace(two(), calendars=(NIGHT,))
+    assert spans(it)["dev"] == (120, 120)
+    assert spans(it, sweeps=on_the_hour)["prod"] == (120, 120)
+
+
+def test_what_has_passed_is_as_it_is_on_record():
+    history = {("dev", "v1"): passed(5)}
+    it = facts(
+        [stage("dev"), stage("prod", after("dev", soak=60))],
+        [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))],
+        said("dev", PASSED), history=history, now=10,
+    )  # fmt: skip
+    assert spans(it, revision="v1")["prod"] == (65, 65)
+
+
+def test_how_long_it_takes_is_what_was_seen():
+    it = facts(
+        [stage("dev")],
+        [variant(name, "dev", published("v1", 0)) for name in "abc"],
+        said("dev", PASSED, when=3, variants=("a",)), said("dev", PASSED, when=5, variants=("b",)),
+        said("dev", PASSED, when=30, variants=("c",)), revisions="v1 v2", now=100,
+    )  # fmt: skip
+    reach = told(it)["dev"]
+    assert minutes(reach.passes) == 105
+    assert reach.assumptions == (
+        "a variant is ready 5m after its publication, as 3 variants of it",
+    )
+
+
+def test_what_people_do_is_taken_to_be_done_at_once():
+    rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(CheckRule("e2e"),))
+    it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
+    assert told(it)["prod"].assumptions == (
+        "a person promotes as soon as the gate opens: automation is off",
+        "what it requires is given at once: signed-off",
+        "its checks are answered at once, since none was seen: e2e",
+    )
+
+
+NEVER = [
+    pytest.param({"suspended": True}, "Suspended", id="suspended"),
+    pytest.param({"pin": "v1"}, "WouldGoBack", id="pinned"),
+    pytest.param({"rollout": RolloutRule(max_in_flight=0)}, "BudgetExhausted", id="no budget"),
+]
+
+
+@pytest.mark.parametrize(("fields", "reason"), NEVER)
+def test_never_without_a_person(fields, reason):
+    reach = told(two(**fields))["prod"]
+    assert (reach.begins, reach.passes) == (None, None)
+    assert [str(hold.reason) for hold in reach.holds] == [reason]
+
+
+def test_a_stage_that_is_not_reached_keeps_those_after_it():
+    it = facts(
+        [stage("dev", suspended=True), stage("prod", after("dev"))],
+        [variant("d", "dev"), variant("p", "prod")], revisions="v2",
+    )  # fmt: skip
+    assert [str(hold.reason) for hold in told(it)["prod"].holds] == ["AfterPending"]
+
+
+def test_who_waits_for_two_of_three_waits_for_the_second():
+    rules = [stage(name, verification=NONE) for name in ("a", "b", "c")]
+    rules.append(stage("prod", after("a", "b", "c", at_least=2), verification=NONE))
+    variants = [variant(f"v{name}", name) for name in ("a", "b", "c", "prod")]
+    it = facts(rules, variants, revisions="v2")
+    assert spans(it, takes={"a": 5, "b": 20, "c": 50})["prod"] == (30, 30)
+
+
+def test_a_soak_that_was_cut_short_is_no_way():
+    history = {("dev", "v1"): passed(2, 5)}
+    it = facts(
+        [stage("dev", verification=NONE), stage("prod", after("dev", soak=60), verification=NONE)],
+        [variant("d", "dev", published("v2", 5)), variant("p", "prod")],
+        revisions="v1 v2", history=history,
+    )  # fmt: skip
+    assert spans(it, revision="v1")["prod"] == (None, None)
+
+
+def test_a_failure_is_told():
+    it = facts(
+        [stage("dev")], [variant("d", "dev", published("v1")), variant("e", "dev")],
+        said("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
+    )  # fmt: skip
+    assert (
+        "1 failed variant mended or skipped at once" in told(it, revision="v1")["dev"].assumptions
+    )
