@@ -135,7 +135,7 @@ class Period:
             run.whole = run.end <= limit
             return
         found = self._ends.after_without(run.seen, self._starts, self._is_skipped, limit)
-        run.seen = run.end = limit + 1 if found is None else found
+        run.seen, run.end = (limit, limit + 1) if found is None else (found, found)
         run.whole = found is not None
 
     def _is_skipped(self, start: int) -> bool:

@@ -121,6 +121,14 @@ def test_a_window_ends_when_clocks_change(_, text, inside, end):
     assert period.span(int(utc(inside).timestamp())).end == utc(end).timestamp()
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Beirut"])
+def test_the_last_second_before_midnight_knows_its_end(zone):
+    """In Beirut clocks skip the midnight that began 30 March 2025."""
+    evening = window(f"59 18 * * * until 0 0 * * * {zone}")
+    end = {"UTC": utc("2025-03-30T00:00"), "Asia/Beirut": utc("2025-03-29T22:00")}[zone]
+    assert evening.span(int(end.timestamp()) - 1).end == end.timestamp()
+
+
 def test_what_clocks_skip_from_beginning_to_end_is_not_there_that_day():
     skipped = window("15 2 * * * until 45 2 * * * Europe/Oslo")
     assert not skipped.covers(utc("2025-03-30T01:00"))

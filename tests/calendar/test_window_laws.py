@@ -1,8 +1,9 @@
 """What is true of all windows, near the changes of clocks: as if one had searched every instant."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from cronsim import CronSim
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from timing import utc
@@ -12,6 +13,7 @@ from fanout.calendar.instants import Instants
 from fanout.calendar.periods import Period, period
 from fanout.calendar.schedule import parse_schedule
 from fanout.calendar.windows import Calendar, is_open, opening
+from fanout.calendar.zone import instant_of, wall_time
 from fanout.errors import InvalidInput
 
 SECOND, MINUTE, WEEK = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=7)
@@ -28,6 +30,8 @@ CHANGES = [  # a zone, and an instant near which its clocks jump
     ("America/Sao_Paulo", "2018-02-18T02:00"),
     ("America/Goose_Bay", "2010-11-07T03:01"),
     ("Pacific/Apia", "2011-12-30T10:00"),
+    ("Asia/Beirut", "2025-03-29T22:00"),
+    ("Africa/Casablanca", "2025-02-23T02:00"),
     ("UTC", "2024-02-29T00:00"),
 ]
 
@@ -137,6 +141,49 @@ def test_it_is_open_as_the_windows_say_and_changes_at_until_and_not_before(world
         assert stated(found.until - SECOND) == found.open
         assert stated(found.until) != found.open
         assert opening(calendars, found.until).open != found.open
+
+
+@st.composite
+def evenings(draw):
+    """A line of fixed times near a change of clocks."""
+    zone, near = draw(st.sampled_from(CHANGES))
+    hour = wall_time(ZoneInfo(zone), utc(near)).hour
+    minutes = draw(st.lists(st.sampled_from([0, 1, 15, 30, 59]), min_size=1, max_size=2))
+    lines = []
+    for _ in range(2):
+        hours = draw(st.lists(st.integers(hour - 3, hour + 3), min_size=1, max_size=2))
+        days = draw(st.sampled_from(["*", "*", "0,6"]))
+        asked = ",".join(str(one % 24) for one in hours)
+        lines.append(f"{','.join(map(str, minutes))} {asked} * * {days}")
+    return zone, utc(near), *lines
+
+
+@given(evenings(), st.lists(st.integers(-12000, 12000) | st.integers(-1, 1), max_size=6))
+def test_fixed_times_are_those_of_the_wall_clock_and_each_becomes_an_instant(evening, offs):
+    """By the wall clock a window is as if clocks never changed; then each edge is an instant."""
+    name, near, line, until = evening
+    assume(line != until)
+    zone, found = ZoneInfo(name), period(line, name, until=until)
+    first = wall_time(zone, near) - timedelta(days=9)
+    spans = []
+    for wall in CronSim(line, first):
+        if wall > first + timedelta(days=11):
+            break
+        spans.append((instant_of(zone, wall), instant_of(zone, next(CronSim(until, wall)))))
+    for off in offs:
+        at = near + off * SECOND
+        assert found.covers(at) == any(start <= at < end for start, end in spans)
+
+
+@given(moments(), st.data())
+def test_an_edge_is_the_same_from_far_away_and_from_the_second_before(moment, data):
+    name, now = moment
+    one = data.draw(periods(name))
+    span = one.span(int(now.timestamp()))
+    if span.end is not None:
+        assert again(one).span(span.end - 1).end == span.end
+        assert not again(one).covers(datetime.fromtimestamp(span.end, UTC))
+    assert again(one).covers(datetime.fromtimestamp(max(span.start, now.timestamp()), UTC))
 
 
 @given(moments(), st.data())
