@@ -106,7 +106,7 @@ class PromotionPolicySpec(Model):
         description="When sweeps start, as a cron line of five fields or a macro like @daily.",
     )
     time_zone: Text | None = Field(
-        default=None, description="The IANA time zone of the schedule; absent: UTC."
+        default=None, description="The IANA time zone of the schedule and the windows; absent: UTC."
     )
     starting_deadline_seconds: Annotated[StrictInt, Field(ge=1)] | None = Field(
         default=None, description="How late a missed sweep may still be made up."
