@@ -121,7 +121,7 @@ def _unknown(code: Code, names: Sequence[str]) -> tuple[str, str]:
     there = f"there are {listed(code.variables, 'and')}"
     what = "is no variable" if len(names) == 1 else "are no variables"
     problem = f"{code.text}: {listed(names, 'and')} {what} here"
-    if names == ["repository"]:
+    if names == ["repository"] and not code.is_condition:
         return f"{problem}: this expression is what chooses it", there
     if _LABEL.search(code.text):
         return problem, f"keys that are no names stand in brackets: labels['a/b']; {there}"

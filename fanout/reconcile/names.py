@@ -60,7 +60,12 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
     objects = {key: as_object(repository) for key, repository in places.items()}
     answers = _ask(second_round(policy, located, objects), sandbox)
     made = [assemble(policy, target, places[target.key], answers) for target in located]
-    variants = tuple(item for item in made if isinstance(item, VariantSpec))
+    entries = {target.key: target.entry for target in located}
+    variants = tuple(
+        _with_place(item, entries[item.target], policy, declared)
+        for item in made
+        if isinstance(item, VariantSpec)
+    )
     failed = tuple(item for item in made if isinstance(item, TargetFailure))
     labels = {target.key: _labels(target, usable) for target in targets}
     return Named(
@@ -154,6 +159,16 @@ def _placed(failure: TargetFailure, policy: UpstreamPolicy, declared: Declared) 
     """The failure with the place of the field that is at fault in its sentence."""
     where = declared.where(policy, failure.field)
     return replace(failure, problem=f"{where}: {failure.problem}")
+
+
+def _with_place(
+    spec: VariantSpec, entry: int, policy: UpstreamPolicy, declared: Declared
+) -> VariantSpec:
+    """The variant; what nobody can say of it has the place of the field that is at fault."""
+    if not spec.unclear:
+        return spec
+    where = declared.where(policy, f"spec.targets[{entry}].offlineWhen")
+    return replace(spec, unclear=f"{where}: {spec.unclear}")
 
 
 def _ask(questions: Sequence[Question], sandbox: Sandbox) -> Answers:

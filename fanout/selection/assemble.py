@@ -100,12 +100,12 @@ class _Filled:
         if not expression:
             return False, ""
         value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
-        at = f"spec.targets[{self._target.entry}].offlineWhen: {expression}"
         if isinstance(value, Broken):
             remedy = value.remedy or "correct the expression, or the target"
-            return False, f"{at}: {value.problem}; {remedy}"
+            return False, f"{expression}: {value.problem}; {remedy}"
         if not isinstance(value, bool):
-            return False, f"{at}: yields {_kind_of(value)} where true or false is needed"
+            problem = f"yields {_kind_of(value)} where true or false is needed"
+            return False, f"{expression}: {problem}; compare it with something"
         return value, ""
 
     def path(self, directory: str, package: str) -> str:
