@@ -48,6 +48,7 @@ POLICIES = [
         ["prod-eu"],
     ),
     ("a pattern before its exception stays", [on(name="glob:*"), off(name="dev")], ["*"]),
+    ("the same, twice", [on(name="dev"), on(name="glob:dev")], ["dev"]),
     ("nothing after what cannot be read", [on(name="regex:("), on(name="dev")], []),
     ("what was decided before it stands", [on(name="dev"), on(name="glob:{a}")], ["dev"]),
     ("an operator that is none", [labelled("Near")], []),

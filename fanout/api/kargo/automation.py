@@ -48,14 +48,14 @@ def automation(
         for name, policy in decided.items()
         if policy and policy.enabled and dashed(name) in there and name not in shut
     }
-    written = 0
+    written: dict[str, Path] = {}
     for policy, pattern in _patterns(policies, stages, on):
-        yield Put((*_TO, written), pattern, policy.path)
-        written += 1
+        written.setdefault(pattern, policy.path)
         on = {name: path for name, path in on.items() if path != policy.path}
     for name, path in on.items():
-        yield Put((*_TO, written), dashed(name), path)
-        written += 1
+        written.setdefault(dashed(name), path)
+    for number, (text, path) in enumerate(written.items()):
+        yield Put((*_TO, number), text, path)
     for policy in policies:
         if policy.enabled and policy.selector:
             yield from _told(policy, stages, [n for n, path in on.items() if path == policy.path])
