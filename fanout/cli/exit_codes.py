@@ -34,8 +34,8 @@ class ExitCode(IntEnum):
 
 MEANING = {
     ExitCode.OK: "done, or nothing to do",
-    ExitCode.DIFFERENCES: "something to do (plan), differences or conflicts (diff, package), or a"
-    " gate holds (explain)",
+    ExitCode.DIFFERENCES: "something to do (plan), differences or conflicts (diff, package), a"
+    " gate holds (explain), or something is not as expected (test)",
     ExitCode.INVALID: "wrong usage, a name that nothing has, or invalid objects",
     ExitCode.SOME_FAILED: "some policies, targets or variants failed, the others were served; wins"
     " over 1",

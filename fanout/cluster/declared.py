@@ -12,6 +12,7 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.references import Unusable, cross_check
 from fanout.api.repository import Repository
+from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.documents import FileContent, ObjectKey, Place, finding
 from fanout.cluster.findings import Finding
@@ -41,6 +42,7 @@ class Declared:
     policies: tuple[UpstreamPolicy, ...] = ()
     variants: tuple[PackageVariant, ...] = ()
     promotions: tuple[PromotionPolicy, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
     objects: ObjectIndex = field(default_factory=ObjectIndex)
     faults: tuple[Finding, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
@@ -52,7 +54,13 @@ class Declared:
     @property
     def ours(self) -> int:
         """How many objects of fanout's own there are, usable or not."""
-        usable = (self.repositories, self.policies, self.variants, self.promotions)
+        usable = (
+            self.repositories,
+            self.policies,
+            self.variants,
+            self.promotions,
+            self.scenarios,
+        )
         return sum(map(len, usable)) + len(self.left_out)
 
     def where(self, item: KRMObject, at: str | Path = ()) -> Where:
@@ -101,6 +109,7 @@ def put_together(
         _of(UpstreamPolicy, items),
         _of(PackageVariant, items),
         _of(PromotionPolicy, items),
+        _of(Scenario, items),
         objects,
         tuple(sorted(dict.fromkeys(faults), key=_position)),
         tuple(left_out),

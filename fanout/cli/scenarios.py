@@ -1,0 +1,98 @@
+"""Scenarios of the files, ready to be played: what `fanout simulate` and `fanout test` share."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fanout.api.scenario import Scenario
+from fanout.cli.settings import STANDARD_INPUT, Settings
+from fanout.cli.start import open_sandbox
+from fanout.cluster.declared import Declared
+from fanout.cluster.files import FileCluster
+from fanout.cluster.findings import Finding
+from fanout.errors import InvalidInput
+from fanout.plan.scenarios.load import Cast, cast, script, setting
+from fanout.plan.scenarios.play import Moment, play
+from fanout.reconcile.compile import uncompilable
+from fanout.reconcile.conditions import Conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Scenarios:
+    """The declared objects, and what is needed to play their scenarios."""
+
+    declared: Declared
+    conditions: Conditions
+    findings: tuple[Finding, ...]
+    namespace: str = ""  # of which scenarios are played; "": of all
+
+    def scenarios(self, paths: Sequence[Path]) -> tuple[Scenario, ...]:
+        """The usable ones in these files and directories, in the order in which they stand."""
+        places = [(self.declared.where(it), it) for it in self.declared.scenarios]
+        mine = [
+            (where, it)
+            for where, it in places
+            if _below(where.file, paths) and self.namespace in ("", it.metadata.namespace)
+        ]
+        return tuple(it for _, it in sorted(mine, key=lambda one: (one[0].file, one[0].line)))
+
+    def faults(self, paths: Sequence[Path]) -> tuple[Finding, ...]:
+        """What is wrong with scenarios in these files and directories."""
+        return tuple(
+            it
+            for it in self.findings
+            if it.severity == "error" and _below(it.where.file, paths) and _is_scenario(it)
+        )
+
+    def cast(self, scenario: Scenario) -> Cast:
+        """The policy that the scenario is about. Raises InvalidInput when it cannot be used."""
+        found = cast(scenario, self.declared.policies, self.declared.promotions)
+        if found is None:
+            raise InvalidInput(
+                f"UpstreamPolicy {scenario.spec.policy} is declared and cannot be used",
+                reason="InvalidObject",
+                remedy="see `fanout validate`",
+                where=self.declared.where(scenario, "spec.policy"),
+            )
+        beside = found.policy.metadata.namespace
+        lost = [it for it in self.declared.left_out if it.kind == "PromotionPolicy"]
+        if not scenario.spec.stages and beside in {key.namespace for key in lost}:
+            raise InvalidInput(
+                f"PromotionPolicy {lost[0].name} is declared and cannot be used",
+                reason="InvalidObject",
+                remedy="see `fanout validate`: it may restrict this policy",
+                where=self.declared.where(scenario, "spec.policy"),
+            )
+        return found
+
+    def play(self, scenario: Scenario) -> tuple[Cast, tuple[Moment, ...]]:
+        """The scenario, played. Raises InvalidInput when that is not possible."""
+        found = self.cast(scenario)
+        made = setting(scenario, found, self.conditions.condition)
+        played = play(scenario, made, script(scenario, found), self.conditions.decide)
+        return found, played
+
+
+@contextmanager
+def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Scenarios]:
+    """The objects of `-f` and of these paths. Raises InvalidInput where there is none."""
+    named = replace(settings, files=(*settings.files, *paths)).sources()
+    if STANDARD_INPUT in named:
+        raise InvalidInput(
+            "scenarios and their policies are not read from standard input",
+            reason="InvalidSetting",
+            remedy="name files or directories",
+        )
+    declared = FileCluster(named).read()
+    with open_sandbox(settings) as sandbox:
+        findings = (*declared.faults, *uncompilable(declared, sandbox))
+        yield Scenarios(declared, Conditions(sandbox), findings, settings.namespace)
+
+
+def _is_scenario(found: Finding) -> bool:
+    return found.where.object.partition("/")[0] in ("Scenario", "")
+
+
+def _below(file: str, paths: Sequence[Path]) -> bool:
+    return any(Path(file).is_relative_to(path) for path in paths)

@@ -1,0 +1,40 @@
+"""Every reason that the gates give has a class, so that what is held can be counted."""
+
+import re
+from pathlib import Path
+
+from fanout.api.reason_classes import CLASSES, ReasonClass, class_of
+from fanout.api.reasons import Reason
+
+ROOT = Path(__file__).parents[2]
+GATES = [
+    path for path in (ROOT / "fanout/gates").glob("*.py") if path.stem not in ("removal", "absence")
+]
+
+
+def test_every_reason_of_the_gates_has_a_class():
+    texts = [path.read_text(encoding="utf-8") for path in GATES]
+    named = {Reason[word] for text in texts for word in re.findall(r"\bReason\.([A-Z_]+)", text)}
+    assert len(named) > 20
+    assert sorted(reason for reason in named if reason not in CLASSES) == []
+
+
+def test_a_reason_that_is_not_of_the_gates_keeps_a_variant_from_being_made():
+    assert class_of("RenderFailed") is ReasonClass.ERROR
+    assert class_of("Mine") is ReasonClass.ERROR
+
+
+def test_every_class_is_used_and_described():
+    assert set(CLASSES.values()) | {ReasonClass.ERROR} == set(ReasonClass)
+    assert all(found.meaning for found in ReasonClass)
+
+
+def test_the_page_lists_every_class():
+    page = (ROOT / "docs/concepts/scenarios.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", page, flags=re.MULTILINE)
+    assert {word: meaning for word, meaning, _ in rows if word in set(ReasonClass)} == {
+        found.value: found.meaning for found in ReasonClass
+    }
+    for word, _, reasons in rows:
+        said = set(re.findall(r"`(\w+)`", reasons))
+        assert said == {name for name, found in CLASSES.items() if found == word}, word

@@ -1,0 +1,285 @@
+"""`fanout simulate` and `fanout test`: whole commands on files, and no repository anywhere."""
+
+import contextlib
+import io
+import json
+import random
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.api.scenario import StateName
+from fanout.api.schema import json_schemas
+from fanout.cli.main import invoke
+from fanout.gates.answer import State
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = sorted((ROOT / "fixtures/scenarios").glob("*.yaml"))
+PLAYED = sorted((ROOT / "fixtures/simulations").glob("*.json"))
+
+POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: Repository
+metadata: {name: blueprints, namespace: platform}
+spec: {url: git/blueprints.git}
+---
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring, namespace: platform}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {latest: true}}
+  targets: [{repositories: [{name: blueprints}]}]
+  stages:
+  - {name: dev, verification: [{name: e2e, report: {}}]}
+  - {name: prod, after: {stages: [dev]}}
+---
+apiVersion: fanout.dev/v1alpha1
+kind: PromotionPolicy
+metadata: {name: production, namespace: platform}
+spec: {policies: [monitoring], autoPromotion: {stages: [dev]}}
+"""
+SCENARIO = """\
+apiVersion: fanout.dev/v1alpha1
+kind: Scenario
+metadata: {name: prod-waits-for-a-person, namespace: platform}
+spec:
+  policy: monitoring
+  revisions: [v1]
+  now: 2030-01-07T12:00:00Z
+  variants:
+  - {name: ams, stage: dev, revision: v1, ready: -1h}
+  - {name: ber, stage: prod}
+  expect:
+  - stages: [{stage: prod, gate: passed, releases: 0, held: [automation]}]
+"""
+
+
+@pytest.fixture
+def fanout(tmp_path, monkeypatch, capfd):
+    """Run a command line in an empty directory; the answer is status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*line):
+        status = invoke([str(word) for word in line])
+        return status, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A policy with a scenario beside it."""
+
+    def make(scenario=SCENARIO, policy=POLICY):
+        folder = tmp_path / "policies"
+        folder.mkdir(exist_ok=True)
+        (folder / "policy.yaml").write_text(policy, encoding="utf-8")
+        (folder / "story.yaml").write_text(scenario, encoding="utf-8")
+        return folder
+
+    return make
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_the_scenarios_of_the_fixtures_come_out_as_expected(fanout, path):
+    status, out, err = fanout("test", path)
+    assert (status, err) == (0, ""), out
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize("path", PLAYED, ids=lambda path: path.stem)
+def test_what_is_printed_of_a_simulation_is_stable(fanout, path, update_golden):
+    scenario = ROOT / "fixtures/scenarios" / f"{path.stem}.yaml"
+    status, out, err = fanout("simulate", "--scenario", scenario, "-o", "json")
+    assert (status, err) == (0, "")
+    if update_golden:
+        path.write_text(out, encoding="utf-8")
+    assert out == path.read_text(encoding="utf-8")
+
+
+def test_a_directory_of_policies_is_tested_by_the_scenarios_in_it(fanout, beside):
+    folder = beside()
+    assert fanout("test", folder) == (
+        0,
+        (
+            f"ok      {folder}/story.yaml:1: prod-waits-for-a-person (3 expectations)\n"
+            "1 scenario, 0 failed\n"
+        ),
+        "",
+    )
+    assert fanout("test", folder / "story.yaml", "-f", folder)[0] == 0
+    assert fanout("validate", "-f", folder)[0] == 0
+
+
+def test_only_the_scenarios_of_a_namespace(fanout, beside):
+    folder = beside()
+    assert fanout("test", folder, "-n", "platform")[0] == 0
+    status, _, err = fanout("test", folder, "-n", "edge")
+    assert (status, "no Scenario with expectations" in err) == (2, True)
+
+
+def test_what_differs_is_said_with_its_line_and_why_it_is_so(fanout, beside):
+    folder = beside(SCENARIO.replace("releases: 0, held: [automation]", "releases: 1, held: []"))
+    status, out, _ = fanout("test", folder)
+    assert status == 1
+    why = "    ber: nobody has switched automatic promotion on for stage prod"
+    assert out.splitlines() == [
+        f"FAILED  {folder}/story.yaml:1: prod-waits-for-a-person (3 expectations)",
+        (
+            f"  {folder}/story.yaml:12: stage prod at 2030-01-07T12:00:00Z: releases is 0, expected"
+            " was 1"
+        ),
+        why,
+        (
+            f"  {folder}/story.yaml:12: stage prod at 2030-01-07T12:00:00Z: held is [automation],"
+            " expected was []"
+        ),
+        why,
+        "1 scenario, 1 failed",
+    ]
+
+
+def test_results_for_machines(fanout, beside, tmp_path):
+    folder = beside(f"{SCENARIO}---\n{SCENARIO}".replace("held: [automation]", "held: []", 1))
+    text = (folder / "story.yaml").read_text()
+    (folder / "story.yaml").write_text(text.replace("prod-waits", "other-waits", 1))
+    status, out, _ = fanout("test", folder, "-o", "json", "--junit", tmp_path / "results.xml")
+    items = json.loads(out)["items"]
+    assert status == 1
+    assert [(it["metadata"]["name"], it["result"]) for it in items] == [
+        ("other-waits-for-a-person", "failed"),
+        ("prod-waits-for-a-person", "passed"),
+    ]
+    [difference] = items[0]["differences"]
+    assert difference["field"] == "spec.expect[0].stages[0].held"
+    assert (difference["found"], difference["expected"]) == ("[automation]", "[]")
+    suite = ET.parse(tmp_path / "results.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.find("failure") is not None for case in suite] == [True, False]
+
+
+UNPLAYABLE = [
+    ("a scenario with a fault", ("ber, stage: prod", "ber, stage: prd"), (),
+     "spec.variants[1].stage: there is no stage prd; did you mean prod?"),
+    ("a policy with a fault", (), ("latest: true", "newest: true"),
+     "spec.policy: UpstreamPolicy monitoring is declared and cannot be used"),
+    ("an administrator's policy with a fault", (), ("autoPromotion: {stages: [dev]}", "any: 1"),
+     "PromotionPolicy production is declared and cannot be used; see `fanout validate`"),
+    ("a policy that is not there", ("policy: monitoring", "policy: monitor"), (),
+     "there is no UpstreamPolicy monitor in this namespace; did you mean monitoring?"),
+    ("expectations that are none", ("- stages: [{stage", "# - stages: [{stage"), (),
+     "spec.expect: has no value; give it one, or remove the key"),
+    ("nothing expected", (("expect:\n  - stages: [{stage: prod, gate: passed, releases: 0, held:"
+     " [automation]}]"), "moments: []"), (), "no Scenario with expectations"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_", "scenario", "policy", "told"), UNPLAYABLE, ids=[row[0] for row in UNPLAYABLE]
+)
+def test_what_cannot_be_played_is_no_success(fanout, beside, _, scenario, policy, told):
+    changed = [
+        text.replace(*edit) if edit else text
+        for text, edit in ((SCENARIO, scenario), (POLICY, policy))
+    ]
+    assert changed != [SCENARIO, POLICY]
+    status, _, err = fanout("test", beside(*changed))
+    assert status == 2
+    assert told in err
+
+
+def test_a_simulation_for_people(fanout, beside):
+    folder = beside()
+    status, out, _ = fanout("simulate", "-f", folder, "--scenario", folder / "story.yaml")
+    assert status == 0
+    assert out.splitlines()[0] == "prod-waits-for-a-person (policy monitoring)"
+    rows = [line.split() for line in out.splitlines() if line.startswith(("dev", "prod "))]
+    assert rows == [
+        ["dev", "v1", "passed", "passed", "-", "-", "-", "-"],
+        ["prod", "v1", "passed", "pending", "-", "-", "automation=1", "-"],
+    ]
+
+
+def test_a_simulation_of_no_scenario(fanout, beside):
+    folder = beside()
+    status, _, err = fanout("simulate", "--scenario", folder / "policy.yaml")
+    assert (status, "no Scenario is in" in err) == (2, True)
+
+
+def test_a_scenario_that_never_comes_to_rest_is_ended(fanout, tmp_path):
+    text = SCENARIO.replace("policy: monitoring", "stages: [{name: dev}, {name: prod}]")
+    text = text.replace("  expect:", "  promotion:\n    windows: [{allow: {schedule:"
+                        ' "*/2 * * * *", duration: 1m}}]\n  advance: {}\n  expect:')  # fmt: skip
+    (tmp_path / "endless.yaml").write_text(text, encoding="utf-8")
+    status, _, err = fanout("test", tmp_path / "endless.yaml")
+    assert status == 2
+    assert "passes are needed, up to 2030-01-" in err
+    assert "say where to stop: spec.advance.until" in err
+
+
+def test_every_state_can_be_expected():
+    assert set(StateName.__args__) == {state.value for state in State}
+
+
+def test_what_is_printed_is_as_its_schema_says(fanout):
+    """Every field that is printed is described, and all that is described is printed."""
+    path = ROOT / "fixtures/scenarios/order.yaml"
+    out = fanout("simulate", "--scenario", path, "-o", "json")[1]
+    schema = json_schemas()["Simulation"]
+    [first, *_] = json.loads(out)["items"]
+    assert set(first) == set(schema["properties"])
+    assert set(first["moments"][0]) == set(schema["$defs"]["MomentView"]["properties"])
+    stage = first["moments"][0]["stages"][0]
+    assert set(stage) == set(schema["$defs"]["StageMoment"]["properties"])
+    held = stage["held"][0]
+    assert set(held["reasons"][0]) == set(schema["$defs"]["ReasonView"]["properties"])
+
+
+ANY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: Scenario
+metadata: {name: any}
+spec:
+  stages:
+  - {name: dev, verification: [{name: e2e, report: {}}]}
+  - name: prod
+    after: {stages: [dev], soak: 20m}
+    verification: [{name: e2e, report: {}}]
+    rollout: {strategy: Exponential, maxFailures: 1}
+  revisions: [v1, v2]
+  now: 2030-01-07T12:00:00Z
+  advance: {readyAfter: 10m}
+  variants:
+"""
+STATES = [
+    "",
+    ", revision: v1, ready: -1h",
+    ", revision: v2, published: -5m",
+    ", revision: v2, ready: -5m",
+    ", revision: v1, failed: -30m",
+    ", suspended: true",
+]
+
+
+@given(
+    states=st.lists(st.tuples(st.sampled_from(["dev", "prod"]), st.sampled_from(STATES)),
+                    min_size=1, max_size=6),
+    seed=st.integers(0, 1000),
+)  # fmt: skip
+def test_the_order_in_which_variants_are_stated_means_nothing(states, seed, tmp_path_factory):
+    lines = [f"  - {{name: v{n}, stage: {stage}{state}}}\n" for n, (stage, state) in
+             enumerate(states)]  # fmt: skip
+    other = random.Random(seed).sample(lines, len(lines))
+    assert played(tmp_path_factory, lines) == played(tmp_path_factory, other)
+
+
+def played(factory, lines):
+    folder = factory.mktemp("any")
+    (folder / "any.yaml").write_text(ANY + "".join(lines), encoding="utf-8")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert invoke(["simulate", "--scenario", str(folder / "any.yaml"), "-o", "json"]) == 0
+    return json.loads(out.getvalue())
