@@ -36,7 +36,6 @@ def _same(one: object, other: object) -> bool:
 
 
 _DRAFTS = "what people approve is a draft, and this is asked when there is none any more"
-_REPORTS = "evidence is about what is published"
 _STAGE = "spec.stages[*]"
 _ENTRY = "spec.targets[*]"
 _POLICY = "UpstreamPolicy"
@@ -66,12 +65,6 @@ TABLE: tuple[Row, ...] = (
         f"{_STAGE}.verification[*].approval",
         _DRAFTS,
         remedy="move it to requires",
-    ),
-    Row(
-        _POLICY,
-        f"{_STAGE}.requires[*].report",
-        _REPORTS,
-        remedy="move it to verification, or ask an object, an HTTP service or Prometheus",
     ),
     Row(
         _POLICY,

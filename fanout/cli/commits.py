@@ -15,13 +15,24 @@ _SHORT = 7  # digits
 _FULL = 40
 
 
-def checked_commit(said: str, stage: str, cases: Sequence[Case], git: GitStore) -> str:
+def checked_commit(
+    said: str, stage: str, cases: Sequence[Case], git: GitStore, *, drafted: bool = False
+) -> str:
     """The full id of the commit that is meant.
 
     `cases` are the variants that it is to be evidence about. Raises InvalidInput unless the package
-    of one of them at least is there as it is published: it could never count. (Design §5.)
+    of one of them at least is there as it is published, or `drafted`: it could never count.
+    (Design §5.)
     """
     commit = _expanded(said.lower(), stage_named(stage), cases)
+    if drafted:
+        if not any(it.drafted for it in prove([commit], cases, git, {}).values()):
+            raise InvalidInput(
+                f"at {commit} no variant of {stage_named(stage)} is as it is drafted",
+                reason="WrongRevision",
+                remedy="name the commit of a draft that was looked at",
+            )
+        return commit
     if not any(_holds(view, commit, git) for view in _views(cases)):
         looked = ", ".join(view.remote.url for view in _views(cases)) or "none is in use"
         raise InvalidInput(
@@ -60,9 +71,11 @@ def _expanded(said: str, named: str, cases: Sequence[Case]) -> str:
 
 
 def _published(cases: Sequence[Case]) -> Iterable[str]:
-    """The commits that publications made, and where their branches are now."""
+    """The commits that publications and drafts made, and where their branches are now."""
     for case in cases:
         yield case.view.head
+        if case.draft is not None:
+            yield case.draft.commit
         if case.published is not None:
             yield case.published.merge
         number = case.view.tags.get(case.spec.path, 0)

@@ -18,7 +18,6 @@ EXAMPLES = {
 # a valid value for each field that is refused whatever it says
 VALUES = {
     "approval": {"from": ["sre"]},
-    "report": {},
     "namespace": "elsewhere",
     "history": 5,
     "policyRef": {"name": "monitoring"},

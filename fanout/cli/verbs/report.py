@@ -14,6 +14,7 @@ from fanout.cli.recording import about, about_options, by_option, identity, reco
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput, Where
+from fanout.gates.rules import CheckRule, Way
 from fanout.plan.cases import Case
 from fanout.reconcile.report import PolicyPass
 
@@ -39,8 +40,9 @@ def command(
 ) -> None:
     """Record evidence: the answer to a check.
 
-    Exactly one of --revision and --commit says what the answer is about; it must be published. Of
-    a commit that a publication made the first seven digits are enough.
+    Exactly one of --revision and --commit says what the answer is about; it must be published, or
+    drafted where the stage requires the check. Of a commit that a publication or a draft made the
+    first seven digits are enough.
     """
     if bool(said["revision"]) == bool(said["commit"]):
         raise InvalidInput(
@@ -54,12 +56,15 @@ def command(
         item = recordable(program, policy)
         refuse_no_stage(item, stage)
         spec = about(item, stage, variants)
-        _refuse_unknown(item, stage, said["check"])
+        drafted = _is_of_drafts(item, stage, said["check"])
         those = meant(item, stage, spec.get("variants", ()))
-        if said["revision"]:
-            _refuse_unpublished(item, stage, those, said["revision"])
+        if said["commit"]:
+            git = program.world.git
+            said["commit"] = checked_commit(said["commit"], stage, those, git, drafted=drafted)
+        elif drafted:
+            _refuse_undrafted(item, stage, those, said["revision"])
         else:
-            said["commit"] = checked_commit(said["commit"], stage, those, program.world.git)
+            _refuse_unpublished(item, stage, those, said["revision"])
         spec |= {name: value for name, value in said.items() if value}
         name = record(program, item, "Evidence", spec, who)
     write(f"evidence.fanout.dev/{name} recorded\n")
@@ -75,15 +80,26 @@ def _refuse_no_link(link: str) -> None:
         )
 
 
-def _refuse_unknown(item: PolicyPass, stage: str, check: str) -> None:
-    checks = [it.name for rule in item.rules if rule.name == stage for it in rule.verification]
-    if check not in checks:
-        known = f"it has: {', '.join(checks)}" if checks else "it has none"
-        raise InvalidInput(
-            f"stage {stage or '(none)'} of {item.title} has no check {check}; {known}",
-            reason="NotFound",
-            remedy="name a check of the stage's verification",
-        )
+def _is_of_drafts(item: PolicyPass, stage: str, check: str) -> bool:
+    """Is the check asked before publication? Raises InvalidInput for one that nobody reports."""
+    asked = {
+        it.name: (it.way, group == "requires")
+        for rule in item.rules
+        for group in ("verification", "requires")
+        for it in getattr(rule, group)
+        if rule.name == stage and isinstance(it, CheckRule)
+    }
+    reported = [name for name, (way, _) in asked.items() if way is Way.REPORT]
+    if check in reported:
+        return asked[check][1]
+    known = f"it has: {', '.join(reported)}" if reported else "it has none"
+    if check in asked:
+        problem = f"check {check} is answered by a machine ({asked[check][0]})"
+        remedy = f"name a check that is reported; {known}"
+    else:
+        problem = f"stage {stage or '(none)'} of {item.title} has no check {check}; {known}"
+        remedy = "name a check of the stage that is reported"
+    raise InvalidInput(problem, reason="NotFound", remedy=remedy)
 
 
 def _refuse_unpublished(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> None:
@@ -96,4 +112,16 @@ def _refuse_unpublished(item: PolicyPass, stage: str, those: Sequence[Case], rev
             f"{revision} is not published in stage {stage} of {item.title}; {what}",
             reason="WrongRevision",
             remedy="report on what is published, after it is",
+        )
+
+
+def _refuse_undrafted(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> None:
+    """Evidence about no draft would never count."""
+    drafted = sorted({it.draft.trailers.revision for it in those if it.draft is not None})
+    if revision not in drafted:
+        what = f"drafted there: {', '.join(drafted)}" if drafted else "nothing is drafted"
+        raise InvalidInput(
+            f"{revision} is not drafted in stage {stage} of {item.title}; {what}",
+            reason="WrongRevision",
+            remedy="report on what is drafted, before it is published",
         )
