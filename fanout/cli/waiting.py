@@ -7,9 +7,11 @@ from dataclasses import replace
 from fanout.api.reasons import Reason
 from fanout.cli.naming import meant
 from fanout.errors import InvalidInput
-from fanout.gates.answer import StageDecision, State
+from fanout.gates.answer import State
+from fanout.gates.decisions import Standing
 from fanout.gates.evaluate import evaluate
 from fanout.gates.facts import Hold
+from fanout.gates.pins import Pin, pinned
 from fanout.gates.records import Action, Decision
 from fanout.gates.wording import counted, listed, stage_named
 from fanout.plan.actions import Kind
@@ -38,24 +40,29 @@ def nothing_to_publish(item: PolicyPass, stage: str, those: Sequence[Case], revi
     return ""
 
 
-def refuse_unreachable(item: PolicyPass, stage: str, revision: str, *, lifts: bool) -> None:
+def refuse_unreachable(
+    item: PolicyPass, stage: str, variants: Sequence[str], revision: str, *, lifts: bool
+) -> None:
     """Raises InvalidInput for a revision that the stage can not come to as things stand.
 
     A decision about it would wait until the policy changes. The gates say what is within reach;
-    one that lifts verification is also about what is published.
+    one that lifts verification is also about what is published. They are asked as if it were on
+    record: it may end a rollback.
     """
-    decided = _decided(item, stage, revision)
+    facts = item.facts
+    if facts is None:
+        return
+    said = Decision("", facts.now, "", Action.PUBLISH, stage, tuple(variants), revision)
+    then = replace(facts.records, decisions=(*facts.records.decisions, said))
+    decided = evaluate(replace(facts, records=then)).stages.get(stage)
     there = {it.published.revision for it in meant(item, stage) if it.published is not None}
     if decided is None or revision in decided.eligible or (lifts and revision in there):
         return
+    rule = next(rule for rule in item.rules if rule.name == stage)
+    pin = pinned(rule, Standing(then.decisions, facts.now).rollbacks)
+    if pin is not None:
+        raise _goes_back(item, stage, revision, pin)
     known = tuple(item.revisions)  # oldest first
-    pin = next((rule.pin for rule in item.rules if rule.name == stage), "")
-    if pin:
-        raise InvalidInput(
-            f"{revision} cannot be published in {stage_named(stage)}: its policy pins it to {pin}",
-            reason=Reason.PINNED,
-            remedy=f"take the pin out of stage {stage}, or change it",
-        )
     if there.isdisjoint(known[: known.index(revision) + 1]):
         why = f"a stage never goes back, and {listed(there)} is published there"
     else:
@@ -67,14 +74,22 @@ def refuse_unreachable(item: PolicyPass, stage: str, revision: str, *, lifts: bo
     )
 
 
-def _decided(item: PolicyPass, stage: str, revision: str) -> StageDecision | None:
-    """How the stage would stand if the revision were decided: that ends a rollback."""
-    facts = item.facts
-    if facts is None or not any(it.action is Action.ROLLBACK for it in facts.records.decisions):
-        return item.decision.stages.get(stage) if item.decision else None
-    said = Decision("", facts.now, "", Action.PUBLISH, stage, revision=revision)
-    records = replace(facts.records, decisions=(*facts.records.decisions, said))
-    return evaluate(replace(facts, records=records)).stages.get(stage)
+def _goes_back(item: PolicyPass, stage: str, revision: str, pin: Pin) -> InvalidInput:
+    decision = pin.decision
+    if decision is None:
+        why = f"its policy pins it to {pin.revision}"
+        remedy = f"take the pin out of stage {stage}, or change it"
+    else:
+        why = f"all of it goes back to {pin.revision}, by decision {decision.name} of {decision.by}"
+        remedy = (
+            "promote all of the stage, which ends that, or `fanout withdraw"
+            f" {item.named.name} {decision.name}`"
+        )
+    return InvalidInput(
+        f"{revision} cannot be published in {stage_named(stage)}: {why}",
+        reason=Reason.PINNED,
+        remedy=remedy,
+    )
 
 
 def unseen(

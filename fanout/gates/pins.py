@@ -1,8 +1,9 @@
 """Who goes back to which revision: a stage's `pin`, and people's rollbacks.
 
 A rollback stands until it is withdrawn, it ends, or a later decision for another revision follows
-about the same variants: the later word counts. While it stands it goes before the pin of the spec,
-which whoever decided has seen. (Design §6, "Order and change".)
+about all that it is about: a stage that goes back goes back as a whole. Of two about the same
+variant the later word counts. While one stands it goes before the pin of the spec, which whoever
+decided has seen. (Design §6, "Order and change".)
 """
 
 from dataclasses import dataclass, field
@@ -58,15 +59,16 @@ class Rollbacks:
         return any(pin is not None and pin.decision == decision for pin in pins)
 
     def _last(self, stage: str, variant: str) -> Pin | None:
-        found: Pin | None = None
+        standing: list[Pin] = []  # those of the stage first, then its own
         for at, decision in self._said:
             if not _is_about(decision, stage, variant):
                 continue
             if decision.action is Action.ROLLBACK:
-                found = Pin(decision.revision, decision, at)
-            elif found is not None and decision.revision != found.revision:
-                found = None
-        return found
+                standing = standing if decision.variants else []
+                standing.append(Pin(decision.revision, decision, at))
+            else:
+                standing = [pin for pin in standing if not _ends(decision, pin)]
+        return standing[-1] if standing else None
 
 
 def pinned(rule: StageRule, rollbacks: Rollbacks, variant: str = "") -> Pin | None:
@@ -81,3 +83,9 @@ def _is_about(decision: Decision, stage: str, variant: str) -> bool:
     if decision.variants:
         return variant in decision.variants
     return decision.stage in ("", stage)
+
+
+def _ends(publish: Decision, pin: Pin) -> bool:
+    """Is it about another revision, and about all that goes back?"""
+    own = pin.decision is not None and bool(pin.decision.variants)
+    return publish.revision != pin.revision and (own or not publish.variants)

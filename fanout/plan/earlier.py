@@ -64,9 +64,7 @@ def without_base(spec: VariantSpec, pin: Pin) -> Hold:
 
 
 def _who(spec: VariantSpec, pin: Pin) -> str:
-    if pin.decision is None:
+    decision = pin.decision
+    if decision is None:
         return f"the policy's author: pin of stage {spec.stage}"
-    about = spec.name
-    if spec.policy:
-        about = f"{spec.policy} --stage {spec.stage} --variant {spec.name}"
-    return f"whoever may decide: fanout promote {about}, or fanout withdraw"
+    return f"whoever may decide: fanout withdraw {spec.policy or spec.name} {decision.name}"

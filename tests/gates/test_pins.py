@@ -33,8 +33,10 @@ ROWS = [
      [(PUBLISH, "v3", PROD_WIDE), (ROLLBACK, "v1", PROD_WIDE)], "v1 v1 v1"),
     ("the revision that it went back to is promoted", PROD,
      [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v1", PROD_WIDE)], "v1 v1 v1"),
-    ("another revision is promoted for one variant", PROD,
-     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v3", P)], "v1 - v1"),
+    ("another revision is promoted for one variant of a stage that goes back", PROD,
+     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v3", P)], "v1 v1 v1"),
+    ("and for one that was sent further back by itself", PROD,
+     [(ROLLBACK, "v2", PROD_WIDE), (ROLLBACK, "v1", P), (PUBLISH, "v3", P)], "v2 v2 v2"),
     ("another revision is promoted for one of two", PROD,
      [(ROLLBACK, "v1", P_AND_Q), (PUBLISH, "v3", P)], "- - v1"),
 ]  # fmt: skip

@@ -67,7 +67,7 @@ def command(
                 tell_report(Report(Observed(settings.now(), (item,))), settings)
                 say(idle, settings.color)
                 return ExitCode.OK
-        refuse_unreachable(item, stage, candidate, lifts=lifts)
+        refuse_unreachable(item, stage, spec.get("variants", ()), candidate, lifts=lifts)
         spec |= {
             "action": "Publish",
             "revision": candidate,

@@ -1,0 +1,367 @@
+"""A stage goes back: every variant to the package that it last had of the revision, and stays."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import POLICY, PROMOTION, RULE, Fleet, Result
+
+BER, CPH = "sites/ber", "sites/cph"
+FILE = f"{BER}/deployment.yaml"
+VENDOR = "refs/heads/fanout/default/rendered"
+WHY = ("--reason", "it does not work", "--by", "Ann <ann@example.com>")
+STAGES = POLICY[POLICY.index("  stages:") :]
+ONE_STAGE = POLICY.replace(STAGES, "  stages:\n  - {name: prod}\n")
+OFF = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
+OURS = "# ours: keep\n"
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Two sites in prod, at v2 after v1; while it had v1, somebody edited one of them."""
+    made = Fleet.build(root, {"ber": ("prod", "edge"), "cph": ("prod", "core")})
+    made.write("policy.yaml", ONE_STAGE)
+    made.settle()
+    edit(made, FILE, OURS)
+    made.release("v2")
+    made.later(minutes=5).settle()
+    assert made.published() == {BER: "v2", CPH: "v2"}
+    return made
+
+
+def edit(fleet: Fleet, path: str, text: str, repository: str = "edge") -> None:
+    repo = fleet.repos[repository]
+    repo.commit("main", {path: repo.file("main", path) + text})
+
+
+def rollback(fleet: Fleet, *args: str) -> Result:
+    fleet.later(minutes=5)
+    return fleet.run("rollback", "monitoring", "--stage", "prod", *args, *WHY)
+
+
+def withdrawn(fleet: Fleet) -> None:
+    name = next(
+        item["metadata"]["name"]
+        for item in fleet.run("get", "decisions", "-o", "json").items
+        if item["spec"]["action"] == "Rollback" and item["status"]["state"] == "standing"
+    )
+    assert fleet.later(minutes=5).run("withdraw", "monitoring", name, *WHY).code == 0
+
+
+def tree(fleet: Fleet, revision: str, repository: str = "edge") -> str:
+    return fleet.repos[repository].git("rev-parse", revision)
+
+
+def fates(fleet: Fleet) -> list[str]:
+    items = fleet.run("get", "decisions", "-o", "json").items
+    return [f"{item['spec']['action']} {item['status']['state']}" for item in items]
+
+
+def test_each_variant_gets_what_it_last_had_of_the_revision(fleet: Fleet):
+    shutil.rmtree(fleet.root / fleet.state / "mirrors")
+    told = rollback(fleet)
+    assert told.code == 0, told.err
+    assert "back to v1" in told.out
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+    assert fleet.states() == {BER: "Ready", CPH: "Ready"}
+    edge, core = fleet.repos["edge"], fleet.repos["core"]
+    before = tree(fleet, f"{BER}/v2^1:{BER}")  # with the edit, which is in no tag
+    assert tree(fleet, f"{BER}/v3:{BER}") == tree(fleet, f"main:{BER}") == before
+    assert OURS in edge.file("main", FILE)
+    assert tree(fleet, f"main:{CPH}", "core") == tree(fleet, f"{CPH}/v1:{CPH}", "core")
+    assert "ref: monitoring/v1\n" in edge.file("main", f"{BER}/Kptfile")
+    assert edge.drafts() == core.drafts() == []
+    pristine = tree(fleet, f"{VENDOR}:published/{BER}")
+    assert OURS not in edge.file(VENDOR, f"published/{FILE}")
+    assert pristine == tree(fleet, f"{BER}/v1:{BER}")
+    edge.fsck()
+    core.fsck()
+
+
+def test_and_stays_at_it(fleet: Fleet):
+    rollback(fleet)
+    fleet.later(minutes=5).settle()
+    before = fleet.refs()
+    fleet.release("v3")
+    fleet.site("ber", "prod", "edge", retention="30d")
+    assert fleet.later(minutes=5).settle() == 0
+    assert fleet.refs()["edge"] == before["edge"]
+    assert fleet.plan().code == 0
+    assert fates(fleet) == ["Rollback standing"]
+
+
+def test_when_the_rollback_is_withdrawn_it_goes_on_with_the_edits(fleet: Fleet):
+    was = tree(fleet, f"main:{BER}")
+    rollback(fleet)
+    withdrawn(fleet)
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v2", CPH: "v2"}
+    assert tree(fleet, f"main:{BER}") == was
+    assert fates(fleet) == ["Rollback withdrawn", "Withdraw spent"]
+    fleet.repos["edge"].fsck()
+
+
+def test_what_people_change_after_it_is_in_the_next_revision(fleet: Fleet):
+    rollback(fleet)
+    edit(fleet, FILE, "# and since\n")
+    fleet.later(minutes=5).settle()
+    withdrawn(fleet)
+    fleet.release("v3")
+    fleet.later(minutes=5).settle()
+    content = fleet.repos["edge"].file("main", FILE)
+    assert fleet.published()[BER] == "v3"
+    assert "replicas: 3" in content
+    assert content.endswith(f"{OURS}# and since\n")
+
+
+def test_what_people_changed_in_the_later_revision_is_told_and_stays_in_the_history(fleet: Fleet):
+    edit(fleet, f"{CPH}/deployment.yaml", "# in v2\n", "core")
+    was = tree(fleet, "main", "core")
+    told = rollback(fleet)
+    assert "in 1 package people have changed something" in told.err
+    assert f"core:{CPH}" in told.err
+    assert "# in v2" not in fleet.repos["core"].file("main", f"{CPH}/deployment.yaml")
+    fleet.repos["core"].git("merge-base", "--is-ancestor", was, "main")
+
+
+def test_other_inputs_of_the_revision_are_not_rendered_again(fleet: Fleet):
+    """It goes back to the last package of the revision, whatever it was made of."""
+    rollback(fleet)
+    withdrawn(fleet)
+    fleet.later(minutes=5).settle()
+    fleet.site("ber", "prod", "edge", retention="30d")
+    rollback(fleet)
+    assert 'retention: "7d"' in fleet.repos["edge"].file("main", f"{BER}/settings.yaml")
+    withdrawn(fleet)
+    fleet.later(minutes=5).settle()
+    assert 'retention: "30d"' in fleet.repos["edge"].file("main", f"{BER}/settings.yaml")
+
+
+def test_one_variant_goes_back_alone(fleet: Fleet):
+    assert rollback(fleet, "--variant", BER).code == 0
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v1", CPH: "v2"}
+
+
+def test_a_stage_that_is_half_through_goes_back_where_it_was(fleet: Fleet):
+    fleet.write("promotion.yaml", OFF)
+    fleet.release("v3")
+    fleet.later(minutes=5).settle()
+    fleet.run("promote", "monitoring", "--stage", "prod", "--variant", BER, *WHY)
+    assert fleet.published() == {BER: "v3", CPH: "v2"}
+    head = tree(fleet, "main", "core")
+    rollback(fleet)
+    assert fleet.published() == {BER: "v2", CPH: "v2"}
+    assert tree(fleet, "main", "core") == head
+    fleet.later(minutes=5).settle()
+    assert fleet.repos["core"].drafts() == []  # of v3: nobody waits for it
+
+
+def test_a_pin_in_the_policy_does_the_same(fleet: Fleet):
+    fleet.write("policy.yaml", ONE_STAGE.replace("{name: prod}", "{name: prod, pin: v1}"))
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+    assert OURS in fleet.repos["edge"].file("main", FILE)
+    fleet.release("v3")
+    assert fleet.later(minutes=5).settle() == 0
+    fleet.write("policy.yaml", ONE_STAGE)
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v3", CPH: "v3"}
+    assert OURS in fleet.repos["edge"].file("main", FILE)
+
+
+def test_a_pin_in_the_policy_waits_for_a_person_where_automation_is_off(fleet: Fleet):
+    fleet.write("promotion.yaml", OFF)
+    fleet.write("policy.yaml", ONE_STAGE.replace("{name: prod}", "{name: prod, pin: v1}"))
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v2", CPH: "v2"}
+    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert told.code == 0, told.err
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+    told = fleet.run("promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY)
+    assert told.code == 2
+    assert "its policy pins it to v1; take the pin out of stage prod, or change it" in told.err
+
+
+def test_a_variant_that_never_had_the_revision_is_held_and_the_others_go(fleet: Fleet):
+    fleet.site("dan", "prod", "core")
+    fleet.later(minutes=5).settle()
+    told = rollback(fleet, "--revision", "v1")
+    assert "core:sites/dan was never published at v1" in told.err
+    assert fleet.published() == {BER: "v1", CPH: "v1", "sites/dan": "v2"}
+    assert fleet.condition("sites/dan")[0] == "NeverPublished"
+    line = ("promote", "monitoring", "--stage", "prod", "--revision", "v2")
+    told = fleet.run(*line, "--variant", BER, *WHY)
+    assert told.code == 2
+    assert "all of it goes back to v1, by decision" in told.err
+
+
+def test_a_draft_with_commits_of_people_is_not_dropped(fleet: Fleet):
+    fleet.write("promotion.yaml", OFF)
+    fleet.release("v3")
+    fleet.later(minutes=5).settle()
+    branch, edge = f"drafts/default/{BER}/monitoring", fleet.repos["edge"]
+    edge.commit(branch, {FILE: edge.file(branch, FILE) + "# a fix\n"})
+    told = rollback(fleet, "--revision", "v1")
+    assert f"branch {branch} has commits of people" in told.err
+    assert fleet.published() == {BER: "v2", CPH: "v1"}
+    assert fleet.condition(BER)[0] == "DraftEdited"
+    assert edge.file(branch, FILE).endswith("# a fix\n")
+    edge.git("update-ref", "-d", f"refs/heads/{branch}")
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+
+
+def test_a_commit_on_the_draft_of_the_way_back_is_published_with_it(fleet: Fleet):
+    fleet.write("promotion.yaml", OFF)
+    fleet.write("policy.yaml", ONE_STAGE.replace("{name: prod}", "{name: prod, pin: v1}"))
+    fleet.later(minutes=5).settle()
+    branch, edge = f"drafts/default/{BER}/monitoring", fleet.repos["edge"]
+    edge.commit(branch, {FILE: edge.file(branch, FILE) + "# a fix\n"})
+    fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert edge.file("main", FILE).endswith(f"{OURS}# a fix\n")
+    fleet.later(minutes=5).settle()
+    assert fleet.published()[BER] == "v1"
+    assert edge.drafts() == []
+
+
+def test_a_revision_that_the_rule_does_not_allow_any_more_can_be_gone_back_to(fleet: Fleet):
+    rule = RULE.replace(">=1", ">=2")
+    fleet.write("policy.yaml", ONE_STAGE.replace(RULE, rule))
+    fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v1")
+    fleet.later(minutes=5).settle()
+    told = rollback(fleet)
+    assert fleet.published() == {BER: "v1", CPH: "v1"}, told.err
+    assert OURS in fleet.repos["edge"].file("main", FILE)
+
+
+def test_a_variant_that_moves_does_not_go_back_in_the_same_step(fleet: Fleet):
+    fleet.write("promotion.yaml", OFF)
+    fleet.write("policy.yaml", ONE_STAGE.replace("'sites/'", "'places/'"))
+    told = rollback(fleet, "--revision", "v1")
+    assert told.code == 2
+    assert "v1 was never published in stage prod" in told.err
+    fleet.write("policy.yaml", ONE_STAGE)
+    rollback(fleet)
+    fleet.write("policy.yaml", ONE_STAGE.replace("'sites/'", "'places/'"))
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {"places/ber": "v1", "places/cph": "v1"}
+    assert fleet.condition("places/ber")[0] == "PathChanged"
+    assert "goes back to v1 only where it is" in fleet.condition("places/ber")[1]
+
+
+def test_what_a_person_merged_in_another_way_can_be_gone_back_to(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
+    fleet.write("policy.yaml", ONE_STAGE)
+    fleet.write("promotion.yaml", OFF)
+    fleet.settle()
+    edge, draft = fleet.repos["edge"], f"drafts/default/{BER}/monitoring"
+    squashed = edge.git("commit-tree", f"{draft}^{{tree}}", "-p", "main", "-m", "All of it")
+    edge.git("update-ref", "refs/heads/main", squashed)
+    fleet.later(minutes=5).settle()
+    edit(fleet, FILE, OURS)
+    was = tree(fleet, f"main:{BER}")
+    fleet.release("v2")
+    fleet.later(minutes=5).settle()
+    fleet.run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert fleet.published() == {BER: "v2"}
+    assert rollback(fleet).code == 0
+    assert fleet.published() == {BER: "v1"}
+    assert tree(fleet, f"main:{BER}") == was
+
+
+def test_without_its_rendering_nobody_could_tell_the_edits_and_it_is_held(fleet: Fleet):
+    fleet.release("v3")
+    fleet.later(minutes=5).settle()
+    fleet.repos["edge"].git("update-ref", "-d", VENDOR)
+    shutil.rmtree(fleet.root / fleet.state / "mirrors")
+    told = rollback(fleet)
+    assert fleet.published() == {BER: "v3", CPH: "v2"}
+    assert "nobody could tell people's edits from upstream's; restore that branch" in told.err
+
+
+def test_a_publication_that_was_reverted_by_hand_is_put_on_record_by_going_back(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    before = edge.git("rev-parse", f"{BER}/v2^1^{{tree}}")
+    edge.git(
+        "update-ref", "refs/heads/main", edge.git("commit-tree", before, "-p", "main", "-m", "undo")
+    )
+    assert rollback(fleet).code == 0
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+    assert fleet.states() == {BER: "Ready", CPH: "Ready"}
+    assert fleet.later(minutes=5).settle() == 0
+
+
+def test_it_goes_further_back_when_that_is_named(fleet: Fleet):
+    fleet.release("v3")
+    fleet.later(minutes=5).settle()
+    rollback(fleet)
+    assert fleet.published() == {BER: "v2", CPH: "v2"}
+    again = rollback(fleet)
+    assert again.code == 2
+    assert "of ann@example.com takes it back to v2 already" in again.err
+    rollback(fleet, "--revision", "v1")
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+    assert fates(fleet) == ["Rollback spent", "Rollback standing"]
+
+
+def test_promoting_another_revision_ends_it(fleet: Fleet):
+    rollback(fleet)
+    told = fleet.later(minutes=5).run(
+        "promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY
+    )
+    assert told.code == 0, told.err
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v2", CPH: "v2"}
+    assert fates(fleet) == ["Rollback spent", "Publish spent"]
+
+
+def test_the_window_binds_it_unless_that_is_lifted(fleet: Fleet):
+    closed = "  windows: [{deny: {schedule: '0 0 * * *', duration: 24h}}]\n"
+    fleet.write("promotion.yaml", PROMOTION + closed)
+    told = rollback(fleet)
+    assert fleet.published() == {BER: "v2", CPH: "v2"}
+    assert "not published yet" in told.err or "nothing is published yet" in told.err
+    assert rollback(fleet, "--override", "window").code == 0
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+
+
+def test_a_suspended_variant_stays_as_it_is(fleet: Fleet):
+    fleet.run("suspend", "monitoring", "--variant", BER, *WHY)
+    rollback(fleet)
+    assert fleet.published() == {BER: "v2", CPH: "v1"}
+    fleet.later(minutes=5).run("resume", "monitoring", "--variant", BER, *WHY)
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+
+
+#   sentence, arguments, what is told
+REFUSED = [
+    ("an unknown stage", ("--stage", "qa"), "has no stage qa; choose one of: prod"),
+    ("no stage", (), "no stage of default/monitoring is named"),
+    ("an unknown variant", ("--stage", "prod", "--variant", "x"), "has no variant x"),
+    (
+        "a revision that nobody had",
+        ("--stage", "prod", "--revision", "v7"),
+        "v7 was never published in stage prod of default/monitoring; choose one of: v1, v2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("_", "args", "told"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_refused(fleet: Fleet, _: str, args: tuple[str, ...], told: str):
+    before = fleet.records().refs()
+    done = fleet.run("rollback", "monitoring", *args, *WHY)
+    assert done.code == 2
+    assert told in done.err
+    assert fleet.records().refs() == before
+
+
+def test_refused_where_nothing_was_published_before(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
+    fleet.write("policy.yaml", ONE_STAGE)
+    fleet.settle()
+    told = rollback(fleet)
+    assert told.code == 2
+    assert "nothing was published in stage prod of default/monitoring before v1" in told.err
