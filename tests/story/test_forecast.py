@@ -1,0 +1,65 @@
+"""`fanout forecast`: how early each stage can have a revision."""
+
+import json
+
+import pytest
+from fleet import PROMOTION, Fleet
+
+
+def told(fleet: Fleet, *words: str) -> dict[str, dict]:
+    out = fleet.run("forecast", "monitoring", *words, "-o", "json").out
+    return {view["stage"]: view for view in json.loads(out)["items"]}
+
+
+def test_the_stage_after_waits_for_verification_and_soak(fleet: Fleet):
+    fleet.settle()
+    views = told(fleet, "--takes", "dev=10m")
+    published = fleet.variants()["sites/ams"]["published"]["at"]
+    assert views["dev"]["begins"] == published
+    assert views["prod"]["begins"] > views["dev"]["passes"]
+    assert views["prod"]["revision"] == "v1"
+    assert fleet.run("forecast", "monitoring").code == 0
+
+
+def test_it_comes_true(fleet: Fleet):
+    fleet.settle()
+    fleet.report("dev", "v1")
+    fleet.settle()
+    begins = told(fleet)["prod"]["begins"]
+    fleet.later(minutes=59).settle()
+    assert fleet.published()["sites/ber"] == ""
+    fleet.later(minutes=1).settle()
+    assert fleet.published()["sites/ber"] == "v1"
+    assert fleet.variants()["sites/ber"]["published"]["at"] == begins
+
+
+def test_a_suspended_stage_is_never_reached_by_itself(fleet: Fleet):
+    fleet.settle()
+    fleet.run("suspend", "monitoring", "--stage", "dev", "--reason", "wait", *ANN)
+    found = fleet.run("forecast", "monitoring")
+    assert found.code == 1
+    assert "stage dev was suspended by" in found.out
+    assert "passes" not in told(fleet)["prod"]
+
+
+def test_a_schedule_is_reckoned_with(fleet: Fleet):
+    text = PROMOTION.replace("spec:", 'spec:\n  schedule: "0 12 * * *"\n  timeZone: UTC', 1)
+    fleet.write("promotion.yaml", text)
+    assert told(fleet)["dev"]["begins"] == "2026-03-02T12:00:00Z"
+
+
+ANN = ("--by", "Ann <ann@x.org>")
+WRONG = [
+    pytest.param(("nosuch",), "there is no policy nosuch", id="an unknown policy"),
+    pytest.param(("monitoring", "--revision", "v9"), "there is no revision v9", id="a revision"),
+    pytest.param(("monitoring", "--takes", "qa=1m"), "there is no stage qa", id="a stage"),
+    pytest.param(("monitoring", "--takes", "dev"), "'' is not a duration", id="no duration"),
+    pytest.param(("monitoring", "--takes", "dev=1d"), "not always 24 hours", id="days"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), WRONG)
+def test_what_is_not_there_is_said(fleet: Fleet, words: tuple[str, ...], sentence: str):
+    found = fleet.run("forecast", *words)
+    assert found.code == 2
+    assert sentence in found.err
