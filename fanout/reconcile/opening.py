@@ -232,8 +232,10 @@ class Opener:
         with self.git.reader(case.view.remote) as reader:
             commit = case.view.refs[tag]
             known = reader.has(commit) and reader.paths(commit, [case.spec.path])
-        same = known and known[case.spec.path].tree == case.state.tree
-        return replace(case, tag=tag) if same else case
+        if not known or known[case.spec.path].tree != case.state.tree or case.published is None:
+            return case
+        # the branch may have moved on with the same push
+        return replace(case, tag=tag, published=replace(case.published, merge=commit))
 
 
 def _same_history(line: VariantLine, view: RepositoryView, path: str) -> bool:
