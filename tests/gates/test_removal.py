@@ -1,0 +1,228 @@
+"""Which variants without a target may go now, and what the others wait for."""
+
+from datetime import timedelta
+from fractions import Fraction
+from operator import itemgetter
+
+import pytest
+from gates.worlds import after, at, decided, stage
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.api.reasons import Reason
+from fanout.calendar.periods import period
+from fanout.calendar.windows import Calendar
+from fanout.gates.facts import Hold
+from fanout.gates.records import Action
+from fanout.gates.removal import (
+    Confirmation,
+    Gone,
+    RemovalFacts,
+    by_level,
+    levels,
+    may_go,
+    removals,
+)
+
+SHARE = Fraction(1, 5)
+STAGES = (stage("dev"), stage("eu", after("dev")), stage("us", after("dev")))
+STAGES += (stage("prod", after("eu", "us")),)
+NIGHT = Calendar("freeze", deny=(period("0 0 1 1 *", "UTC", timedelta(hours=24), None),))
+
+
+def world(*gone: Gone, **fields) -> RemovalFacts:
+    """Ten variants whose targets are there, and these."""
+    values = {"stages": STAGES, "present": 10, "now": at(60), "limit": SHARE, **fields}
+    return RemovalFacts("monitoring", gone=gone, **values)
+
+
+def many(number: int, of: str = "prod") -> tuple[Gone, ...]:
+    return tuple(Gone(f"{of}-{index:03}", of) for index in range(number))
+
+
+def said(*variants: str, trees: tuple[str, ...] = (), when: float = 30) -> Confirmation:
+    return Confirmation(at(when), "ann", frozenset(variants), frozenset(trees))
+
+
+def reasons(facts: RemovalFacts) -> dict[str, str]:
+    """The first reason of each, "" of those that go."""
+    return {
+        name: str(holds[0].reason) if holds else "" for name, holds in removals(facts).holds.items()
+    }
+
+
+ONE = Gone("p", "prod", since=at(0))
+EDITED = Gone("p", "prod", at(0), ("the package sites/p",), frozenset({"tree-1"}))
+HELD = Gone("p", "prod", held=Hold(Reason.REMOTE_UNAVAILABLE, "no answer"))
+BY_HAND = tuple(stage(it.name, it.after, automatic=False) for it in STAGES)
+PAUSED = tuple(stage(it.name, it.after, suspended=it.name == "prod") for it in STAGES)
+DOUBT = Hold(Reason.INVALID_OBJECT, "a file cannot be read")
+
+ONES = [
+    ("goes where automation is on", world(ONE), ""),
+    ("waits for an administrator where it is off", world(ONE, stages=BY_HAND), "AutomationOff"),
+    ("goes without automation when a person said so",
+     world(ONE, stages=BY_HAND, confirmations=(said("p"),)), ""),
+    ("waits for a sweep where there is a schedule", world(ONE, sweep=False), "SweepAwaited"),
+    ("goes in any pass when a person said so",
+     world(ONE, sweep=False, confirmations=(said("p"),)), ""),
+    ("waits for the window", world(ONE, calendars=(NIGHT,)), "WindowClosed"),
+    ("waits for the window though a person said so",
+     world(ONE, calendars=(NIGHT,), confirmations=(said("p"),)), "WindowClosed"),
+    ("stays while its policy is suspended by spec", world(ONE, suspended=True), "Suspended"),
+    ("stays while its stage is suspended by spec", world(ONE, stages=PAUSED), "Suspended"),
+    ("stays while somebody suspends its stage",
+     world(ONE, decisions=(decided(Action.SUSPEND, stage="prod"),)), "Suspended"),
+    ("stays while somebody suspends it",
+     world(ONE, decisions=(decided(Action.SUSPEND, variants=("p",)),)), "Suspended"),
+    ("goes while another stage is suspended",
+     world(ONE, decisions=(decided(Action.SUSPEND, stage="dev"),)), ""),
+    ("stays where files cannot be read", world(ONE, doubt=DOUBT), "InvalidObject"),
+    ("stays where files cannot be read, whoever said what",
+     world(ONE, doubt=DOUBT, confirmations=(said("p"),)), "InvalidObject"),
+    ("waits for its repository", world(HELD), "RemoteUnavailable"),
+    ("that people edited waits for them", world(EDITED), "EditedDownstream"),
+    ("that people edited waits though somebody let it go without the edits",
+     world(EDITED, confirmations=(said("p"),)), "EditedDownstream"),
+    ("that people edited goes when somebody let these edits go",
+     world(EDITED, confirmations=(said("p", trees=("tree-1",)),)), ""),
+    ("that was edited again since is asked about again",
+     world(EDITED, confirmations=(said("p", trees=("tree-0",)),)), "EditedDownstream"),
+    ("published after a person's word is asked about again",
+     world(Gone("p", "prod", at(40)), stages=BY_HAND, confirmations=(said("p"),)), "AutomationOff"),
+    ("is not let go by a word from the future",
+     world(ONE, stages=BY_HAND, confirmations=(said("p", when=70),)), "AutomationOff"),
+    ("of no stage goes where every stage is automatic", world(Gone("p")), ""),
+    ("of a stage that is no more goes where every stage is automatic", world(Gone("p", "old")), ""),
+    ("of no stage waits where a stage is not automatic",
+     world(Gone("p"), stages=(*STAGES[:3], BY_HAND[3])), "AutomationOff"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "facts", "reason"), ONES, ids=map(itemgetter(0), ONES))
+def test_one_that_is_gone(_, facts, reason):
+    assert reasons(facts) == {"p": reason}
+
+
+LEVELS = [
+    ("of one stage together", "prod prod", "prod prod"),
+    ("the last stage first", "prod dev eu", "prod"),
+    ("stages side by side together", "eu us dev", "eu us"),
+    ("the first stage when nothing is left of the others", "dev", "dev"),
+    ("an unknown stage after all others", "dev old", "dev"),
+    ("no stage at all with the unknown ones", "old -", "old -"),
+]
+
+
+@pytest.mark.parametrize(("_", "there", "go"), LEVELS, ids=map(itemgetter(0), LEVELS))
+def test_level_by_level(_, there, go):
+    gone = [Gone(f"{of}{index}", of.strip("-")) for index, of in enumerate(there.split())]
+    answer = removals(world(*gone))
+    assert sorted(name.rstrip("0123456789") for name in answer.now) == sorted(go.split())
+    waiting = [holds for holds in answer.holds.values() if holds]
+    assert {hold.reason for holds in waiting for hold in holds} <= {Reason.REMOVAL_AWAITS}
+
+
+def test_a_level_waits_for_what_is_held_in_the_one_before():
+    answer = removals(world(EDITED, Gone("d", "dev")))
+    assert answer.now == ()
+    assert "p" in answer.holds["d"][0].sentence
+
+
+LIMITS = [
+    ("three of ten and three, where a fifth is two", 10, 3, SHARE, ""),
+    ("four of them are too many", 10, 4, SHARE, "TooManyRemovals"),
+    ("a fifth of a hundred", 80, 20, SHARE, ""),
+    ("one more than a fifth of a hundred", 79, 21, SHARE, "TooManyRemovals"),
+    ("29 of 100 where 29 % may go", 71, 29, Fraction(29, 100), ""),
+    ("30 of 100 where 29 % may go", 70, 30, Fraction(29, 100), "TooManyRemovals"),
+    ("a number is as it is written", 100, 2, 1, "TooManyRemovals"),
+    ("as many as the number", 100, 1, 1, ""),
+    ("0 lets none go by itself", 100, 1, 0, "TooManyRemovals"),
+    ("0 % lets none go by itself", 100, 1, Fraction(0), "TooManyRemovals"),
+    ("all that there are, though few: a selector that matches nothing", 0, 2, SHARE,
+     "TooManyRemovals"),
+    ("the only one there is", 0, 1, 5, "TooManyRemovals"),
+    ("all that there are, where the author lets all go", 0, 50, Fraction(1), ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_", "present", "number", "limit", "reason"), LIMITS, ids=map(itemgetter(0), LIMITS)
+)
+def test_how_many_go_at_once(_, present, number, limit, reason):
+    facts = world(*many(number), present=present, limit=limit)
+    assert set(reasons(facts).values()) == {reason}
+    held = removals(facts).limit
+    assert (str(held.reason) if held else "") == reason
+
+
+def test_too_many_go_when_a_person_confirms_them_and_no_others():
+    gone = many(12)
+    confirmed = said(*(one.name for one in gone))
+    assert set(reasons(world(*gone, confirmations=(confirmed,))).values()) == {""}
+    more = (*gone, *many(6, "dev"))
+    found = reasons(world(*more, confirmations=(confirmed,)))
+    assert {found[one.name] for one in gone} == {""}
+    assert {found[one.name] for one in more[12:]} == {"TooManyRemovals"}
+
+
+def test_the_end_of_a_window_is_the_next_instant():
+    answer = removals(world(ONE, calendars=(NIGHT,)))
+    assert answer.next == at(24 * 60)
+    assert removals(world(ONE)).next is None
+
+
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 100) | st.none(), st.data())
+def test_what_may_begin_may_go_on(present, number, percent, data):
+    """Removing some of those that may go never makes the others too many."""
+    limit = data.draw(st.integers(0, 50)) if percent is None else Fraction(percent, 100)
+    rest = data.draw(st.integers(0, number))
+    if number <= may_go(limit, present + number):
+        assert rest <= may_go(limit, present + rest)
+
+
+NAMES = [f"s{index}" for index in range(7)]
+
+
+@st.composite
+def graphs(draw):
+    """Stages, each after any of those before it, in any order."""
+    edges = {
+        name: draw(st.lists(st.sampled_from(NAMES[:index]), unique=True)) if index else []
+        for index, name in enumerate(NAMES)
+    }
+    order = draw(st.permutations(NAMES))
+    return [stage(name, after(*edges[name]) if edges[name] else None) for name in order]
+
+
+@given(graphs())
+def test_a_stage_is_above_all_that_wait_for_it_and_right_above_one(rules):
+    ranks = levels(rules)
+    assert ranks.keys() == {rule.name for rule in rules}
+    for rule in rules:
+        waiting = [it.name for it in rules if it.after and rule.name in it.after.stages]
+        assert ranks[rule.name] == max((ranks[name] + 1 for name in waiting), default=0)
+
+
+@given(graphs(), st.lists(st.sampled_from([*NAMES, "old", ""]), max_size=12), st.randoms())
+def test_pass_by_pass_everything_goes_and_never_before_what_waits_for_it(rules, stages, random):
+    gone = {f"v{index}": Gone(f"v{index}", of) for index, of in enumerate(stages)}
+    ranks = levels(rules)
+    passes = 0
+    while gone:
+        facts = world(*gone.values(), stages=tuple(rules), limit=Fraction(1))
+        going = list(removals(facts).now)
+        assert going, "something goes in every pass"
+        for name in random.sample(going, random.randint(1, len(going))):
+            rank = ranks.get(gone.pop(name).stage, len(ranks))
+            assert all(ranks.get(it.stage, len(ranks)) >= rank for it in gone.values())
+        passes += 1
+    assert passes <= len(stages)
+
+
+def test_stages_on_a_circle_have_no_level_and_are_no_end():
+    rules = [stage("a", after("b")), stage("b", after("a")), stage("c", after("a"))]
+    assert levels(rules) == {"c": 0}
+    order = by_level(rules, [Gone("x", "a"), Gone("y", "c")])
+    assert [[one.name for one in level] for level in order] == [["y"], ["x"]]

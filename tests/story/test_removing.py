@@ -1,0 +1,356 @@
+"""A target is gone: sweeps remove its variant by themselves, level by level, or say what holds."""
+
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import PACKAGE, POLICY, PROMOTION, Fleet
+from killing import killer
+
+ANN = ("--by", "Ann <ann@example.com>")
+WHY = ("--reason", "closed", *ANN)
+BOOK = "fanout/default/default/monitoring"
+RENDERED = "fanout/default/rendered"
+MANUAL = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
+EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
+FREEZE = '  windows: [{deny: {schedule: "0 0 2 3 *", duration: 24h}}]\n'  # the day of the tests
+SITES = {
+    "ams": ("dev", "edge"),
+    "bru": ("dev", "edge"),
+    "cph": ("prod", "edge"),
+    "dub": ("prod", "core"),
+}
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Two sites in dev and two in prod behind it; all are published."""
+    made = Fleet.build(root, SITES)
+    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    made.settle()
+    made.report("dev", "v1")
+    made.settle()
+    assert set(made.published().values()) == {"v1"}
+    return made.later(minutes=5)
+
+
+def close(fleet: Fleet, *sites: str) -> None:
+    for site in sites:
+        fleet.remove(f"site-{site}.yaml")
+
+
+def there(fleet: Fleet) -> list[str]:
+    """The sites whose packages are on a branch."""
+    files = (path for repo in fleet.repos.values() for path in repo.files())
+    return sorted({path.split("/")[1] for path in files if path.startswith("sites/")})
+
+
+def waits(fleet: Fleet) -> dict[str, list[str]]:
+    """What holds each that is gone, by site, beside its being gone."""
+    items = fleet.run("get", "targets", "-o", "json").items
+    return {
+        item["path"].removeprefix("sites/"): [hold["reason"] for hold in item["holds"][1:]]
+        for item in items
+        if item["holds"] and item["holds"][0]["reason"] == "TargetGone"
+    }
+
+
+def condition(fleet: Fleet) -> tuple[str, str]:
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    [ready, *_] = policy["status"]["conditions"]
+    return ready["reason"], ready["message"]
+
+
+def test_the_next_sweep_takes_it_off_the_branch_and_leaves_everything_else(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    others = [path for path in edge.files() if not path.startswith("sites/ams")]
+    close(fleet, "ams")
+    planned = fleet.plan()
+    assert "remove the package edge:sites/ams: its target is gone" in planned.out
+    assert "ams" in there(fleet)
+    swept = fleet.sweep()
+    assert (swept.code, swept.err) == (0, "")
+    assert edge.files() == others
+    message = edge.git("log", "-1", "--format=%B", "main")
+    assert message.startswith("Remove sites/ams\n\nIts target is gone.\n")
+    assert "Fanout-Policy: default/monitoring\nFanout-Variant: monitoring-ams-" in message
+    assert edge.tags() == ["sites/ams/v1", "sites/bru/v1", "sites/cph/v1"]
+    assert [it for it in edge.files(RENDERED) if "ams" in it] == []
+    assert fleet.sweep().out == "nothing to do\n"
+    edge.fsck()
+
+
+def test_a_plan_that_was_saved_is_what_is_done(fleet: Fleet):
+    close(fleet, "ams")
+    saved = fleet.root / "plan.json"
+    assert fleet.plan("--out", str(saved)).code == 1
+    assert fleet.sweep("--plan", str(saved)).code == 0
+    assert there(fleet) == ["bru", "cph", "dub"]
+
+
+def test_drafts_alone_are_kept_up_to_date_without_a_removal(fleet: Fleet):
+    close(fleet, "ams")
+    assert fleet.sweep("--drafts-only").out == "nothing to do\n"
+    assert "ams" in there(fleet)
+
+
+def test_its_open_draft_goes_with_it(fleet: Fleet):
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    close(fleet, "ams")
+    fleet.later(minutes=1).sweep()
+    assert not any("ams" in ref for ref in fleet.repos["edge"].drafts())
+    assert "ams" not in there(fleet)
+
+
+def test_the_last_stage_goes_first_and_the_others_when_it_is_gone(fleet: Fleet):
+    close(fleet, "ams", "cph", "dub")
+    assert waits(fleet) == {"ams": ["RemovalAwaits"], "cph": [], "dub": []}
+    fleet.sweep()
+    assert there(fleet) == ["ams", "bru"]
+    assert waits(fleet) == {"ams": []}
+    fleet.sweep()
+    assert there(fleet) == ["bru"]
+
+
+def test_a_repository_that_does_not_answer_keeps_the_stages_before(fleet: Fleet):
+    close(fleet, "ams", "dub")
+    core = fleet.repos["core"].path
+    core.rename(core.with_suffix(".away"))
+    fleet.sweep()
+    assert waits(fleet)["ams"] == ["RemovalAwaits"]
+    core.with_suffix(".away").rename(core)
+    fleet.settle()
+    assert there(fleet) == ["bru", "cph"]
+
+
+def nothing_matches(fleet: Fleet) -> None:
+    text = POLICY.replace("kind: Cluster}", "kind: Cluster, matchLabels: {wanted: very}}")
+    fleet.write("policy.yaml", text.replace(", soak: 1h", ""))
+
+
+def test_a_selector_that_suddenly_matches_nothing_removes_nothing(fleet: Fleet):
+    before = fleet.refs()
+    nothing_matches(fleet)
+    assert fleet.sweep().code == 0
+    assert fleet.refs() == before
+    reason, sentence = condition(fleet)
+    assert reason == "TooManyRemovals"
+    assert "4 variants would go" in sentence
+    explained = fleet.run("explain", "monitoring").out
+    assert "fanout remove monitoring --all-gone --reason WHY" in explained
+
+
+def test_more_than_the_limit_wait_for_a_person_who_lets_them_all_go(fleet: Fleet):
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+    fleet.write("policy.yaml", policy.replace("  stages:\n", "  removalLimit: 1\n  stages:\n"))
+    close(fleet, "ams", "dub")
+    fleet.sweep()
+    assert there(fleet) == ["ams", "bru", "cph", "dub"]
+    done = fleet.run("remove", "monitoring", "--all-gone", *WHY)
+    assert (done.code, done.err) == (0, "")
+    told = [line.split()[0].split("-")[1] for line in done.out.splitlines()[1:]]
+    assert told == ["dub", "ams"], "the last stage first"
+    assert there(fleet) == ["bru", "cph"]
+    assert fleet.sweep().out == "nothing to do\n"
+
+
+def test_what_a_person_names_goes_though_the_others_are_too_many(fleet: Fleet):
+    nothing_matches(fleet)
+    assert fleet.run("remove", "monitoring", "sites/ams", *WHY).code == 0
+    fleet.sweep()
+    assert there(fleet) == ["bru", "cph", "dub"]
+
+
+def manual(fleet: Fleet) -> None:
+    fleet.write("promotion.yaml", MANUAL)
+
+
+def suspend(fleet: Fleet) -> None:
+    assert fleet.run("suspend", "monitoring", "--stage", "dev", *WHY).code == 0
+
+
+def edit(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("main", {"sites/ams/deployment.yaml": EDITED})
+
+
+def freeze(fleet: Fleet) -> None:
+    fleet.write("promotion.yaml", PROMOTION + FREEZE)
+
+
+def twice(fleet: Fleet) -> None:
+    text = (fleet.root / "policies" / "site-bru.yaml").read_text()
+    fleet.write("copy.yaml", text.replace("bru", "ams") + "---\n" + text.replace("bru", "ams"))
+
+
+def no_yaml(fleet: Fleet) -> None:
+    fleet.write("broken.yaml", "a: [\n")
+
+
+def no_name(fleet: Fleet) -> None:
+    text = "apiVersion: infra.example.com/v1\nkind: Cluster\nmetadata: {nmae: ams}\n"
+    fleet.write("nameless.yaml", text)
+
+
+def broken_repository(fleet: Fleet) -> None:
+    text = (
+        "apiVersion: fanout.dev/v1alpha1\nkind: Repository\nmetadata: {name: x}\nspec: {ulr: y}\n"
+    )
+    fleet.write("repository-x.yaml", text)
+
+
+def failed_target(fleet: Fleet) -> None:
+    fleet.write(
+        "site-eze.yaml",
+        "apiVersion: infra.example.com/v1\nkind: Cluster\nmetadata: {name: eze}\nspec: {}\n",
+    )
+
+
+HOLDS = [
+    ("automation that is off", manual, "AutomationOff"),
+    ("a person's suspension", suspend, "Suspended"),
+    ("people's edits", edit, "EditedDownstream"),
+    ("a window", freeze, "WindowClosed"),
+    ("an object that is there twice", twice, "InvalidObject"),
+    ("a file that is no YAML", no_yaml, "InvalidObject"),
+    ("an object without a name", no_name, "InvalidObject"),
+    ("a Repository with a fault", broken_repository, "InvalidObject"),
+    ("a target for which no variant can be made", failed_target, "InvalidObject"),
+]
+
+
+@pytest.mark.parametrize(("_", "hold", "reason"), HOLDS, ids=[row[0] for row in HOLDS])
+def test_it_stays_and_says_so_because_of(fleet: Fleet, _, hold, reason):
+    close(fleet, "ams")
+    hold(fleet)
+    before = fleet.repos["edge"].refs()
+    fleet.sweep()
+    assert fleet.repos["edge"].refs() == before
+    assert waits(fleet)["ams"][0] == reason
+
+
+def test_an_edited_package_goes_when_a_person_lets_its_edits_go(fleet: Fleet):
+    edit(fleet)
+    close(fleet, "ams")
+    fleet.sweep()
+    assert fleet.run("remove", "monitoring", "--all-gone", *WHY).code == 2
+    assert fleet.run("remove", "monitoring", "--all-gone", "--edited", *WHY).code == 0
+    assert "ams" not in there(fleet)
+
+
+def test_a_word_in_a_closed_window_is_carried_out_when_it_opens(fleet: Fleet):
+    fleet.write("promotion.yaml", MANUAL + FREEZE)
+    edit(fleet)
+    close(fleet, "ams")
+    said = fleet.run("remove", "monitoring", "sites/ams", "--edited", *WHY)
+    assert said.code == 0
+    assert "it opens at 2026-03-03T00:00:00Z" in said.err
+    assert "2026-03-03T00:00:00Z" in fleet.run("explain", "monitoring", "-o", "json").out
+    fleet.sweep()
+    assert "ams" in there(fleet)
+    fleet.later(days=1).sweep()
+    assert "ams" not in there(fleet)
+
+
+def test_all_that_is_gone_is_not_removed_while_nobody_can_be_sure(fleet: Fleet):
+    close(fleet, "ams")
+    no_yaml(fleet)
+    refused = fleet.run("remove", "monitoring", "--all-gone", *WHY)
+    assert refused.code == 2
+    assert "broken.yaml" in refused.err
+    assert "ams" in there(fleet)
+
+
+def test_with_orphan_the_package_stays_as_nobody_s(fleet: Fleet):
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+    fleet.write(
+        "policy.yaml", policy.replace("  stages:\n", "  deletionPolicy: Orphan\n  stages:\n")
+    )
+    close(fleet, "ams")
+    head = fleet.repos["edge"].refs()["refs/heads/main"]
+    assert "its package stays on the branch" in fleet.plan().out
+    fleet.settle()
+    assert fleet.repos["edge"].refs()["refs/heads/main"] == head
+    assert [it for it in fleet.repos["edge"].files(RENDERED) if "ams" in it] == []
+    assert waits(fleet) == {}
+
+
+def test_a_target_that_is_back_in_time_finds_its_variant_as_it_was(fleet: Fleet):
+    freeze(fleet)
+    close(fleet, "ams")
+    fleet.sweep()
+    fleet.site("ams", *SITES["ams"])
+    fleet.later(days=1)
+    assert fleet.sweep().out == "nothing to do\n"
+    assert there(fleet) == ["ams", "bru", "cph", "dub"]
+
+
+def test_a_target_that_is_back_after_the_removal_begins_anew(fleet: Fleet):
+    fleet.write("promotion.yaml", MANUAL)
+    promote = ("promote", "monitoring", "--stage", "dev", "--variant", "sites/eze", *WHY)
+    fleet.site("eze", "dev", "edge")
+    fleet.sweep()
+    fleet.later(minutes=1).run(*promote)
+    assert "eze" in there(fleet)
+    text = (fleet.root / "policies" / "site-eze.yaml").read_text()
+    close(fleet, "eze")
+    fleet.write("promotion.yaml", PROMOTION)
+    fleet.later(minutes=1).sweep()
+    fleet.write("promotion.yaml", MANUAL)
+    fleet.write("site-eze.yaml", text)
+    fleet.later(minutes=1).settle()
+    assert "eze" not in there(fleet), "what was decided about the first one is spent"
+    assert fleet.run(*promote).code == 0
+    assert fleet.repos["edge"].tags()[-2:] == ["sites/eze/v1", "sites/eze/v2"]
+
+
+def test_the_status_knows_of_a_variant_its_stage(fleet: Fleet):
+    fleet.site("bru", "prod", "edge")
+    assert "is in stage prod now" in fleet.plan().out
+    fleet.settle()
+    close(fleet, "ams", "bru")
+    assert waits(fleet) == {"ams": ["RemovalAwaits"], "bru": []}
+
+
+def test_a_push_that_fails_is_tried_again_and_settles(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    close(fleet, "ams")
+    edge.hook("pre-receive", "exit 1")
+    assert fleet.sweep().code == 3
+    edge.hook("pre-receive", "exit 0")
+    fleet.later(minutes=1).settle()
+    assert there(fleet) == ["bru", "cph", "dub"]
+
+
+# Without expressions, so that no process waits for a sandbox.
+PLAIN = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - repositories: [{name: edge, packageNames: [sites/ams, sites/ber]}]
+    template: {stage: dev}
+  stages: [{name: dev}]
+"""
+
+
+@pytest.mark.parametrize("word", ["Delete", "Orphan"])
+def test_a_sweep_that_is_killed_anywhere_is_gone_on_with(tmp_path: Path, word: str):
+    fleet = Fleet.build(tmp_path / "live", {"ams": ("dev", "edge")})
+    fleet.write("policy.yaml", PLAIN)
+    fleet.settle()
+    fleet.release("v2")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    fleet.write("policy.yaml", PLAIN.replace("sites/ams, ", "") + f"  deletionPolicy: {word}\n")
+
+    def outcome() -> object:
+        fleet.settle()
+        records = fleet.records()
+        status = {it: records.file(BOOK, it) for it in records.files(BOOK) if "status/" in it}
+        return fleet.refs(), status
+
+    with killer(fleet) as driver:
+        assert driver.everywhere(["sweep"], outcome) > 8
+    assert there(fleet) == (["ber"] if word == "Delete" else ["ams", "ber"])
