@@ -137,15 +137,24 @@ class Probing:
         return [read[place] for place in range(len(items))]
 
     def _evaluate(self, wanted: Sequence[tuple[str, Variables]]) -> list[Any]:
-        """The value of each expression over its row; one batch for each text."""
-        places: dict[str, list[int]] = {}
-        for place, (text, _) in enumerate(wanted):
-            places.setdefault(text, []).append(place)
+        """The value of each expression over its row; one batch for each text.
+
+        Rows that are one in what the text names are asked once: an answer of a service to all
+        variants may be large.
+        """
+        texts = list(dict.fromkeys(text for text, _ in wanted))
+        named = dict(zip(texts, self.sandbox.names(texts, [])[0], strict=True)) if texts else {}
+        places: dict[str, dict[tuple[int, ...], list[int]]] = {text: {} for text in texts}
+        for place, (text, row) in enumerate(wanted):
+            read = tuple(id(row.get(name)) for name in sorted(named[text]))
+            places[text].setdefault(read, []).append(place)
         values: list[Any] = [None] * len(wanted)
-        for text, those in places.items():
-            [column] = self.sandbox.evaluate([text], [wanted[place][1] for place in those])
-            for place, value in zip(those, column, strict=True):
-                values[place] = value
+        for text, alike in places.items():
+            rows = [wanted[those[0]][1] for those in alike.values()]
+            [column] = self.sandbox.evaluate([text], rows)
+            for those, value in zip(alike.values(), column, strict=True):
+                for place in those:
+                    values[place] = value
         return values
 
 

@@ -1,0 +1,104 @@
+"""What an answer of a machine comes to: three values, the revision it has seen, and a sentence."""
+
+import pytest
+
+from fanout.api.checks import Check
+from fanout.gates.rules import Verdict
+from fanout.plan.asking import Due, commit_of, machine_checks, reading, unusable
+from fanout.plan.probe import Heard
+from fanout.selection.model import Broken
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+NO_FIELD = Broken("ExpressionError", "no field status")
+
+SEEN = [
+    ("Flux", f"main@sha1:{COMMIT}", COMMIT),
+    ("Flux, of a tag", f"v1.2.0@sha1:{COMMIT}", COMMIT),
+    ("Flux, before 2.0", f"main/{COMMIT}", COMMIT),
+    ("a branch with a slash in it", f"release/1.2@sha1:{COMMIT}", COMMIT),
+    ("Argo CD", COMMIT, COMMIT),
+    ("a line end", f"{COMMIT}\n", COMMIT),
+    ("a revision", "v2", "v2"),
+    ("half a commit", COMMIT[:7], COMMIT[:7]),
+    ("something longer", f"x{COMMIT}", f"x{COMMIT}"),
+    ("a digest of an image", f"main@sha256:{'a' * 64}", f"main@sha256:{'a' * 64}"),
+    ("no end of text", "x" * 1000, "x" * 128),
+]
+
+
+@pytest.mark.parametrize(("text", "seen"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
+def test_which_commit_was_seen(text, seen):
+    assert commit_of(text) == seen
+
+
+def due(way="object", observed="", draft=""):
+    asked = {"cel": "object.ok"}
+    if observed:
+        asked["observedRevision"] = observed
+    if way == "object":
+        asked |= {"apiVersion": "v1", "kind": "ConfigMap", "name": "state"}
+    else:
+        asked |= {"address": "http://127.0.0.1/", "query": "up", "cel": observed or "result > 0"}
+    check = Check.model_validate({"name": "health", way: asked})
+    row = {"upstream": {"revision": "v2"}}
+    return Due("ams", check, "d1", row, "default", "edge", draft)
+
+
+ANSWERS = [
+    ("true is passed", True, "", Verdict.PASSED, "ConfigMap state: object.ok is true"),
+    ("false is failed", False, "", Verdict.FAILED, "ConfigMap state: object.ok is false"),
+    ("null is neither", None, "", Verdict.PENDING,
+     "ConfigMap state: object.ok is neither true nor false"),
+    ("a text is neither", "true", "", Verdict.PENDING,
+     "ConfigMap state: object.ok is neither true nor false"),
+    ("one is not true", 1, "", Verdict.PENDING,
+     "ConfigMap state: object.ok is neither true nor false"),
+    ("an error is neither", NO_FIELD, "", Verdict.PENDING,
+     "ConfigMap state: object.ok: no field status"),
+    ("true of nobody knows what is neither", True, NO_FIELD, Verdict.PENDING,
+     "ConfigMap state: which revision it has seen is not known: object.seen: no field status"),
+    ("nor is it of a number", True, 2, Verdict.PENDING,
+     "ConfigMap state: which revision it has seen is not known: object.seen yields no text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "seen", "verdict", "words"), [row[1:] for row in ANSWERS], ids=[r[0] for r in ANSWERS]
+)
+def test_an_answer_is(said, seen, verdict, words):
+    item = due(observed="object.seen" if seen else "")
+    told = reading(item, "ConfigMap state", Heard({}), said, seen or None)
+    assert (told.check, told.digest) == ("health", "d1")
+    assert (told.verdict, told.sentence) == (verdict, words)
+
+
+def test_an_object_says_itself_why():
+    conditions = [{"type": "Ready", "message": "health check\n failed"}]
+    answer = Heard({"status": {"conditions": conditions}})
+    told = reading(due(), "it", answer, said=False, seen=None)
+    assert told.sentence == "it: object.ok is false; it says: health check failed"
+
+
+@pytest.mark.parametrize("status", [None, [], "x", {"conditions": 3}, {"conditions": [4]}])
+def test_an_object_of_any_shape_is_no_accident(status):
+    told = reading(due(), "it", Heard({"status": status}), said=False, seen=None)
+    assert told.verdict is Verdict.FAILED
+
+
+def test_a_draft_s_own_commit_is_its_revision():
+    told = reading(due(observed="x", draft=COMMIT), "it", Heard({}), said=True, seen=COMMIT)
+    assert told.seen == "v2"
+
+
+def test_an_index_into_several_series_is_chance():
+    one, two = [{"value": 1}], [{"value": 1}, {"value": 2}]
+    index, whole = due("prometheus", "result[0].value > 0"), due("prometheus", "result.size() > 0")
+    assert [bool(unusable(index, Heard(it))) for it in (one, two, 0.5)] == [False, True, False]
+    assert unusable(whole, Heard(two)) == ""
+
+
+def test_people_are_no_machines():
+    report = Check.model_validate({"name": "e2e", "report": {}})
+    approval = Check.model_validate({"name": "ok", "approval": {"from": ["sre"]}})
+    status = Check.model_validate({"name": "ci", "commitStatus": {"context": "ci"}})
+    assert machine_checks([report, approval, status]) == (status,)
