@@ -1,0 +1,204 @@
+"""What a stage's file says, as the gates are told it: nothing is lost on the way."""
+
+from datetime import timedelta
+from fractions import Fraction
+from operator import itemgetter
+from typing import Any
+
+import pytest
+
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.gates.rules import (
+    After,
+    ApprovalRule,
+    CheckRule,
+    Condition,
+    Require,
+    RolloutRule,
+    StageRule,
+    Strategy,
+    Way,
+)
+from fanout.plan.rules import calendars, finishing, stage_rules
+
+
+def condition(text: str) -> Condition:
+    return Condition(text, len)
+
+
+def promotion(**spec: Any) -> PromotionPolicy:
+    meta = {"name": spec.pop("name", "production")}
+    return PromotionPolicy.model_validate(
+        {"kind": "PromotionPolicy", "metadata": meta, "spec": {"policies": ["*"], **spec}}
+    )
+
+
+def ruled(stage: dict[str, Any], *promotions: PromotionPolicy) -> StageRule:
+    """The rule of one stage, which is called `prod` if nothing else is said."""
+    policy = UpstreamPolicy.model_validate(
+        {
+            "kind": "UpstreamPolicy",
+            "metadata": {"name": "web"},
+            "spec": {
+                "upstream": {
+                    "repository": "up",
+                    "package": "web",
+                    "revision": {"latest": True},
+                },
+                "targets": [{"repositories": [{"name": "edge"}]}],
+                "stages": [{"name": "prod", **stage}],
+            },
+        }
+    )  # fmt: skip
+    [rule] = stage_rules(policy, promotions, condition)
+    return rule
+
+
+def minutes(number: int) -> timedelta:
+    return timedelta(minutes=number)
+
+
+OBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "cel": "true"}
+STAGES = [
+    ("a name alone", {}, {}),
+    (
+        "the stages before",
+        {"after": {"stages": ["dev", "qa"], "require": "Majority", "soak": "10m"}},
+        {"after": After(("dev", "qa"), Require.MAJORITY, minutes(10))},
+    ),
+    (
+        "so many of the stages before",
+        {"after": {"stages": ["dev"], "atLeast": 2}},
+        {"after": After(("dev",), at_least=2)},
+    ),
+    (
+        "a share of the stages before, exactly",
+        {"after": {"stages": ["dev"], "atLeast": "29%"}},
+        {"after": After(("dev",), at_least=Fraction(29, 100))},
+    ),
+    ("a joining stage", {"controlFlow": True}, {"control_flow": True}),
+    ("a stage that goes back", {"pin": "v3"}, {"pin": "v3"}),
+    ("a suspended stage", {"suspend": True}, {"suspended": True}),
+    (
+        "one after the other",
+        {"rollout": {"strategy": "Linear", "step": 3}},
+        {"rollout": RolloutRule(Strategy.LINEAR, step=3)},
+    ),
+    (
+        "by a factor, exactly",
+        {"rollout": {"strategy": "Exponential", "factor": 1.1, "maxInFlight": "25%"}},
+        {
+            "rollout": RolloutRule(
+                Strategy.EXPONENTIAL, factor=Fraction(11, 10), max_in_flight=Fraction(1, 4)
+            )
+        },
+    ),
+    (
+        "failures and times",
+        {"rollout": {"maxFailures": 2, "minReady": "5m", "progressDeadline": "2h"}},
+        {
+            "rollout": RolloutRule(
+                max_failures=2, min_ready=minutes(5), progress_deadline=minutes(120)
+            )
+        },
+    ),
+    (
+        "a budget of nothing",
+        {"rollout": {"maxInFlight": 0}},
+        {"rollout": RolloutRule(max_in_flight=0)},
+    ),
+    (
+        "conditions",
+        {"propagateWhen": ["a", "b"]},
+        {"propagate_when": (condition("a"), condition("b"))},
+    ),
+    (
+        "a report",
+        {"verification": [{"name": "e2e", "report": {}, "timeout": "1h", "freshFor": "2h"}]},
+        {"verification": (CheckRule("e2e", timeout=minutes(60), fresh_for=minutes(120)),)},
+    ),
+    (
+        "an object that is asked later",
+        {"verification": [{"name": "up", "object": OBJECT, "settle": "5m"}]},
+        {"verification": (CheckRule("up", Way.OBJECT, settle=minutes(5)),)},
+    ),
+    (
+        "an object that says what it has seen, before publication",
+        {"requires": [{"name": "up", "object": {**OBJECT, "observedRevision": "object.x"}}]},
+        {"requires": (CheckRule("up", Way.OBJECT, names_revision=True),)},
+    ),
+    (
+        "a status, which is of one commit",
+        {"verification": [{"name": "ci", "commitStatus": {"context": "ci"}}]},
+        {"verification": (CheckRule("ci", Way.COMMIT_STATUS, names_revision=True),)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("_", "stage", "told"), STAGES, ids=map(itemgetter(0), STAGES))
+def test_what_a_stage_says_is_what_the_gates_are_told(_, stage, told):
+    assert ruled(stage) == StageRule("prod", **told)
+
+
+ASKED = {"requires": [{"name": "yes", "approval": {"from": ["sre"]}, "timeout": "1h"}]}
+SRE = {"approvers": [{"group": "sre", "subjects": ["Ann <ann@example.com>"]}]}
+
+
+@pytest.mark.parametrize("apart", [(), (False,), (True,), (False, True)], ids=str)
+def test_one_promotion_policy_is_enough_to_keep_authors_and_approvers_apart(apart):
+    promotions = [promotion(requiresSeparation=one, **SRE) for one in apart]
+    [rule] = ruled(ASKED, *promotions).requires
+    assert rule == ApprovalRule(
+        "yes",
+        1,
+        frozenset({"ann@example.com"} if apart else ()),
+        ("sre",),
+        timeout=minutes(60),
+        separation=any(apart),
+    )
+
+
+AUTOMATIC = [
+    ("nobody says so", [], False),
+    ("no stage is named", [None], False),
+    ("by its name", [["prod"]], True),
+    ("by a pattern", [["qa", "pr*"]], True),
+    ("two do not agree", [["prod"], ["dev"]], False),
+    ("two agree", [["prod"], ["*"]], True),
+]
+
+
+@pytest.mark.parametrize(("_", "stages", "expected"), AUTOMATIC, ids=map(itemgetter(0), AUTOMATIC))
+def test_a_stage_is_automatic_when_all_who_name_the_policy_say_so(_, stages, expected):
+    promotions = [promotion(**({"autoPromotion": {"stages": it}} if it else {})) for it in stages]
+    assert ruled({}, *promotions).automatic is expected
+
+
+def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
+    night = {"deny": {"schedule": "0 20 * * *", "duration": "10h"}}
+    found = [
+        promotion(name="open"),
+        promotion(name="strict", windows=[night]),
+        promotion(name="patient", windows=[night], atClose="Finish"),
+    ]
+    assert [it.name for it in calendars(found)] == ["strict", "patient"]
+    assert finishing(found) == {"patient"}
+
+
+def test_ten_thousand_stages_and_as_many_names_of_them():
+    stages = [{"name": f"s{number}"} for number in range(10_000)]
+    policy = UpstreamPolicy.model_validate(
+        {
+            "kind": "UpstreamPolicy",
+            "metadata": {"name": "web"},
+            "spec": {
+                "upstream": {"repository": "u", "package": "w", "revision": {"latest": True}},
+                "targets": [{"repositories": [{"name": "edge"}]}],
+                "stages": stages,
+            },
+        }
+    )
+    named = promotion(autoPromotion={"stages": [f"s{number}" for number in range(0, 10_000, 2)]})
+    rules = stage_rules(policy, [named], condition)
+    assert sum(rule.automatic for rule in rules) == 5_000
