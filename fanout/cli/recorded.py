@@ -12,7 +12,6 @@ from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
 from fanout.gates.fates import Fate
 from fanout.plan.book import Recorded
-from fanout.plan.fates import fates
 from fanout.plan.status import instant, written
 from fanout.reconcile.passes import Mode
 
@@ -46,7 +45,7 @@ def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[
     for item in found:
         for sentence in item.book.unreadable:
             say(f"{item.title}: {sentence}", program.settings.color, fg="red")
-        known = fates(item.about, item.cases, now)
+        known = item.fates(now)
         for record in item.about:
             if record.kind in NOUNS[noun]:
                 key = (item.named.namespace, record.name)

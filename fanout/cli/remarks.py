@@ -36,10 +36,18 @@ def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
         for it in item.troubles
         if it.noun in ("target", "repository") or it.reason in _FOR_THE_POLICY
     )
-    return tuple(
+    told = (
         Explanation(it.first.reason, "Failed" if it.first.failed else "Held", it.sentence)
         for it in gathered(found)
     )
+    return (*told, *_leaving(item))
+
+
+def _leaving(item: PolicyPass) -> Iterator[Explanation]:
+    """The variants that go by themselves."""
+    if going := item.removals.now:
+        sentence = f"the next sweep removes what has no target any more: {listed(going)}"
+        yield Explanation(str(Reason.TARGET_GONE), "Leaving", sentence)
 
 
 def of_stage(item: PolicyPass, stage: str) -> tuple[Explanation, ...]:

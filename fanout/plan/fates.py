@@ -1,6 +1,6 @@
 """What has become of the decisions on record, those included that no gate is asked about."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fanout.gates.fates import Fate
@@ -8,14 +8,20 @@ from fanout.gates.fates import fates as fates_of
 from fanout.plan.book import Recorded, standing
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE
-from fanout.plan.facts import Question, facts, records
+from fanout.plan.facts import CONFIRM_REMOVAL, Question, facts, records
 
 
-def fates(found: Sequence[Recorded], cases: Sequence[Case], now: datetime) -> dict[str, Fate]:
+def fates(
+    found: Sequence[Recorded],
+    cases: Sequence[Case],
+    now: datetime,
+    gone: Mapping[str, datetime | None],
+) -> dict[str, Fate]:
     """The fate of each Decision among the records, by its name.
 
-    A Resolve stands until it is withdrawn: equal conflicts of later revisions are decided by it.
-    What is done when it is decided (a removal, a withdrawal) is spent.
+    A Resolve stands until it is withdrawn: equal conflicts of later revisions are decided by it. A
+    ConfirmRemoval stands while a variant that it names is still to go: `gone` has those without a
+    target, and when each was published. A withdrawal is spent when it is made.
     """
     remaining = standing(found)
     names = {it.name for it in remaining}
@@ -23,10 +29,19 @@ def fates(found: Sequence[Recorded], cases: Sequence[Case], now: datetime) -> di
     variants = facts(Question("", (), (), said, {}, now), cases, {}).variants
     known = fates_of(said.decisions, variants, now)
     decisions = (it for it in found if it.kind == "Decision")
-    return {it.name: known.get(it.name) or _other(it, names) for it in decisions}
+    return {it.name: known.get(it.name) or _other(it, names, gone) for it in decisions}
 
 
-def _other(item: Recorded, remaining: set[str]) -> Fate:
+def _other(item: Recorded, remaining: set[str], gone: Mapping[str, datetime | None]) -> Fate:
     if item.name in remaining:
-        return Fate.STANDING if item.spec["action"] == RESOLVE else Fate.SPENT
+        stands = item.spec["action"] == RESOLVE or _awaited(item, gone)
+        return Fate.STANDING if stands else Fate.SPENT
     return Fate.WITHDRAWN if not item.spec.get("withdraws") else Fate.SPENT
+
+
+def _awaited(item: Recorded, gone: Mapping[str, datetime | None]) -> bool:
+    """Does a removal that was confirmed wait for a sweep?"""
+    if item.spec["action"] != CONFIRM_REMOVAL:
+        return False
+    about = (gone[name] for name in item.spec["variants"] if name in gone)
+    return any(published is None or published <= item.at for published in about)

@@ -95,8 +95,8 @@ class Opener:
         view = self.known.views[repository_key(self.named.repositories[spec.name])]
         line = self.status.variants.get(spec.name)
         wanted = self._wanted[spec.name]
-        if line is None or view.failure is not None:
-            return self._opened(spec, view, line)
+        if line is None or view.failure is not None or self._went(spec.name, line):
+            return self._opened(spec, view, None if view.failure is None else line)
         if line.repository not in self.known.places and _same_history(line, view, spec.path):
             line = _at_new_address(line, view.key)
         for place in (line.granted_place, line.place):
@@ -107,6 +107,14 @@ class Opener:
             grant = line.grant if line.granted_place == wanted else None
             line = VariantLine(*wanted, grant, left=line.left)
         return self._opened(spec, view, line)
+
+    def _went(self, name: str, line: VariantLine) -> bool:
+        """Was it removed, and the pass ended before that was on record? Then it begins anew."""
+        removed, there = self.status.removed.get(name), self.known.places.get(line.repository)
+        if removed is None or there is None or there.view.failure is not None:
+            return False
+        before = line.published is None or line.published.at <= removed
+        return before and there.view.paths.get(line.path, NOTHING).tree is None
 
     def _under_way(self, spec: VariantSpec, line: VariantLine, place: Place | None) -> Case | None:
         """The case at a place where it is not to be, if it was published there unrecorded."""

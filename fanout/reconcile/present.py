@@ -1,7 +1,7 @@
 """What was observed, as objects and views for people and machines; `fanout get` prints them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +12,13 @@ from fanout.api.views import DraftView, HoldView, StageView, TargetView, View, V
 from fanout.cluster.declared import Declared
 from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Hold
-from fanout.gates.wording import counted
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.damage import broken, edited
-from fanout.reconcile.gone import summary, told
+from fanout.reconcile.gone import told
 from fanout.reconcile.names import repository_key
 from fanout.reconcile.places import place_of
+from fanout.reconcile.readiness import conditions, failed
 from fanout.reconcile.remove import places_of
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.upstream import tag_lost
@@ -139,10 +139,10 @@ def _policy_object(item: PolicyPass) -> Plain:
     decision = item.decision
     body["status"] = {
         "observedGeneration": item.named.policy.metadata.generation or 0,
-        "conditions": _conditions(item, holds),
+        "conditions": conditions(item, holds),
         "variants": len(item.cases),
         "failedTargets": len(item.named.failures),
-        "failedVariants": len(_failed(item)),
+        "failedVariants": len(failed(item)),
         "goneVariants": len(item.gone),
         "editedVariants": sum(case.shows_edits for case in item.cases),
         "brokenVariants": sum(bool(case.faults) for case in item.cases),
@@ -154,51 +154,6 @@ def _policy_object(item: PolicyPass) -> Plain:
     if decision and decision.next:
         body["status"]["next"] = written(decision.next)
     return body
-
-
-def _conditions(item: PolicyPass, holds: Sequence[Hold]) -> list[Plain]:
-    if item.problem is not None:
-        stalled = {"reason": item.problem.reason, "message": str(item.problem)}
-        return [
-            {"type": "Ready", "status": "False", **stalled},
-            {"type": "Stalled", "status": "True", **stalled},
-        ]
-    ready, reason, sentence = _readiness(item, holds)
-    return [{"type": "Ready", "status": ready, "reason": reason, "message": sentence}]
-
-
-def _readiness(item: PolicyPass, holds: Sequence[Hold]) -> tuple[str, str, str]:
-    decided = item.decision.variants.values() if item.decision else ()
-    ready = sum(variant.state is State.READY for variant in decided)
-    sentence = f"{ready} of {counted(len(decided), 'variant')} ready"
-    if item.named.failures:
-        failed = counted(len(item.named.failures), "target")
-        return "False", Reason.TARGETS_FAILED, f"{failed} without a variant; {sentence}"
-    if failures := _failed(item):
-        hold = failures[0].holds[0] if failures[0].holds else None
-        why = f": {hold.sentence}" if hold else ""
-        reason = hold.reason if hold else Reason.VERIFICATION_FAILED
-        failed = f"{counted(len(failures), 'variant')} failed, {failures[0].name} first"
-        return "False", reason, f"{failed}{why}; {sentence}"
-    if item.gone:
-        reason, gone = summary(item.gone, item.removals)
-        return "False", reason, f"{gone}; {sentence}"
-    if decided and ready == len(decided):
-        return "True", Reason.READY, sentence
-    if holds:
-        return "False", holds[0].reason, f"{holds[0].sentence}; {sentence}"
-    return "False", Reason.PROGRESSING, sentence
-
-
-def _failed(item: PolicyPass) -> list[VariantDecision]:
-    """The variants that failed: to be rendered, a check, or to be in a stage that there is."""
-    decided = item.decision.variants.values() if item.decision else ()
-    return [it for it in decided if it.state is State.FAILED or _misplaced(it)]
-
-
-def _misplaced(decision: VariantDecision) -> bool:
-    """Does it name a stage that the policy does not have? Sweeps tell that as a failure too."""
-    return bool(decision.stage) and any(it.reason == Reason.NOT_IN_STAGE for it in decision.holds)
 
 
 def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:

@@ -9,12 +9,14 @@ from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
 from fanout.gates.answer import PolicyDecision, State, VariantDecision
 from fanout.gates.facts import Hold, PolicyFacts
+from fanout.gates.fates import Fate
 from fanout.gates.removal import Removals
 from fanout.gates.rules import StageRule
 from fanout.gates.wording import counted
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book, Recorded
 from fanout.plan.cases import Case
+from fanout.plan.fates import fates
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import RepositoryChange
@@ -76,6 +78,14 @@ class PolicyPass:
     def failures(self) -> tuple[TargetFailure, ...]:
         """Targets that have no variant, by name, and variants that have no target."""
         return (*self.named.failures, *told(self.named, self.gone, self.removals))
+
+    def fates(self, now: datetime) -> Mapping[str, Fate]:
+        """What has become of each decision that is about it, by name."""
+        gone = {
+            it.name: it.line.published.at if it.line and it.line.published else None
+            for it in self.gone
+        }
+        return fates(self.about, self.cases, now, gone)
 
     @property
     def disputed(self) -> Mapping[str, int]:

@@ -38,7 +38,11 @@ WRONG = [
     ),
     ("a field that no variant has", "variant.tier == 'a'", "variant has no field tier; "),
     ("a field that upstream has not", "upstream.tag == 'v1'", "upstream has no field tag; "),
-    ("a variable of templates", "repository.metadata.name == 'a'", "repository is no variable here; there are stage"),
+    (
+        "a variable of templates",
+        "repository.metadata.name == 'a'",
+        "repository is no variable here; there are stage",
+    ),
     ("the clock", "now > timestamp('2026-01-01T00:00:00Z')", "now is no variable here"),
     ("no expression", "stage.failed ==", "syntax error"),
 ]

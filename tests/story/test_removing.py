@@ -61,6 +61,16 @@ def condition(fleet: Fleet) -> tuple[str, str]:
     return ready["reason"], ready["message"]
 
 
+def explain(fleet: Fleet) -> str:
+    return fleet.run("explain", "monitoring").out
+
+
+def decisions(fleet: Fleet) -> list[str]:
+    """Each decision and what has become of it."""
+    items = fleet.run("get", "decisions", "-o", "json").items
+    return [f"{item['spec']['action']} {item['status']['state']}" for item in items]
+
+
 def test_the_next_sweep_takes_it_off_the_branch_and_leaves_everything_else(fleet: Fleet):
     edge = fleet.repos["edge"]
     others = [path for path in edge.files() if not path.startswith("sites/ams")]
@@ -68,6 +78,7 @@ def test_the_next_sweep_takes_it_off_the_branch_and_leaves_everything_else(fleet
     planned = fleet.plan()
     assert "remove the package edge:sites/ams: its target is gone" in planned.out
     assert "ams" in there(fleet)
+    assert "the next sweep removes what has no target any more: monitoring-ams-" in explain(fleet)
     swept = fleet.sweep()
     assert (swept.code, swept.err) == (0, "")
     assert edge.files() == others
@@ -137,8 +148,7 @@ def test_a_selector_that_suddenly_matches_nothing_removes_nothing(fleet: Fleet):
     reason, sentence = condition(fleet)
     assert reason == "TooManyRemovals"
     assert "4 variants would go" in sentence
-    explained = fleet.run("explain", "monitoring").out
-    assert "fanout remove monitoring --all-gone --reason WHY" in explained
+    assert "fanout remove monitoring --all-gone --reason WHY" in explain(fleet)
 
 
 def test_more_than_the_limit_wait_for_a_person_who_lets_them_all_go(fleet: Fleet):
@@ -248,8 +258,19 @@ def test_a_word_in_a_closed_window_is_carried_out_when_it_opens(fleet: Fleet):
     assert "2026-03-03T00:00:00Z" in fleet.run("explain", "monitoring", "-o", "json").out
     fleet.sweep()
     assert "ams" in there(fleet)
+    assert decisions(fleet) == ["ConfirmRemoval standing"]
     fleet.later(days=1).sweep()
     assert "ams" not in there(fleet)
+    assert decisions(fleet) == ["ConfirmRemoval spent"]
+
+
+def test_a_word_that_waits_can_be_taken_back(fleet: Fleet):
+    fleet.write("promotion.yaml", MANUAL + FREEZE)
+    close(fleet, "ams")
+    said = fleet.run("remove", "monitoring", "sites/ams", *WHY).out.split()[0]
+    assert fleet.run("withdraw", "monitoring", said, *WHY).code == 0
+    fleet.later(days=1).sweep()
+    assert "ams" in there(fleet)
 
 
 def test_all_that_is_gone_is_not_removed_while_nobody_can_be_sure(fleet: Fleet):
@@ -302,6 +323,17 @@ def test_a_target_that_is_back_after_the_removal_begins_anew(fleet: Fleet):
     assert "eze" not in there(fleet), "what was decided about the first one is spent"
     assert fleet.run(*promote).code == 0
     assert fleet.repos["edge"].tags()[-2:] == ["sites/eze/v1", "sites/eze/v2"]
+
+
+def test_a_target_that_is_back_before_its_removal_was_recorded_begins_anew(fleet: Fleet):
+    close(fleet, "ams")
+    fleet.sweep()
+    records = fleet.records()
+    records.git("update-ref", f"refs/heads/{BOOK}", f"refs/heads/{BOOK}~1")  # the pass was ended
+    fleet.site("ams", *SITES["ams"])
+    fleet.later(minutes=1).settle()
+    assert "ams" in there(fleet)
+    assert "sites/ams/v2" in fleet.repos["edge"].tags()
 
 
 def test_the_status_knows_of_a_variant_its_stage(fleet: Fleet):

@@ -19,11 +19,10 @@ from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
 from fanout.gates.fates import Fate
 from fanout.plan.book import WITHDRAW, Recorded
-from fanout.plan.fates import fates
 from fanout.reconcile.report import PolicyPass
 
 # what stays in force until something comes of it, or for as long as nobody takes it back
-_ARMED = ("Publish", "Resolve", "Rollback", "Skip", "Retry")
+_ARMED = ("Publish", "Resolve", "Rollback", "Skip", "Retry", "ConfirmRemoval")
 _IDLE = {
     Fate.SPENT: "has been carried out, or overtaken; what has been published stays",
     Fate.WITHDRAWN: "has been withdrawn already",
@@ -40,16 +39,16 @@ _IDLE = {
 def command(settings: Settings, policy: str, decision: str, reason: str, by: str | None) -> None:
     """Take back a decision that still stands.
 
-    DECISION is the name that `fanout promote`, `rollback`, `skip`, `retry` or `resolve` printed;
-    `fanout get decisions` lists them and says which still stand. What has been published stays:
-    after a rollback the next sweep goes on to the newer revision.
+    DECISION is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve` or `remove`
+    printed; `fanout get decisions` lists them and says which still stand. What has been published
+    stays: after a rollback the next sweep goes on to the newer revision.
     """
     who = identity(by)
     name = decision.removeprefix("decision.fanout.dev/")
     with open_program(settings) as program:
         item = judged(program, policy)
         taken = _armed(item, name)
-        idle = _IDLE.get(fates(item.about, item.cases, settings.now())[name])
+        idle = _IDLE.get(item.fates(settings.now())[name])
         if idle:
             say(f"nothing to do: {name} {idle}", settings.color)
             return
