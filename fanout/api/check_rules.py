@@ -19,7 +19,6 @@ _IDLE = {
     ("approval", "settle"): ("an approval is asked at once", "remove it"),
     ("report", "settle"): ("nobody is asked: whoever reports knows when", "remove it"),
 }
-_BY_EXPRESSION = (("prometheus", "addressExpr", "address"), ("http", "urlExpr", "url"))
 
 
 def check_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
@@ -37,11 +36,6 @@ def _check(at: Path, check: Mapping[str, Any]) -> Iterator[Fault]:
     for (way, field), (problem, remedy) in _IDLE.items():
         if way in check and field in check:
             yield Fault((*at, field), problem, remedy)
-    for way, expression, plain in _BY_EXPRESSION:
-        asked = fields(check.get(way))
-        if expression in asked and "secretRef" in asked:
-            problem = "the secret would go wherever an expression says"
-            yield Fault((*at, way, "secretRef"), problem, f"write {plain}, or remove the secret")
     http = fields(check.get("http"))
     if "body" in http and http.get("method", "GET") != "POST":
         yield Fault((*at, "http", "body"), "only a POST has a body", "add method: POST")

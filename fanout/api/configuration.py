@@ -10,8 +10,9 @@ from pydantic import Field, StrictInt
 
 from fanout.api.meta import KRMObject, Model, ObjectMeta
 from fanout.api.paths import Executable
-from fanout.api.texts import Distinct, DistinctSome, FunctionName, Kind, Name, Text
+from fanout.api.texts import Distinct, DistinctSome, FunctionName, Kind, Name, ObjectName, Text
 from fanout.api.urls import Protocol, Url
+from fanout.api.web import Origin
 
 
 class Author(Model):
@@ -115,6 +116,15 @@ class Functions(Model):
     )
 
 
+class CheckSecret(Model):
+    """A secret that checks of policies may be asked with, and where it may be sent."""
+
+    name: ObjectName = Field(description="The secret's name, as a check's secretRef says it.")
+    addresses: DistinctSome[Origin] = Field(
+        description="The services that may get it, like https://prometheus.example.com."
+    )
+
+
 class FanoutConfiguration(KRMObject):
     """How the program is set up; a file that is named with --config."""
 
@@ -144,6 +154,10 @@ class FanoutConfiguration(KRMObject):
     )
     functions: Functions = Field(
         default=Functions(), description="How functions that are not built in are run."
+    )
+    check_secrets: tuple[CheckSecret, ...] = Field(
+        default=(),
+        description="Which secrets checks may be asked with, and where; none by default.",
     )
     allowed_protocols: Distinct[Protocol] = Field(
         default=tuple(Protocol), description="How Git may reach repositories; paths are `file`."

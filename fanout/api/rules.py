@@ -118,6 +118,10 @@ def _approver_groups(data: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault(path, problem, "write Name <ann@example.com>, or the address alone")
 
 
+def _lent_twice(data: Mapping[str, Any]) -> Iterator[Fault]:
+    yield from repeated(data, "checkSecrets[*].name", "secret")
+
+
 def _names_something(data: Mapping[str, Any]) -> Iterator[Fault]:
     spec = fields(data.get("spec"))
     if not spec.get("policies") and not spec.get("variants"):
@@ -241,6 +245,7 @@ _RULES: Mapping[str, tuple[Rule, ...]] = {
         function_faults,
     ),
     "PromotionPolicy": (_names_something, _approver_groups, _schedule_fields),
+    "FanoutConfiguration": (_lent_twice,),
     "Evidence": (_about, _stage_of_policy),
     "Approval": (_about, _stage_of_policy, _approved_trees),
     "Decision": (_about, _decisions),

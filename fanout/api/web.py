@@ -14,6 +14,7 @@ from pydantic import AfterValidator, StringConstraints
 from fanout.api.faults import BadValue
 
 LONGEST = 2048
+_PORTS = {"http": 80, "https": 443}
 HEADER = r"^[A-Za-z0-9][-A-Za-z0-9]{0,63}$"
 # What carries credentials, or frames the message: not for a policy's author to write.
 REFUSED_HEADERS = frozenset(
@@ -76,6 +77,20 @@ def _base(text: str) -> str:
     return text
 
 
+def _origin(text: str) -> str:
+    parts = urlsplit(check_web_address(text))
+    if parts.path.strip("/") or parts.query:
+        raise BadValue("only protocol, host and port are looked at", "remove the path")
+    return origin_of(text)
+
+
+def origin_of(address: str) -> str:
+    """Protocol, host and port of an address that `check_web_address` lets through."""
+    parts = urlsplit(address)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}:{parts.port or _PORTS.get(parts.scheme, 0)}"
+
+
 def check_header(name: str, value: str) -> None:
     """Raises BadValue for a header that a policy may not say."""
     if not re.fullmatch(HEADER[1:-1], name):
@@ -88,3 +103,4 @@ def check_header(name: str, value: str) -> None:
 
 WebAddress = Annotated[str, StringConstraints(min_length=1), AfterValidator(check_web_address)]
 ServerAddress = Annotated[str, StringConstraints(min_length=1), AfterValidator(_base)]
+Origin = Annotated[str, StringConstraints(min_length=1), AfterValidator(_origin)]

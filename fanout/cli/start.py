@@ -91,7 +91,8 @@ def open_program(settings: Settings) -> Iterator[Program]:
     sweeps = SweepLog(repository, setup.install, setup.identity)
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
         workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
-        probes = HttpProbes(secrets)
+        lent = {it.name: it.addresses for it in configuration.check_secrets}
+        probes = HttpProbes(secrets, lent)
         world = World(git, records, sandbox, setup, counters, progress, workshop, probes)
         check_files(settings.files, cluster.read(), settings.namespace)
         reconciler = Reconciler(world)

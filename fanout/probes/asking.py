@@ -7,12 +7,13 @@ does. (Design §6: unreachable holds.)
 import asyncio
 import ssl
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import httpx2
 
+from fanout.api.web import origin_of
 from fanout.errors import FanoutError
 from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.ports import TOKEN_USER, Secret
@@ -26,8 +27,18 @@ _QUERY = "/api/v1/query"
 class HttpProbes:
     """Implements `fanout.ports.Probes`. Nothing is kept between two batches of questions."""
 
-    def __init__(self, secrets: Callable[[str], Secret], limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        secrets: Callable[[str], Secret],
+        lent: Mapping[str, Collection[str]],
+        limits: Limits | None = None,
+    ) -> None:
+        """`lent` has, by the name of each secret that checks may use, the origins that may get it.
+
+        A policy's author may name any secret, and sees none of those that Repositories have.
+        """
         self._secrets = secrets
+        self._lent = lent
         self._limits = limits or Limits()
 
     def ask(self, questions: Sequence[Probe]) -> list[Heard | Unheard]:
@@ -35,7 +46,7 @@ class HttpProbes:
         distinct = list(dict.fromkeys(questions))
         if not distinct:
             return []
-        answers = asyncio.run(_Batch(self._secrets, self._limits).ask(distinct))
+        answers = asyncio.run(_Batch(self._secrets, self._lent, self._limits).ask(distinct))
         return [answers[question] for question in questions]
 
 
@@ -52,6 +63,7 @@ class _Batch:
     """Questions that are asked together, over the connections that they share."""
 
     secrets: Callable[[str], Secret]
+    lent: Mapping[str, Collection[str]]
     limits: Limits
     clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)  # by secret
     deaf: dict[str, str] = field(default_factory=dict)  # origin → why it is not asked again
@@ -71,10 +83,10 @@ class _Batch:
         async with free:
             where = _shown(question.url)
             try:
-                secret = self.secrets(question.secret) if question.secret else None
+                secret = self._secret(question) if question.secret else None
                 status, content = await self._in_time(question, secret)
             except _Unreachable as error:
-                self.deaf[_origin(question.url)] = str(error)
+                self.deaf[origin_of(question.url)] = str(error)
                 return Unheard(f"{where}: {error}")
             except (_NoAnswer, FanoutError) as error:
                 return Unheard(f"{where}: {error}")
@@ -83,8 +95,18 @@ class _Batch:
             told = (of_prometheus if question.query else of_service)(status, content)
             return Unheard(f"{where}: {told.sentence}") if isinstance(told, Unheard) else told
 
+    def _secret(self, question: Probe) -> Secret:
+        """The secret. Raises _NoAnswer or Denied."""
+        origin = origin_of(question.url)
+        if origin not in self.lent.get(question.secret, ()):
+            raise _NoAnswer(
+                f"checks may not send the secret {question.secret} there; an administrator lists it"
+                f" with {origin} under checkSecrets of the FanoutConfiguration"
+            )
+        return self.secrets(question.secret)
+
     async def _in_time(self, question: Probe, secret: Secret | None) -> tuple[int, bytes]:
-        if known := self.deaf.get(_origin(question.url)):
+        if known := self.deaf.get(origin_of(question.url)):
             raise _NoAnswer(known)
         left = self.end - asyncio.get_running_loop().time()
         if left <= 0:
@@ -111,8 +133,8 @@ class _Batch:
                 leads = str(response.next_request.url)
             finally:
                 await response.aclose()
-            if _origin(leads) != _origin(question.url):
-                raise _NoAnswer(f"it leads to {_origin(leads)}, where nobody was sent")
+            if origin_of(leads) != origin_of(question.url):
+                raise _NoAnswer(f"it leads to {origin_of(leads)}, where nobody was sent")
             request = response.next_request
         raise _NoAnswer(f"it leads on more than {self.limits.redirects} times")
 
@@ -165,12 +187,6 @@ def _gives_away(content: bytes, secret: Secret) -> bool:
     """An expression could put it into a status, which everybody reads."""
     pair = f"{secret.username}:{secret.password}".encode()
     return secret.password.encode() in content or b64encode(pair) in content
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    standard = {"http": 80, "https": 443}.get(parts.scheme)
-    return f"{parts.scheme}://{parts.hostname}:{parts.port or standard}"
 
 
 def _shown(url: str) -> str:

@@ -23,6 +23,8 @@ RIGHT = [
      f"object: {{{OBJECT.replace('name: state', 'nameExpr: target.metadata.name')}}}, {ASKED}"),
     ("a query", f"prometheus: {{{QUERY}}}, {ASKED}"),
     ("a query with a secret", f"prometheus: {{{QUERY}, secretRef: {{name: prom}}}}, {ASKED}"),
+    ("a secret to where an expression says, which an administrator bounds",
+     f"http: {{{URL.replace('url:', 'urlExpr:')}, secretRef: {{name: token}}}}, {ASKED}"),
     ("an HTTP service", f"http: {{{URL}}}, {ASKED}, timeout: 1h"),
     ("an HTTP service that is sent a body",
      f"http: {{{URL}, method: POST, body: {{app: web}}, headers: {{Accept: text/json}}}}, {ASKED}"),
@@ -68,10 +70,6 @@ WRONG = [
     ("an address is not where clouds keep credentials",
      f"http: {{{URL.replace('deploy.example.com', '169.254.169.254')}}}, {ASKED}",
      "http.url: 169.254.169.254 is an address of the machine's own segment; name another host"),
-    ("a secret goes where the policy says",
-     f"http: {{{URL.replace('url:', 'urlExpr:')}, secretRef: {{name: token}}}}, {ASKED}",
-     ("http.secretRef: the secret would go wherever an expression says; write url, or remove the"
-     " secret")),
     ("a header carries no credentials",
      f"http: {{{URL}, headers: {{Authorization: Bearer abc}}}}, {ASKED}",
      ("http.headers: the header Authorization is not for a policy to write; remove it and name a"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.facts import StageHistory
+from fanout.gates.facts import Answer, StageHistory
+from fanout.gates.rules import Verdict
 from fanout.plan.status import (
     GrantLine,
     LeftPlace,
@@ -24,6 +25,8 @@ moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
 grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | text, text)
 published = st.builds(PublishedLine, text, text, text, text, moments, text, text, st.booleans())
 left = st.lists(st.builds(LeftPlace, text, text, text), max_size=2).map(tuple)
+verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
+answers = st.lists(st.builds(Answer, text, text, verdicts, moments, text), max_size=2).map(tuple)
 lines = st.builds(
     VariantLine,
     text,
@@ -33,6 +36,7 @@ lines = st.builds(
     left,
     st.booleans(),
     st.just("") | text,
+    answers,
 )
 histories = st.builds(
     StageHistory,
@@ -75,7 +79,13 @@ def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before
 
 
 @pytest.mark.parametrize(
-    "line", [{}, {"repository": "x"}, {"repository": "x", "path": "y", "grant": {"digest": "1"}}]
+    "line",
+    [
+        {},
+        {"repository": "x"},
+        {"repository": "x", "path": "y", "grant": {"digest": "1"}},
+        {"repository": "x", "path": "y", "answers": [{"verdict": "perhaps"}]},
+    ],
 )
 def test_a_line_that_is_none_of_ours_is_not_guessed_at(line):
     with pytest.raises((KeyError, TypeError, ValueError)):

@@ -6,12 +6,14 @@ import socket
 import pytest
 from service import Page, service
 
+from fanout.api.web import origin_of
 from fanout.errors import Denied
 from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.ports import TOKEN_USER, Secret
 from fanout.probes.asking import HttpProbes
 from fanout.probes.limits import Limits
 
+PATIENT = Limits(size=10_000)
 QUICK = Limits(seconds=0.5, size=10_000)
 SECRETS = {
     "token": Secret(TOKEN_USER, "tok-123"),
@@ -40,8 +42,9 @@ def no_proxy(monkeypatch):
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-def ask(*questions):
-    return HttpProbes(secret, QUICK).ask(questions)
+def ask(*questions, limits=PATIENT):
+    lent = {name: {origin_of(it.url) for it in questions} for name in (*SECRETS, "missing")}
+    return HttpProbes(secret, lent, limits).ask(questions)
 
 
 def unheard(answer, there, path="/state"):
@@ -89,7 +92,7 @@ SILENT = [
 @pytest.mark.parametrize(("page", "told"), [row[1:] for row in SILENT], ids=[r[0] for r in SILENT])
 def test_no_answer(there, page, told):
     there.pages["/state"] = page
-    [answer] = ask(Probe(f"{there.url}/state"))
+    [answer] = ask(Probe(f"{there.url}/state"), limits=QUICK if page.slow else PATIENT)
     assert unheard(answer, there) == told
 
 
@@ -108,7 +111,7 @@ def test_no_answer(there, page, told):
 def test_a_body_that_cannot_be_read_leaves_the_status(there, body, told):
     there.pages["/state"] = Page(body)
     limits = Limits(size=100_000)
-    [answer] = HttpProbes(secret, limits).ask([Probe(f"{there.url}/state")])
+    [answer] = HttpProbes(secret, {}, limits).ask([Probe(f"{there.url}/state")])
     assert answer == Heard({"status": 200}, told)
 
 
@@ -122,7 +125,9 @@ def test_who_is_not_there_is_asked_once():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        first, second = HttpProbes(secret, Limits(at_once=1)).ask([Probe(f"{url}/a"), Probe(url)])
+        first, second = HttpProbes(secret, {}, Limits(at_once=1)).ask(
+            [Probe(f"{url}/a"), Probe(url)]
+        )
     assert first.sentence.startswith(f"{url}/a: it cannot be reached: ")
     assert second.sentence.startswith(f"{url}: it cannot be reached: ")
 
@@ -130,7 +135,7 @@ def test_who_is_not_there_is_asked_once():
 def test_who_is_no_http_server_gives_no_answer():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        [answer] = ask(Probe(url))
+        [answer] = ask(Probe(url), limits=QUICK)
     assert answer == Unheard(f"{url}: no answer within 0.5 s")
 
 
@@ -157,7 +162,7 @@ def test_what_the_others_leave_no_time_for_is_not_asked(there):
     there.pages["/next"] = Page("1")
     limits = Limits(seconds=0.3, batch_seconds=0.3, at_once=1)
     questions = [Probe(f"{there.url}/state"), Probe(f"{there.url}/next")]
-    first, second = HttpProbes(secret, limits).ask(questions)
+    first, second = HttpProbes(secret, {}, limits).ask(questions)
     assert unheard(first, there) == "no answer within 0.3 s"
     told = unheard(second, there, "/next")
     assert told == "not asked: the other questions took all of 0.3 s"
@@ -199,6 +204,22 @@ def test_without_a_usable_secret_nobody_is_asked(there, name, told):
     there.asked.clear()
     [answer] = ask(Probe(f"{there.url}/state", secret=name))
     assert unheard(answer, there) == told
+    assert there.asked == []
+
+
+@pytest.mark.parametrize(
+    "lent",
+    [{}, {"token": ["http://127.0.0.1:1"]}, {"person": ["ORIGIN"]}],
+    ids=["that nobody lent", "that is for another service", "that is another one"],
+)
+def test_a_secret_stays_here(there, lent):
+    there.asked.clear()
+    own = {name: [there.url if it == "ORIGIN" else it for it in at] for name, at in lent.items()}
+    [answer] = HttpProbes(secret, own).ask([Probe(f"{there.url}/state", secret="token")])
+    assert unheard(answer, there) == (
+        f"checks may not send the secret token there; an administrator lists it with {there.url}"
+        " under checkSecrets of the FanoutConfiguration"
+    )
     assert there.asked == []
 
 

@@ -263,6 +263,27 @@ def test_an_address_that_cannot_be_asked_holds(tmp_path, expression, told):
     assert told in words
 
 
+def test_a_secret_goes_where_an_administrator_says(tmp_path, there, monkeypatch):
+    monkeypatch.setenv("FANOUT_SECRET_STATE", "tok-123")
+    fleet = company(tmp_path, http(there, secretRef={"name": "state"}))
+    there.pages["/state"] = Page('{"ok": true}')
+    state, words = swept(fleet, minutes=5)
+    assert state == "Verifying"
+    assert "checks may not send the secret state there" in words
+    assert there.asked == []
+    lent = json.dumps([{"name": "state", "addresses": [there.url]}])
+    config = tmp_path / "fanout.yaml"
+    config.write_text(
+        f"apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\ncheckSecrets: {lent}\n"
+    )
+    fleet.later(minutes=1).sweep("--config", str(config))
+    assert stands(fleet)[0] == "Ready"
+    assert there.asked[-1].headers["authorization"] == "Bearer tok-123"
+    found = [fleet.records().git("grep", "-c", "tok-123", ref, check=False)
+             for ref in fleet.records().refs()]  # fmt: skip
+    assert not any(found)
+
+
 def test_a_draft_is_asked_about_before_it_is_published(tmp_path, there):
     check = http(there, observedRevision="response.body.revision")
     fleet = company(tmp_path, check | {"settle": "0s"}, "requires")

@@ -48,7 +48,7 @@ def ask(server: str, query: str) -> Heard | Unheard:
     def secret(name: str) -> None:
         raise AssertionError(name)
 
-    [answer] = HttpProbes(secret).ask([Probe(server, query)])
+    [answer] = HttpProbes(secret, {}).ask([Probe(server, query)])
     return answer
 
 
