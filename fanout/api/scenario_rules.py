@@ -95,6 +95,14 @@ def _own_stages(scenario: Scenario) -> Iterator[Fault]:
         if given is not None and not spec.stages:
             problem = "is for a scenario that states its own stages"
             yield Fault((*_SPEC, name), problem, "remove it: the policy and those over it say so")
+    groups = [it.group for it in spec.promotion.approvers] if spec.promotion else []
+    for index, stage in enumerate(spec.stages):
+        for number, check in enumerate(stage.requires):
+            for place, group in enumerate(check.approval.from_ if check.approval else ()):
+                if group not in groups:
+                    path = (*_SPEC, "stages", index, "requires", number, "approval", "from", place)
+                    problem = f"there is no group {group} under promotion.approvers"
+                    yield Fault(path, problem, suggestion(group, groups, "say who is in it"))
     if spec.advance is None:
         for path, variant in _variants(scenario):
             fields = (("readyAfter", variant.ready_after is not None), ("fails", variant.fails))

@@ -149,6 +149,9 @@ class StatedDraft(Stated):
     reads: Mapping[Text, Text] = Field(
         default={}, description="The cluster objects in it, each with its version."
     )
+    commits: Distinct[CommitId] = Field(
+        default=(), description="Commits at which evidence about it counts."
+    )
     authors: Distinct[Text] = Field(
         default=(), description="Who has changed what is in it: `Name <address>`, or the address."
     )

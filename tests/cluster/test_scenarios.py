@@ -51,6 +51,8 @@ BAD = [
      ["spec.stages[2].after.stages[0]: there is no stage dve; did you mean dev?"]),
     ("an administrator's word with a fault", "autoPromotion: {stages: [\"*\"]}", "schedule: 61 * *",
      ["spec.promotion.schedule:"]),
+    ("a group of approvers that nobody has declared", "from: [sre]", "from: [ops]",
+     ["spec.stages[2].requires[0].approval.from[0]: there is no group ops under promotion"]),
     ("a variant in a stage that there is not", "ber, stage: prod", "ber, stage: prdo",
      ["spec.variants[1].stage: there is no stage prdo; did you mean prod?"]),
     ("a variant that is there twice", "name: ber", "name: cph-002",

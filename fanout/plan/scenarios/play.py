@@ -118,6 +118,7 @@ class _Play:
         for _ in range(_ROUNDS):
             world.stand()
             world.draft(candidates(world.facts(at)), at)
+            self._script.hear(world)
             facts = world.facts(at)
             decision = self._judge(facts)
             before = world.history

@@ -5,7 +5,6 @@ when evidence was withdrawn, when the stage moved on. Nobody has to state what f
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -23,24 +22,12 @@ from fanout.api.scenario_state import (
 from fanout.gates.facts import Draft, Published, Reading
 from fanout.gates.rules import ApprovalRule, CheckRule, StageRule, Verdict, Way
 from fanout.plan.book import Recorded
-from fanout.plan.scenarios.world import Player, World, undone
+from fanout.plan.scenarios.world import Heard, Player, World, undone
 
 Change = Callable[[World], None]
 Happening = tuple[datetime, Change]
 Record = StatedEvidence | StatedApproval | StatedDecision
 _BY = "scenario@example.com"
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """An answer of a check about a variant; without a name: of all checks after publication."""
-
-    variant: str
-    at: datetime
-    status: Answer
-    check: str = ""
-    message: str = ""
-    seen: str = ""  # the revision or commit that a machine has seen; "": the one in question
 
 
 class Script:
@@ -72,6 +59,14 @@ class Script:
         """All checks after publication answer alike: as it is stated of the variant."""
         answer = Answer.FAILED if player.stated.fails else Answer.PASSED
         return at, partial(self._hear, Heard(player.name, at, answer))
+
+    def hear(self, world: World) -> None:
+        """What was said of drafts before there were any is about those that there are now."""
+        for player in world.players.values():
+            if player.unheard and player.draft is not None:
+                waiting, player.unheard = player.unheard, []
+                for heard in waiting:
+                    self._hear(heard, world)
 
     def _instant(self, when: Any) -> datetime:
         return self._spec.instant(when)
@@ -121,6 +116,8 @@ class Script:
         for required in rule.requires:
             if heard.check == required.name and player.draft is not None:
                 self._answer(heard, required, player.draft, world)
+            elif heard.check == required.name:
+                player.unheard.append(heard)
 
     def _answer(
         self,

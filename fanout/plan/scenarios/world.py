@@ -11,6 +11,7 @@ from typing import Any
 
 from fanout.api.people import person
 from fanout.api.reasons import Reason
+from fanout.api.records import Answer as Said
 from fanout.api.scenario_state import StatedDraft, StatedHold, StatedVariant
 from fanout.calendar.windows import Calendar
 from fanout.gates.answer import PolicyDecision
@@ -47,6 +48,18 @@ class Setting:
     upstream: Mapping[str, Any] = field(default_factory=dict)  # what `propagateWhen` sees of it
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An answer of a check about a variant; without a name: of all checks after publication."""
+
+    variant: str
+    at: datetime
+    status: Said
+    check: str = ""
+    message: str = ""
+    seen: str = ""  # the revision or commit that a machine has seen; "": the one in question
+
+
 @dataclass(slots=True)
 class Player:
     """One variant as it stands."""
@@ -65,6 +78,7 @@ class Player:
     missing: str = ""  # the revision to go back to, which it never had
     had: dict[str, Published] = field(default_factory=dict)  # by revision, the last of each
     readings: dict[tuple[str, str], Reading] = field(default_factory=dict)  # by check and digest
+    unheard: list[Heard] = field(default_factory=list)  # of drafts that were not there yet
     answers: tuple[Answer, ...] = ()
 
     def digest(self, revision: str) -> str:
@@ -96,6 +110,7 @@ class Player:
             adopts=said.adopts,
             moves=said.moves,
             reads=said.reads,
+            commits=frozenset(said.commits),
             authors=frozenset(map(person, said.authors)),
         )
 
@@ -112,6 +127,12 @@ class Player:
         if self.special is None and has is not None and self.draft is not None:
             in_force = (has.revision, has.digest) == (self.draft.revision, self.draft.digest)
             self.draft = None if in_force else self.draft
+
+    def release(self) -> None:
+        """The release that is stated is of the draft that there is."""
+        if self.releasing is not None and self.draft is not None:
+            self.grant = Grant(self.draft.revision, self.draft.digest, self.releasing)
+            self.releasing = None
 
     def go_back(self, revision: str) -> None:
         """Its draft is the package that it had, as it was."""
@@ -173,14 +194,12 @@ class World:
             rule = rules.get(player.stated.stage)
             pin = pinned(rule, decided.rollbacks, player.name) if rule else None
             player.missing = ""
+            player.release()
             if pin is not None:
                 player.go_back(pin.revision)
             else:
                 player.follow(candidates.get(player.stated.stage, ""))
-            if player.releasing is not None and player.draft is not None:
-                draft = player.draft
-                player.grant = Grant(draft.revision, draft.digest, player.releasing)
-                player.releasing = None
+            player.release()
 
     def carry_out(self, decision: PolicyDecision, now: datetime) -> tuple[str, ...]:
         """Record what is released and publish what may be; answers what was published."""
