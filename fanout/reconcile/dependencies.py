@@ -44,6 +44,7 @@ class Dependencies:
     everyone: Sequence[Named]
     _policies: dict[tuple[str, str], Named] = field(default_factory=dict)
     _homes: dict[tuple[str, str], Named] = field(default_factory=dict)  # by variant
+    _made: dict[tuple[str, str, str], str] = field(default_factory=dict)  # by policy and target
     _circles: dict[Key, tuple[str, ...]] = field(default_factory=dict)  # those in one
 
     def __post_init__(self) -> None:
@@ -54,6 +55,7 @@ class Dependencies:
                 self._policies[named.namespace, named.name] = named
             for spec in named.variants:
                 self._homes[named.namespace, spec.name] = named
+                self._made[named.namespace, spec.policy, spec.target] = spec.name
 
     def with_beside(self, asked: Sequence[Named]) -> tuple[Named, ...]:
         """Them and whom they wait for, each after those that it waits for; policies come first."""
@@ -101,7 +103,9 @@ class Dependencies:
 
     def _stands(self, named: Named, one: Written, judged: Mapping[Key, PolicyPass]) -> Dependency:
         home = self._home(named.namespace, one)
-        name = _variant_of(home, one)
+        name = one.variant or ""
+        if one.policy is not None:
+            name = self._made.get((named.namespace, one.policy, one.target or ""), "")
         if home is None or not name:
             return Dependency(one.variant or one.target or "", False, _missing(home, one), _AUTHOR)
         circle = self._circles.get(key_of(named), ())
@@ -126,15 +130,6 @@ def _standing(name: str, judged: PolicyPass | None) -> Dependency:
         first = found.holds[0]
         sentence, who = f"{sentence}: {first.sentence}", first.who
     return Dependency(name, False, sentence, who, decision.next)
-
-
-def _variant_of(home: Named | None, one: Written) -> str:
-    """The name of the variant that is waited for; "" where there is none."""
-    if home is None:
-        return ""
-    if one.policy is None:
-        return one.variant or ""
-    return next((spec.name for spec in home.variants if spec.target == one.target), "")
 
 
 def _missing(home: Named | None, one: Written) -> str:

@@ -1,12 +1,14 @@
-"""Selectors that choose nothing of what is there: mostly a mistyped label, told as a warning."""
+"""What chooses or names targets that are not there: mostly a mistyped label, told as a warning."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from fanout.api.nearest import suggestion
+from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared import Declared
 from fanout.cluster.findings import Finding
 from fanout.selection.objects import group_of
-from fanout.selection.targets import unmatched
+from fanout.selection.targets import Inventory, select, unmatched, usable_by
 
 
 def unmatched_selectors(
@@ -19,6 +21,38 @@ def unmatched_selectors(
     if declared.unread:
         return ()
     return tuple(it for policy in policies for it in _of_policy(policy, declared))
+
+
+def unmatched_dependencies(declared: Declared) -> tuple[Finding, ...]:
+    """A warning for every `dependsOn` on a target that its policy has not, as far as can be told.
+
+    Nothing is said while a file cannot be read: the target may be in it.
+    """
+    waiting = [it for it in declared.variants if any(one.target for one in it.spec.depends_on)]
+    if declared.unread or not waiting:
+        return ()
+    named = {(it.metadata.namespace, one.policy) for it in waiting for one in it.spec.depends_on}
+    known: dict[tuple[str, str], dict[str, None]] = {}
+    for policy in declared.policies:
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        if (namespace, name) in named:
+            usable = usable_by(namespace, declared.repositories)
+            targets, _ = select(policy, Inventory(usable, declared.objects))
+            known[namespace, name] = dict.fromkeys(target.key for target in targets)
+    return tuple(it for variant in waiting for it in _of_variant(variant, known, declared))
+
+
+def _of_variant(
+    variant: PackageVariant, known: Mapping[tuple[str, str], dict[str, None]], declared: Declared
+) -> Iterator[Finding]:
+    for index, one in enumerate(variant.spec.depends_on):
+        targets = known.get((variant.metadata.namespace, one.policy or ""))
+        if targets is None or one.target is None or one.target in targets:
+            continue  # a policy that is not there is told elsewhere
+        where = declared.where(variant, f"spec.dependsOn[{index}].target")
+        problem = f"UpstreamPolicy {one.policy} has no target {one.target}, so the variant waits"
+        remedy = suggestion(one.target, [*targets], "correct it, or nothing to do if it is to come")
+        yield Finding(where, problem, remedy, "warning")
 
 
 def _of_policy(policy: UpstreamPolicy, declared: Declared) -> Iterator[Finding]:

@@ -123,6 +123,17 @@ def test_what_cannot_become_ready_holds_by_name(fleet: Fleet, _, entry: str, sen
     assert fleet.condition("web") == ("DependencyPending", sentence)
 
 
+def test_a_target_that_is_not_there_is_told_before_anything_waits(fleet: Fleet):
+    depend(fleet, "web", on_target(), on_target(BASE.replace("ams", "asm")), "{variant: db}")
+    told = fleet.run("validate")
+    [line] = [it for it in told.out.splitlines() if "dependsOn" in it]
+    assert told.code == 0
+    assert line.endswith(
+        "variant-web.yaml:7: PackageVariant/web: spec.dependsOn[1].target: UpstreamPolicy"
+        f" monitoring has no target {BASE.replace('ams', 'asm')}, so the variant waits; did you mean {BASE}?"
+    )
+
+
 def test_a_target_without_a_variant_says_why(fleet: Fleet):
     fleet.write("policy.yaml", POLICY.replace("'sites/' + target.metadata.name", "'../out'"))
     depend(fleet, "web", on_target())

@@ -14,7 +14,7 @@ from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput
 from fanout.reconcile.compile import uncompilable
 from fanout.reconcile.configure import misconfigured
-from fanout.reconcile.unmatched import unmatched_selectors
+from fanout.reconcile.unmatched import unmatched_dependencies, unmatched_selectors
 
 
 @click.command()
@@ -32,6 +32,7 @@ def command(settings: Settings) -> ExitCode:
             *uncompilable(declared, sandbox),
             *misconfigured(declared),
             *(unmatched_selectors(declared, declared.policies) if len(declared.objects) else ()),
+            *(unmatched_dependencies(declared) if len(declared.objects) else ()),
         )
     findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
     empty = not findings and not declared.ours
