@@ -130,7 +130,8 @@ def test_a_target_that_is_not_there_is_told_before_anything_waits(fleet: Fleet):
     assert told.code == 0
     assert line.endswith(
         "variant-web.yaml:7: PackageVariant/web: spec.dependsOn[1].target: UpstreamPolicy"
-        f" monitoring has no target {BASE.replace('ams', 'asm')}, so the variant waits; did you mean {BASE}?"
+        f" monitoring has no target {BASE.replace('ams', 'asm')}, so the variant waits;"
+        f" did you mean {BASE}?"
     )
 
 
