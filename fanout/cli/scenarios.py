@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fanout.api.kinds import KINDS
 from fanout.api.scenario import Scenario
 from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cli.start import open_sandbox
@@ -91,7 +92,9 @@ def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Scenar
 
 
 def _is_scenario(found: Finding) -> bool:
-    return found.where.object.partition("/")[0] in ("Scenario", "")
+    """Is it about a scenario, or about what may have been meant as one?"""
+    kind = found.where.object.partition("/")[0]
+    return kind == Scenario.__name__ or kind not in KINDS
 
 
 def _below(file: str, paths: Sequence[Path]) -> bool:

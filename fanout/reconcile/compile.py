@@ -77,6 +77,10 @@ def _found(declared: Declared) -> Iterator[tuple[Where, Code]]:
     for item in (*declared.policies, *declared.promotions):
         for code in _codes(item):
             yield declared.where(item, code.field), code
+    for scenario in declared.scenarios:
+        for code in _codes(scenario):
+            if code.field.startswith("spec.stages["):  # the rest is data, whatever it is called
+                yield declared.where(scenario, code.field), code
     told = {(fault.where.object, fault.where.field) for fault in declared.faults}
     for key, place in declared.broken:
         for code in _walk(place.value.get("spec"), "spec"):

@@ -164,6 +164,11 @@ def test_results_for_machines(fanout, beside, tmp_path):
 UNPLAYABLE = [
     ("a scenario with a fault", ("ber, stage: prod", "ber, stage: prd"), (),
      "spec.variants[1].stage: there is no stage prd; did you mean prod?"),
+    ("what may have been meant as one", ("kind: Scenario", "kind: Szenario"), (),
+     "there is no kind Szenario; did you mean Scenario?"),
+    ("an expression that names what there is not", ("policy: monitoring",
+     "stages: [{name: dev}, {name: prod, propagateWhen: [stage.inflight < 3]}]"), (),
+     "spec.stages[1].propagateWhen[0]: stage.inflight < 3: "),
     ("a policy with a fault", (), ("latest: true", "newest: true"),
      "spec.policy: UpstreamPolicy monitoring is declared and cannot be used"),
     ("an administrator's policy with a fault", (), ("autoPromotion: {stages: [dev]}", "any: 1"),
