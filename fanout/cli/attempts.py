@@ -20,6 +20,7 @@ from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
 from fanout.cli.terminal import say
+from fanout.errors import InvalidInput
 from fanout.gates.records import Action
 from fanout.gates.wording import counted
 from fanout.plan.cases import Case
@@ -52,7 +53,7 @@ def verb(action: Action, words: str, choose: Choose) -> click.Command:
             refuse_no_stage(item, stage)
             spec = about(item, stage, tuple(said["variants"]))
             named = tuple(spec.get("variants", ()))
-            revision = str(said["revision"]) or candidate_of(item, stage)
+            revision = _known(item, str(said["revision"])) or candidate_of(item, stage)
             chosen, notes = choose(item, stage, named, meant(item, stage, named), revision)
             spec |= {
                 "action": action.value,
@@ -70,3 +71,16 @@ def verb(action: Action, words: str, choose: Choose) -> click.Command:
         return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
 
     return command
+
+
+def _known(item: PolicyPass, revision: str) -> str:
+    """The revision, if the policy allows it or has it. A decision about another says nothing."""
+    there = {case.published.revision for case in item.cases if case.published is not None}
+    known = dict.fromkeys([*item.revisions, *sorted(there)])
+    if revision and revision not in known:
+        raise InvalidInput(
+            f"{revision} is not a revision of {item.title}",
+            reason="NotFound",
+            remedy=f"there are: {', '.join(known)}",
+        )
+    return revision

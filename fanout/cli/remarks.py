@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.gates.decisions import Standing
 from fanout.gates.explain import Explanation
+from fanout.gates.pins import pinned
 from fanout.gates.rules import Verdict
-from fanout.gates.wording import listed
+from fanout.gates.wording import listed, stage_named
 from fanout.package.merge.conflicts import Conflict
 from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
@@ -56,7 +58,7 @@ def of_stage(item: PolicyPass, stage: str) -> tuple[Explanation, ...]:
     found = (it for it in item.troubles if it.reason in _FOR_THE_STAGE and it.subject in members)
     told = tuple(Explanation(it.first.reason, "Held", it.sentence) for it in gathered(found))
     cases = [case for case in item.cases if case.spec.name in members]
-    return (*told, *_damage(cases), *_out_of_band(cases))
+    return (*_pin(item, stage), *told, *_damage(cases), *_out_of_band(cases))
 
 
 def of_variant(
@@ -68,7 +70,32 @@ def of_variant(
         told.append(Explanation(str(Reason.TAG_MISSING), "True", tag_lost(case)))
     if case.shows_edits:
         told.append(Explanation("Edited", "True", edited(case)))
-    return (*told, *_damage([case]), *_out_of_band([case]))
+    pin = _pin(item, case.spec.stage, case.spec.name)
+    return (*pin, *told, *_damage([case]), *_out_of_band([case]))
+
+
+def _pin(item: PolicyPass, stage: str, variant: str = "") -> Iterator[Explanation]:
+    """What the stage or the variant goes back to and stays at, and who says so."""
+    rule = next((rule for rule in item.rules if rule.name == stage), None)
+    if item.facts is None or rule is None:
+        return
+    said = Standing(item.facts.records.decisions, item.facts.now)
+    pin = pinned(rule, said.rollbacks, variant)
+    if pin is None:
+        return
+    decision, subject = pin.decision, str(Reason.PINNED)
+    if decision is None:
+        sentence = f"the policy pins {stage_named(stage)} to {pin.revision}"
+        yield Explanation(subject, "True", sentence, who="the policy's author")
+        return
+    yield Explanation(
+        subject,
+        "True",
+        f"decision {decision.name} of {decision.by} takes it back to {pin.revision}, and it stays"
+        f" there: {decision.reason}",
+        since=pin.at,
+        who=f"whoever may decide: fanout withdraw {item.named.name} {decision.name}",
+    )
 
 
 def _conflict(item: PolicyPass, case: Case, one: Conflict) -> Explanation:

@@ -11,10 +11,12 @@ from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import Conflict
 from fanout.package.merge.packages import Files
 from fanout.plan.cases import Case
+from fanout.plan.earlier import Earlier
 from fanout.plan.repository import Remote
 from fanout.reconcile.look import remote_of, upstream_path
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.upstream import written_upstream
 from fanout.variants.model import Rendered
 from fanout.variants.render import render
@@ -32,7 +34,12 @@ def open_sides(program: Program, called: str) -> "Sides":
     item, case = find_variant(program, called)
     if case.failure is not None:
         raise case.failure
-    if case.package is None or case.inputs is None:
+    if case.returns and case.earlier is None:
+        assert case.barred is not None, "it never had what it is to go back to"
+        raise Stopped(
+            f"{case.spec.name} is held: {case.barred.sentence}", reason=case.barred.reason
+        )
+    if not case.returns and (case.package is None or case.inputs is None):
         raise InvalidInput(
             f"{case.spec.name} has no candidate: its stage is {case.spec.stage or 'not given'}",
             reason="NoRevision",
@@ -81,7 +88,8 @@ class Sides:
 
     def upstream(self) -> Files:
         """Upstream's package at the candidate."""
-        assert self.case.package is not None, "it has been rendered"
+        if self.case.package is None:  # it goes back
+            return self._upstream_at(self.case.upstream_commit)
         content = self.case.package.upstream.files
         return {path: (entry.mode, data) for path, (entry, data) in content.items()}
 
@@ -90,10 +98,13 @@ class Sides:
         origin, published = self.case.origin, self.case.published
         if origin is not None:
             return self._tree(origin.upstream, origin.tree)
+        return self._upstream_at(published.commit) if published is not None else _NOTHING
+
+    def _upstream_at(self, commit: str) -> Files:
         upstream = self.item.named.upstream
-        if published is None or upstream is None:
+        if upstream is None:
             return _NOTHING
-        remote, commit = remote_of(upstream), published.commit
+        remote = remote_of(upstream)
         path = upstream_path(upstream, written_upstream(self.item.named).package)
         with self.program.world.git.reader(remote) as reader:
             tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
@@ -130,8 +141,9 @@ class Sides:
         return change if change is not None else (_NOTHING, _NOTHING)
 
     def _of(self, content: Rendered) -> Files:
-        assert self.case.package is not None, "it has been rendered"
-        known = {entry.oid: data for entry, data in self.case.package.upstream.files.values()}
+        package = self.case.package
+        files = package.upstream.files.values() if package is not None else ()
+        known = {entry.oid: data for entry, data in files}
         known |= content.blobs
         return {path: (entry.mode, known[entry.oid]) for path, entry in content.entries.items()}
 
@@ -147,6 +159,8 @@ def _rendered(program: Program, case: Case) -> Case:
     """The case with its rendering, and in it what people changed."""
     if case.rendered is not None:
         return case
+    if case.earlier is not None:
+        return Rollback(program.world.git).rendered(_staying(case, case.earlier))
     assert case.package is not None, "the caller has looked"
     assert case.inputs is not None, "the caller has looked"
     package, spec, inputs = case.package, case.spec, case.inputs
@@ -154,6 +168,14 @@ def _rendered(program: Program, case: Case) -> Case:
     rendered = answers.through(lambda known: render(package, spec, inputs, known))
     case = replace(case, rendered=rendered)
     return _through(program, lambda it: it.merged(case)) if case.merges else case
+
+
+def _staying(case: Case, earlier: Earlier) -> Case:
+    """The case; where it has gone back already it stays as it is, with people's edits since."""
+    if not case.in_force:
+        return case
+    tree = case.own.tree or earlier.tree
+    return replace(case, earlier=replace(earlier, tree=tree, pristine=earlier.pristine or tree))
 
 
 def _through(program: Program, work: Callable[[Merger], Value]) -> Value:

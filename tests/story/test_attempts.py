@@ -1,0 +1,126 @@
+"""What has failed is tried again or skipped, by a person's word about one revision."""
+
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import POLICY, Fleet, Result
+
+BER, CPH = "sites/ber", "sites/cph"
+WHY = ("--reason", "the runner was broken", "--by", "Ann <ann@example.com>")
+STAGES = POLICY[POLICY.index("  stages:") :]
+ONE_STAGE = POLICY.replace(
+    STAGES, "  stages:\n  - {name: prod, verification: [{name: e2e, report: {}}]}\n"
+)
+BY_ONE = ONE_STAGE.replace("e2e, report: {}}]", "e2e, report: {}}], rollout: {strategy: Linear}")
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Two sites in prod at v1, one of which has failed."""
+    made = Fleet.build(root, {"ber": ("prod", "edge"), "cph": ("prod", "core")})
+    made.write("policy.yaml", ONE_STAGE)
+    made.settle()
+    made.later(minutes=5).report("prod", "v1", "failed", "--variant", BER)
+    made.report("prod", "v1", "passed", "--variant", CPH)
+    made.settle()
+    assert made.states() == {BER: "Failed", CPH: "Ready"}
+    return made
+
+
+def say(fleet: Fleet, verb: str, *args: str) -> Result:
+    return fleet.later(minutes=5).run(verb, "monitoring", "--stage", "prod", *args, *WHY)
+
+
+def verdict(fleet: Fleet) -> str:
+    return str(fleet.run("get", "stages", "-o", "json").items[0]["verdict"])
+
+
+def fates(fleet: Fleet) -> list[str]:
+    items = fleet.run("get", "decisions", "-o", "json").items
+    return [f"{item['spec']['action']} {item['status']['state']}" for item in items]
+
+
+def test_what_has_failed_is_asked_again_and_can_pass(fleet: Fleet):
+    told = say(fleet, "retry")
+    assert told.code == 0, told.err
+    assert "recorded for 1 variant at v1" in told.out
+    assert fleet.states() == {BER: "Verifying", CPH: "Ready"}
+    fleet.later(minutes=5).report("prod", "v1", "passed", "--variant", BER)
+    fleet.settle()
+    assert fleet.states() == {BER: "Ready", CPH: "Ready"}
+    assert verdict(fleet) == "passed"
+
+
+def test_a_retry_that_is_withdrawn_leaves_the_failure(fleet: Fleet):
+    say(fleet, "retry")
+    [decision] = fleet.run("get", "decisions", "-o", "json").items
+    name = decision["metadata"]["name"]
+    assert fleet.run("withdraw", "monitoring", name, *WHY).code == 0
+    assert fleet.states() == {BER: "Failed", CPH: "Ready"}
+
+
+def test_who_is_skipped_counts_no_more_until_the_next_revision(fleet: Fleet):
+    assert verdict(fleet) == "failed"
+    told = say(fleet, "skip", "--variant", BER)
+    assert told.code == 0, told.err
+    assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
+    assert verdict(fleet) == "passed"
+    assert fates(fleet) == ["Skip standing"]
+    fleet.release("v2")
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v2", CPH: "v2"}
+    assert fates(fleet) == ["Skip spent"]
+
+
+def test_who_is_skipped_before_publication_is_not_released(fleet: Fleet):
+    fleet.write("policy.yaml", BY_ONE)
+    say(fleet, "skip", "--variant", BER)
+    fleet.release("v2")
+    fleet.later(minutes=5).sweep()
+    assert say(fleet, "skip", "--variant", BER).code == 0
+    fleet.later(minutes=5).settle()
+    assert fleet.published() == {BER: "v1", CPH: "v2"}
+    assert fleet.states()[BER] == "Skipped"
+
+
+def test_who_was_skipped_takes_part_again_when_it_is_retried(fleet: Fleet):
+    say(fleet, "skip", "--variant", BER)
+    assert say(fleet, "retry").code == 2
+    assert say(fleet, "retry", "--variant", BER).code == 0
+    assert fleet.states() == {BER: "Verifying", CPH: "Ready"}
+
+
+def test_who_is_ready_is_left_out_of_a_skip_of_several(fleet: Fleet):
+    told = say(fleet, "skip", "--variant", BER, "--variant", CPH)
+    assert told.code == 0
+    assert "is ready at v1: the decision is not about that" in told.err
+    assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
+
+
+#   sentence, verb, arguments, what is told
+REFUSED = [
+    ("a retry in an unknown stage", "retry", ("--stage", "qa"), "has no stage qa"),
+    ("a retry without a stage", "retry", (), "no stage of default/monitoring is named"),
+    ("a retry of an unknown variant", "retry", ("--stage", "prod", "--variant", "x"),
+     "has no variant x"),
+    ("a retry of what is ready", "retry", ("--stage", "prod", "--variant", CPH),
+     "has failed at v1; see `fanout explain`"),
+    ("a retry of another revision", "retry", ("--stage", "prod", "--revision", "v7"),
+     "v7 is not a revision of default/monitoring; there are: v1"),
+    ("a skip of another revision", "skip",
+     ("--stage", "prod", "--variant", BER, "--revision", "v7"), "v7 is not a revision of"),
+    ("a skip of nobody", "skip", ("--stage", "prod"),
+     "it is not said who is to be skipped in stage prod"),
+    ("a skip of what is ready", "skip", ("--stage", "prod", "--variant", CPH),
+     "there is nothing to skip: "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "verb", "args", "told"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_refused(fleet: Fleet, _: str, verb: str, args: tuple[str, ...], told: str):
+    before = fleet.records().refs()
+    done = fleet.run(verb, "monitoring", *args, *WHY)
+    assert done.code == 2
+    assert told in done.err
+    assert fleet.records().refs() == before
