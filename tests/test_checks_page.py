@@ -1,0 +1,28 @@
+"""The checks on the page about checks can be copied."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from fanout.api.validation import validate
+
+DOCS = Path(__file__).parents[1] / "docs" / "concepts"
+EXAMPLE = Path(__file__).parent / "api" / "examples" / "upstream-policy.yaml"
+CHECKS, CONFIGURATION = (
+    yaml.safe_load(block)
+    for block in re.findall(r"```yaml\n(.*?)```", (DOCS / "checks.md").read_text(), re.DOTALL)
+)
+
+
+def test_the_checks_are_valid_in_a_policy():
+    data = yaml.safe_load(EXAMPLE.read_text())
+    data["spec"]["stages"][0]["verification"] = CHECKS
+    assert validate(data)[1] == ()
+
+
+def test_their_secrets_are_lent():
+    found, faults = validate(CONFIGURATION)
+    assert faults == ()
+    named = [check["prometheus"]["secretRef"]["name"] for check in CHECKS if "prometheus" in check]
+    assert [it.name for it in found.check_secrets] == named
