@@ -98,4 +98,6 @@ def _is_scenario(found: Finding) -> bool:
 
 
 def _below(file: str, paths: Sequence[Path]) -> bool:
-    return any(Path(file).is_relative_to(path) for path in paths)
+    """Is it one of these, however they were written? A file that is named twice is read once."""
+    real = Path(file).resolve()
+    return any(real.is_relative_to(path.resolve()) for path in paths)

@@ -111,6 +111,7 @@ def test_a_directory_of_policies_is_tested_by_the_scenarios_in_it(fanout, beside
         "",
     )
     assert fanout("test", folder / "story.yaml", "-f", folder)[0] == 0
+    assert fanout("test", folder / "story.yaml", "-f", folder.name)[0] == 0
     assert fanout("validate", "-f", folder)[0] == 0
 
 

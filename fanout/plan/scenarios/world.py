@@ -29,6 +29,7 @@ from fanout.gates.facts import (
     VariantFacts,
 )
 from fanout.gates.pins import pinned
+from fanout.gates.records import Records
 from fanout.gates.rules import StageRule
 from fanout.plan.book import Recorded, standing
 from fanout.plan.facts import records
@@ -161,6 +162,16 @@ class World:
     revisions: list[str] = field(default_factory=list)
     recorded: list[Recorded] = field(default_factory=list)
     history: Mapping[tuple[str, str], StageHistory] = field(default_factory=dict)
+    _said: tuple[int, Records] = (0, Records())
+
+    @property
+    def said(self) -> Records:
+        """What is on record by now; read anew only when there is more of it."""
+        number, known = self._said
+        if number != len(self.recorded):
+            known = records(standing(self.recorded))
+            self._said = len(self.recorded), known
+        return known
 
     def facts(self, now: datetime) -> PolicyFacts:
         """What the evaluator may look at."""
@@ -169,7 +180,7 @@ class World:
             stages=self.setting.rules,
             variants=tuple(self._variant(player) for player in self.players.values()),
             revisions=tuple(self.revisions),
-            records=records(standing(self.recorded)),
+            records=self.said,
             history=self.history,
             now=now,
             suspended=self.setting.suspended,
@@ -188,7 +199,7 @@ class World:
 
     def draft(self, candidates: Mapping[str, str], now: datetime) -> None:
         """Bring all drafts up to date with the candidates of their stages."""
-        decided = Standing(records(standing(self.recorded)).decisions, now)
+        decided = Standing(self.said.decisions, now)
         rules = {rule.name: rule for rule in self.setting.rules}
         for player in self.players.values():
             rule = rules.get(player.stated.stage)
