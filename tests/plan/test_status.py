@@ -22,8 +22,11 @@ text = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1,
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
     lambda moment: moment.replace(microsecond=0, tzinfo=UTC)
 )
-grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | text, text)
-published = st.builds(PublishedLine, text, text, text, text, moments, text, text, st.booleans())
+reads = st.dictionaries(text, text, max_size=2)
+grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | text, text, reads)
+published = st.builds(
+    PublishedLine, text, text, text, text, moments, text, text, st.booleans(), text, reads
+)
 left = st.lists(st.builds(LeftPlace, text, text, text), max_size=2).map(tuple)
 verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
 answers = st.lists(st.builds(Answer, text, text, verdicts, moments, text), max_size=2).map(tuple)
