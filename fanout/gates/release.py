@@ -193,8 +193,10 @@ class StageGate:
         if asked.pin is not None:
             return ()
         member = asked.member
-        if self._judgement.facts.serialize and member.state is State.VERIFYING:
-            return (self._serialized,)
+        if self._judgement.facts.serialize:
+            serial = self._serialized if member.state is State.VERIFYING else self._under_way
+            if serial is not None:
+                return (serial,)
         refusal = self.slots.refusal(member)
         if refusal is not None and (
             Override.BUDGET not in asked.lifts or refusal.reason != Reason.BUDGET_EXHAUSTED
@@ -257,6 +259,20 @@ class StageGate:
             f"its draft for {self.candidate} is not written yet, or not up to date",
             "the next pass that writes drafts",
         )
+
+    @cached_property
+    def _under_way(self) -> Hold | None:
+        """Who is in flight at an older revision, though there are drafts of the candidate already.
+
+        The candidate does not go back for it: drafts that people may have approved stay.
+        """
+        ages = self._judgement.ages
+        for member in self._census.members:
+            has = member.facts.published
+            if has and member.state is State.VERIFYING and ages.older(has.revision, self.candidate):
+                sentence = f"{member.facts.name} is not ready at {has.revision} yet; it goes first"
+                return Hold(Reason.SERIALIZED, sentence, "whoever answers its checks")
+        return None
 
     @cached_property
     def _serialized(self) -> Hold:
