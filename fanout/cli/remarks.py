@@ -11,7 +11,7 @@ from fanout.api.reasons import Reason
 from fanout.gates.decisions import Standing
 from fanout.gates.explain import Explanation
 from fanout.gates.pins import pinned
-from fanout.gates.rules import Verdict
+from fanout.gates.rules import HAND_WRITTEN, Verdict
 from fanout.gates.wording import listed, stage_named
 from fanout.package.merge.conflicts import Conflict
 from fanout.plan.book import Recorded

@@ -80,8 +80,9 @@ def pinned(rule: StageRule, rollbacks: Rollbacks, variant: str = "") -> Pin | No
 
 
 def _is_about(decision: Decision, stage: str, variant: str) -> bool:
+    """A variant written by hand is the whole of its stage, and all that is said names it."""
     if decision.variants:
-        return variant in decision.variants
+        return variant in decision.variants or stage == variant == ""
     return decision.stage in ("", stage)
 
 

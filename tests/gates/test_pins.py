@@ -66,6 +66,12 @@ def test_a_rollback_dated_ahead_is_not_in_force_yet_and_one_that_is_over_is_no_m
     assert [hold.reason for hold in found.holds] == ["FromTheFuture"]
 
 
+def test_a_variant_written_by_hand_is_the_whole_of_its_stage():
+    said = standing([(ROLLBACK, "v1", P)])
+    pins = [pinned(stage(""), said.rollbacks, variant) for variant in ("", "p")]
+    assert [pin.revision for pin in pins if pin] == ["v1", "v1"]
+
+
 #   sentence, decisions, is p skipped at v2, when p was last tried again at v2
 ATTEMPTS = [
     ("nobody said anything", [], False, None),

@@ -79,6 +79,9 @@ def test_who_is_skipped_before_publication_is_not_released(fleet: Fleet):
     fleet.release("v2")
     fleet.later(minutes=5).sweep()
     assert say(fleet, "skip", "--variant", BER).code == 0
+    again = say(fleet, "skip", "--variant", BER)
+    assert again.code == 2
+    assert "is skipped for v2 already" in again.err
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v1", CPH: "v2"}
     assert fleet.states()[BER] == "Skipped"

@@ -336,6 +336,36 @@ def test_a_suspended_variant_stays_as_it_is(fleet: Fleet):
     assert fleet.published() == {BER: "v1", CPH: "v1"}
 
 
+BY_HAND = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: own}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  downstream: {repository: edge, package: own}
+"""
+
+
+def test_a_variant_written_by_hand_goes_back_by_its_name(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
+    for name in ("policy.yaml", "promotion.yaml", "site-ber.yaml"):
+        fleet.remove(name)
+    fleet.write("own.yaml", BY_HAND)
+    for revision in ("v1", "v2"):
+        if revision != "v1":
+            fleet.release(revision)
+        fleet.later(minutes=5).settle()
+        fleet.run("promote", "own", *WHY)
+        assert fleet.published() == {"own": revision}
+    assert fleet.later(minutes=5).run("rollback", "own", *WHY).code == 0
+    assert fleet.published() == {"own": "v1"}
+    fleet.later(minutes=5).settle()
+    explained = fleet.run("explain", "own").out
+    assert "candidate v1" in explained
+    assert "takes it back to v1, and it stays there" in explained
+    assert tree(fleet, "main:own") == tree(fleet, "own/v1:own")
+
+
 #   sentence, arguments, what is told
 REFUSED = [
     ("an unknown stage", ("--stage", "qa"), "has no stage qa; choose one of: prod"),

@@ -3,6 +3,7 @@
 from fanout.cli.attempts import Those, verb
 from fanout.errors import InvalidInput
 from fanout.gates.answer import State
+from fanout.gates.decisions import Standing
 from fanout.gates.records import Action
 from fanout.gates.wording import listed, stage_named
 from fanout.plan.cases import Case
@@ -20,18 +21,20 @@ def _chosen(
             remedy="name a variant with --variant; see `fanout get variants`",
         )
     assert item.decision is not None, "a policy that is judged is decided"
-    over: dict[State, list[str]] = {}
+    assert item.facts is not None, "and its facts are known"
+    said = Standing(item.facts.records.decisions, item.facts.now)
+    over: dict[str, list[str]] = {}
     left = []
     for case in those:
         decided = item.decision.variants[case.spec.name]
-        if decided.candidate == revision and decided.state in (State.READY, State.SKIPPED):
-            over.setdefault(decided.state, []).append(case.spec.name)
+        if said.skipped(stage, case.spec.name, revision) is not None:
+            over.setdefault(f"skipped for {revision} already", []).append(case.spec.name)
+        elif decided.candidate == revision and decided.state is State.READY:
+            over.setdefault(f"ready at {revision}", []).append(case.spec.name)
         else:
             left.append(case)
-    words = {State.READY: f"ready at {revision}", State.SKIPPED: f"skipped for {revision} already"}
     notes = [
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {words[state]}"
-        for state, names in over.items()
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {why}" for why, names in over.items()
     ]
     if not left:
         raise InvalidInput(
