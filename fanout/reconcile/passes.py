@@ -32,6 +32,7 @@ from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import commit_messages
 from fanout.reconcile.names import Named, book_key, name_variants, repository_key
 from fanout.reconcile.probing import Probing
+from fanout.reconcile.quiet import Quiet, Seen
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.rollback import Rollback
@@ -84,6 +85,7 @@ class Reconciler:
         self._by_hand = ByHand(world.git)
         self._conditions = Conditions(world.sandbox)
         self._rollback = Rollback(world.git)
+        self._quiet = Quiet()
         self._packages = Packages(world.git, world.setup.limits)
         self._answers = Answering(world.workshop)
         self._named: tuple[Declared, tuple[Named, ...]] | None = None
@@ -113,6 +115,8 @@ class Reconciler:
         listings = self._listings(named, whereabouts, books)
         views = self._look(named, whereabouts, listings)
         judge = self._judge(declared, now, publish=mode.publish)
+        seen = Seen(declared, mode.publish, listings, books)
+        self._quiet.begin()
         judged: dict[Key, PolicyPass] = {}
         planned: dict[Key, PolicyPlan | None] = {}
         promotions = {
@@ -131,7 +135,13 @@ class Reconciler:
                 depends_on=dependencies.of(item, judged),
             )
             key = key_of(item)
+            known = self._quiet.answer(key, told, seen, now)
+            if known is not None:
+                judged[key], planned[key] = known, None
+                continue
             judged[key], planned[key] = judge.judge(told)
+            self._world.counters.add("judged")
+            self._quiet.keep(key, told, seen, judged[key], planned[key])
             _place(judged[key], declared)
         passes = [judged[key_of(item)] for item in covered]
         plans = [it for it in (planned[key_of(item)] for item in covered) if it is not None]

@@ -15,6 +15,7 @@ NAMES = (
     "programs",  # runs of functions that are not in process
     "evaluations",  # expression x row actually evaluated in a child process
     "record_writes",
+    "judged",  # policies; the others are as they were
 )
 
 

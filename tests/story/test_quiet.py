@@ -1,0 +1,100 @@
+"""What a program that stays judges again, and what it knows already."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import POLICY, PROMOTION, Fleet
+
+from fanout.cli.start import Program
+from fanout.reconcile.passes import Mode
+
+SITES = {"ams": ("dev", "edge"), "ber": ("prod", "core")}
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Two policies for the same sites, settled: dev is published and waits for its report."""
+    made = Fleet.build(root, SITES)
+    made.policy("logging")
+    made.settle()
+    return made
+
+
+def judged(program: Program, mode: Mode = Mode()) -> int:  # noqa: B008 - it is frozen
+    """How many policies the next pass judges."""
+    program.world.counters.reset()
+    program.sweep(mode)
+    return program.world.counters.read()["judged"]
+
+
+def a_file(fleet: Fleet) -> None:
+    fleet.write("policy.yaml", POLICY + "# changed\n")
+
+
+def a_site(fleet: Fleet) -> None:
+    fleet.site("cph", "prod", "core")
+
+
+def a_release(fleet: Fleet) -> None:
+    fleet.release("v2")
+
+
+def a_commit(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("main", {"README": "hello\n"})
+
+
+def a_report(fleet: Fleet) -> None:
+    assert fleet.report("dev", "v1").code == 0
+
+
+ROWS = [
+    pytest.param(lambda _: None, 0, id="nothing"),
+    pytest.param(a_report, 1, id="evidence about one policy"),
+    pytest.param(a_commit, 2, id="a commit to a repository"),
+    pytest.param(a_release, 2, id="a release of upstream"),
+    pytest.param(a_file, 2, id="a file"),
+    pytest.param(a_site, 2, id="a target"),
+]
+
+
+@pytest.mark.parametrize(("change", "number"), ROWS)
+def test_who_is_judged_after_a_change(fleet: Fleet, change: Callable[[Fleet], None], number: int):
+    with fleet.opened() as program:
+        assert judged(program) == 2, "a new process knows nothing"
+        assert judged(program) == 0
+        change(fleet)
+        assert judged(program) == number
+
+
+def test_what_is_not_judged_says_the_same(fleet: Fleet):
+    with fleet.opened() as program:
+        first = program.observe(Mode())
+        again = program.observe(Mode())
+    assert [item.decision for item in again.policies] == [item.decision for item in first.policies]
+    assert again.plan == first.plan
+    assert again.warnings == first.warnings
+
+
+def test_a_soak_that_ends_is_judged_again(fleet: Fleet):
+    a_report(fleet)
+    fleet.settle()
+    with fleet.opened() as program:
+        assert judged(program) == 2
+        assert judged(program) == 0
+        program.world.counters.reset()
+        for minutes, number in ((59, 0), (61, 1), (62, 2)):
+            later = fleet.now + timedelta(minutes=minutes)
+            program.reconciler.observe(program.declared(), later, Mode())
+            assert program.world.counters.read()["judged"] == number
+
+
+def test_a_sweep_is_another_pass_than_a_look(fleet: Fleet):
+    text = PROMOTION.replace("spec:", 'spec:\n  schedule: "0 12 * * *"', 1)
+    fleet.write("promotion.yaml", text)
+    with fleet.opened() as program:
+        judged(program, Mode(sweep=False))
+        assert judged(program, Mode(sweep=True)) == 2
+        assert judged(program, Mode(sweep=True)) == 0
