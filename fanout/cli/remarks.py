@@ -42,7 +42,8 @@ def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
         Explanation(it.first.reason, "Failed" if it.first.failed else "Held", it.sentence)
         for it in gathered(found)
     )
-    return (*told, *_leaving(item))
+    pin = _pin(item, HAND_WRITTEN) if item.named.policy is None else ()
+    return (*pin, *told, *_leaving(item))
 
 
 def _leaving(item: PolicyPass) -> Iterator[Explanation]:
