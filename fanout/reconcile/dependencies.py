@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from fanout.api.nearest import suggestion
 from fanout.api.package_variant import Dependency as Written
+from fanout.cluster.declared import Declared
 from fanout.gates.answer import State
 from fanout.gates.facts import Dependency
 from fanout.plan.about import About, Abouts
@@ -35,6 +36,22 @@ def abouts(named: Named, depends_on: tuple[Dependency, ...]) -> Abouts:
         name: About(named.groups.get(name, 0), named.variables.get(name, {}))
         for name in named.groups.keys() | named.variables.keys()
     }
+
+
+def followers(declared: Declared, namespace: str, name: str) -> tuple[str, ...]:
+    """The variants written by hand that may wait for this policy, or for this variant.
+
+    A policy's variants begin with its name, so one too many may be among them.
+    """
+    return tuple(
+        variant.metadata.name
+        for variant in declared.variants
+        if variant.metadata.namespace == namespace
+        and any(
+            one.policy == name or (one.variant or "").startswith(name)
+            for one in variant.spec.depends_on
+        )
+    )
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ import structlog
 from fanout.cluster.declared import Declared
 from fanout.cluster.sweep_log import SweepLog
 from fanout.errors import FanoutError
+from fanout.reconcile.dependencies import followers
 from fanout.reconcile.passes import Mode, Subject
 from fanout.reconcile.report import Report
 from fanout.schedule.alarm import Alarm
@@ -153,14 +154,17 @@ class Loop:
     def _follow(self, report: Report) -> None:
         """Look again at whoever took a step: drafts are written in one pass, published in another.
 
-        Bounded, so that a world which answers differently each time costs no more than the poll.
+        And at those who wait for it: what it did may be what they wait for. Bounded, so that a
+        world which answers differently each time costs no more than the poll.
         """
         if self._follow_ups >= FOLLOW_UPS:
             return
         done = {outcome.action for outcome in report.outcomes if outcome.done}
         for plan in report.observed.plans:
             if not done.isdisjoint(plan.actions):
-                self._queue.put(Key(Trigger.FOLLOW_UP, plan.namespace, plan.name))
+                waiting = followers(self._declared, plan.namespace, plan.name)
+                for name in (plan.name, *waiting):
+                    self._queue.put(Key(Trigger.FOLLOW_UP, plan.namespace, name))
 
     def _set(
         self,

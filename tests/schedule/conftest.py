@@ -39,8 +39,9 @@ class Files:
     def policy(self, name, namespace="platform"):
         return self.write(POLICY.format(name=name, namespace=namespace))
 
-    def variant(self, name, namespace="platform"):
-        return self.write(VARIANT.format(name=name, namespace=namespace))
+    def variant(self, name, namespace="platform", depends_on=""):
+        text = VARIANT.format(name=name, namespace=namespace)
+        return self.write(f"{text}  dependsOn: [{depends_on}]\n")
 
     def promotion(self, name, spec, namespace="platform"):
         return self.write(PROMOTION.format(name=name, spec=spec, namespace=namespace))

@@ -199,6 +199,16 @@ def test_a_step_is_followed_at_once_by_a_look_at_that_policy(files):
     assert play.modes[1:] == [Mode(whom=frozenset([A]))] * 2
 
 
+def test_a_step_is_followed_by_a_look_at_those_who_wait_for_that_policy(files):
+    files.policy("a").policy("b").variant("alone")
+    files.variant("web", depends_on="{policy: a, target: Repository/edge/monitoring}")
+    files.variant("log", depends_on="{variant: a-edge-0123456789}, {variant: alone}")
+    with Play(files, answer=lambda number, now: report(now, step=number == 1)) as play:
+        play.until(lambda: len(play.modes) == 2)
+    waiting = {Subject("platform", "log"), Subject("platform", "web")}
+    assert play.modes[1] == Mode(whom=frozenset({A} | waiting))
+
+
 def test_a_world_that_never_comes_to_rest_is_left_alone_for_a_while(files):
     files.policy("a")
     with Play(files, answer=lambda number, now: report(now, step=True)) as play:
