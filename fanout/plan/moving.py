@@ -134,7 +134,7 @@ def occupied(spec: VariantSpec, tenant: Tenant) -> Hold:
             "PathTaken",
             f"{at} is not free: {tenant.path} is that of policy {tenant.policy}, which is not"
             " declared; declare it again; if it is to go, give it targets that choose nothing, and"
-            f" then `fanout remove {policy} VARIANT --reason WHY`",
+            f" then `fanout remove {policy} --all-gone --reason WHY`",
             who=author_of(spec),
         )
     if tenant.leaving:

@@ -25,7 +25,7 @@ def undeclared(
     known |= {(it.namespace, it.name) for it in declared.left_out if it.kind == "UpstreamPolicy"}
     policies = (
         f"policy {key.namespace}/{key.policy} is not declared, and it has {has}; {_REMEDY}"
-        f" `fanout remove {key.policy} VARIANT --reason WHY`"
+        f" `fanout remove {key.policy} --all-gone --reason WHY`"
         for key, book in sorted(books.items())
         if key.policy and (key.namespace, key.policy) not in known
         if namespace in ("", key.namespace)

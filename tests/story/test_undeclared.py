@@ -33,7 +33,7 @@ def test_it_is_said_once(fleet: Fleet, _, line, code):
     told = fleet.run(*line)
     assert told.code == code
     assert told.err.count(AWAY) == 1
-    assert "fanout remove monitoring VARIANT --reason WHY" in told.err
+    assert "fanout remove monitoring --all-gone --reason WHY" in told.err
 
 
 def test_it_is_data_too(fleet: Fleet):
