@@ -23,6 +23,7 @@ from fanout.reconcile.names import Named
 from fanout.selection.model import Broken
 from fanout.selection.objects import ObjectIndex, group_of
 
+_STRIDE = 7919  # a prime, so that passes a minute apart begin far from each other
 Readings = Mapping[str, tuple[Reading, ...]]
 
 
@@ -59,10 +60,15 @@ class Probing:
         return {name: tuple(several) for name, several in found.items()}
 
     def _ask(self, questions: Sequence[Question]) -> None:
-        """Ask what was not asked in this pass yet."""
+        """Ask what was not asked in this pass yet.
+
+        Each pass begins at another place: where there is no time for all, everybody has a turn.
+        """
         probes = [it.what for it in questions if isinstance(it.what, Probe)]
         new = [probe for probe in dict.fromkeys(probes) if probe not in self.heard]
         if new:
+            first = int(self.now.timestamp()) * _STRIDE % len(new)
+            new = new[first:] + new[:first]
             self.heard.update(zip(new, self.probes.ask(new), strict=True))
 
     def _told(self, question: Question) -> Answer:

@@ -316,6 +316,37 @@ def test_equal_questions_of_many_variants_are_asked_once(tmp_path, there):
     assert len(there.asked) == 1
 
 
+def test_each_pass_begins_with_somebody_else(tmp_path, there):
+    sites = [f"s{n}" for n in range(7)]
+    fleet = Fleet.build(tmp_path, dict.fromkeys(sites, ("dev", "edge")))
+    url = f"'{there.url}/' + target.metadata.name"
+    check = http(there) | {"http": {"urlExpr": url, "cel": "response.status == 200"}}
+    stage = json.dumps({"name": "dev", "verification": [check]})
+    fleet.write(
+        "policy.yaml",
+        POLICY.replace("{name: dev, verification: [{name: e2e, report: {}}]}", stage),
+    )
+    fleet.sweep()
+    fleet.later(minutes=1).sweep()
+    fleet.later(minutes=5)
+    first = set()
+    for _ in range(4):
+        there.asked.clear()
+        fleet.later(seconds=1).sweep()
+        assert {it.path for it in there.asked} == {f"/{name}" for name in sites}
+        first.add(there.asked[0].path)
+    assert len(first) > 1
+
+
+def test_a_status_of_a_commit_that_nobody_keeps_holds(tmp_path):
+    fleet = company(tmp_path, {"name": "ci", "commitStatus": {"context": "ci/deploy"}})
+    state, words = stands(fleet)
+    assert state == "Verifying"
+    assert words.startswith("check ci: the forge of Repository edge is none")
+    [error] = [it for it in fleet.run("validate", "-o", "json").json if it["severity"] == "error"]
+    assert error["field"] == "spec.stages[0].verification[0].commitStatus"
+
+
 # ---- what validate says --------------------------------------------------------------------------
 
 
