@@ -158,4 +158,5 @@ class PolicyFacts:
     serialize: bool = False  # a newer revision waits for what is in flight
     calendars: tuple[Calendar, ...] = ()  # when anything may be published: all must be open
     finishing: frozenset[str] = frozenset()  # those whose end lets a rollout that has begun go on
+    unread: bool = False  # there may be a calendar that could not be read
     sweep: bool = True  # False: only what a person decided is published in this pass

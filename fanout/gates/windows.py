@@ -19,6 +19,9 @@ class Windows:
         self.opens: datetime | None = None  # when more may go
         self.closes: datetime | None = None  # when less may
         self._closed = self._for_all = None
+        if facts.unread:
+            self._closed = self._for_all = _UNREAD
+            return
         if not facts.calendars:
             return
         found = opening(facts.calendars, facts.now)
@@ -35,6 +38,13 @@ class Windows:
     def closed(self, *, begun: bool) -> Hold | None:
         """Why nothing may be published now; `begun`: of a rollout that is under way already."""
         return self._for_all if begun else self._closed
+
+
+_UNREAD = Hold(
+    Reason.WINDOW_CLOSED,
+    "a PromotionPolicy of its namespace cannot be read, and it may deny publication now",
+    "whoever maintains it: `fanout validate` names the fault; whoever may decide: --override window",
+)
 
 
 def _hold(sentence: str, until: datetime | None) -> Hold:

@@ -48,6 +48,7 @@ class Question:
     serialize: bool = False
     calendars: tuple[Calendar, ...] = ()
     finishing: frozenset[str] = frozenset()  # the calendars that let a rollout go on to its end
+    unread: bool = False  # a calendar may be missing
     about: Abouts = field(default_factory=dict)  # by variant
 
 
@@ -70,6 +71,7 @@ def facts(question: Question, cases: Sequence[Case], seen: Mapping[str, Seen]) -
         serialize=question.serialize,
         calendars=question.calendars,
         finishing=question.finishing,
+        unread=question.unread,
         sweep=question.sweep,
     )
 

@@ -180,6 +180,7 @@ class Judge:
             serialize=_serializes(named),
             calendars=calendars(told.promotions),
             finishing=finishing(told.promotions),
+            unread=not told.all_read,
             about=abouts(named, told.depends_on),
         )
 

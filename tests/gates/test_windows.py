@@ -105,3 +105,12 @@ def test_a_closed_window_is_no_reason_to_be_stuck():
 def test_a_window_that_never_opens_is():
     decision = evaluate(prod(OK, now=60, world={"calendars": (OFFICE, FREEZE)}))
     assert [str(hold.reason) for hold in decision.holds] == ["Stuck"]
+
+
+def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
+    plain = decided(Action.PUBLISH, stage="prod", revision="v1")
+    closed = evaluate(prod(OK, plain, world={"unread": True}))
+    assert reasons_of(closed, "p") == ["WindowClosed"]
+    assert closed.next is None
+    lifting = decided(Action.PUBLISH, Override.WINDOW, stage="prod", revision="v1")
+    assert evaluate(prod(OK, lifting, world={"unread": True})).variants["p"].publish
