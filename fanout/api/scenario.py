@@ -80,7 +80,8 @@ class Advance(Stated):
     )
     until: When = Field(
         default=None,
-        description="Where to stop; absent: where nothing more happens by itself.",
+        description="Where to stop; absent: where nothing more happens by itself, 30 days after the"
+        " last event or moment at the latest.",
     )
 
 

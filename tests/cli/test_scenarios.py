@@ -226,6 +226,22 @@ def test_a_scenario_that_never_comes_to_rest_is_ended(fanout, tmp_path):
     assert "say where to stop: spec.advance.until" in err
 
 
+def test_a_rollout_is_told_pass_by_pass_until_it_is_at_rest(fanout, tmp_path):
+    lines = ["  - {name: a, stage: dev}\n", "  - {name: b, stage: prod}\n"]
+    (tmp_path / "rollout.yaml").write_text(ANY + "".join(lines), encoding="utf-8")
+    out = fanout("simulate", "--scenario", tmp_path / "rollout.yaml", "-o", "json")[1]
+    moments = json.loads(out)["moments"]
+    assert [
+        (it["at"][11:16], [(one["stage"], *one["published"]) for one in it["stages"]])
+        for it in moments
+    ] == [
+        ("12:00", [("dev", "a"), ("prod",)]),
+        ("12:30", [("dev",), ("prod", "b")]),
+        ("12:40", [("dev",), ("prod",)]),
+    ]
+    assert [one["verdict"] for one in moments[-1]["stages"]] == ["passed", "passed"]
+
+
 def test_every_state_can_be_expected():
     assert set(StateName.__args__) == {state.value for state in State}
 

@@ -18,8 +18,8 @@ from fanout.gates.facts import PolicyFacts, StageHistory
 from fanout.plan.scenarios.script import Change, Happening, Script
 from fanout.plan.scenarios.world import Setting, World
 
+_AT_MOST = timedelta(days=30)  # how long a scenario goes on by itself where it does not say
 MOST = 5_000  # passes of a scenario, its past included
-_ROUNDS = 50  # passes at one instant until nothing is to be recorded any more
 
 _AT_REST = (State.READY, State.SKIPPED)
 
@@ -57,11 +57,17 @@ class _Play:
         self._world = World(setting, revisions=list(spec.revisions), history=self._stated())
         self._now = spec.instant(None)
         self._wake: datetime | None = None
-        self._last: Moment | None = None  # a pass that nobody was told of
+        self._rest: Moment | None = None  # the last pass, where nobody was told of it
+        self._passes = 0
         self._over = False  # everything is ready that there is
         self._order = count()  # what is stated first comes first
         asked = [None, *spec.moments, *(it.at for it in spec.events), *(e.at for e in spec.expect)]
         self._asked = {spec.instant(when) for when in asked}
+        advance = spec.advance
+        last = max(self._asked)
+        self._until = last + _AT_MOST
+        if advance is not None and advance.until is not None:
+            self._until = max(last, spec.instant(advance.until))
         self._publishes = {spec.instant(it.at) for it in spec.events if it.publish}
         self._agenda: list[tuple[datetime, int, Change | None]] = [
             self._due(item) for item in (*script.past(self._world), *script.events())
@@ -70,12 +76,8 @@ class _Play:
         heapify(self._agenda)
 
     def moments(self) -> Iterator[Moment]:
-        for _ in range(MOST):
-            at = self._next()
-            if at is None:
-                if self._last is not None:
-                    yield self._last  # where it came to rest
-                return
+        """The passes that are told, in order."""
+        while (at := self._next()) is not None:
             while self._agenda and self._agenda[0][0] <= at:
                 change = heappop(self._agenda)[2]
                 if change is not None:
@@ -83,39 +85,38 @@ class _Play:
             if at == self._now:
                 self._world.history = {**self._world.history, **self._stated()}
             yield from self._at(at)
-        raise InvalidInput(
-            f"more than {MOST} passes are needed, up to {at:%Y-%m-%dT%H:%M:%SZ}",
-            reason="LimitExceeded",
-            remedy="say where to stop: spec.advance.until",
-        )
+        if self._rest is not None:
+            yield self._rest
 
     def _at(self, at: datetime) -> Iterator[Moment]:
-        """All passes at an instant: the one that was asked for, and those that followed from it."""
-        told = at not in self._asked
-        publishes = at in self._publishes
+        """The pass at an instant; with `advance` those that follow from it, too."""
+        owed = at in self._asked
+        goes_on = at >= self._now and self._spec.advance is not None
+        carries = goes_on or at in self._publishes
         while True:
-            facts, decision = self._settled(at)
-            carries = at >= self._now and (publishes or self._spec.advance is not None)
-            published = self._world.carry_out(decision, at) if carries else ()
-            released = any(item.release for item in decision.variants.values())
-            does = carries and bool(published or released)
-            if at >= self._now and (not told or does):
-                yield Moment(facts, decision, carries)
-                self._last = None
-            elif carries and not told:
-                self._last = Moment(facts, decision, carries)
-            told, publishes = True, False
-            if self._spec.advance is not None:
-                self._verify(published, at)
-            if not does or self._spec.advance is None:
+            moment = self._pass(at, carries)
+            done = self._carry_out(moment) if carries else False
+            if owed or (goes_on and done):
+                yield moment
+                owed, self._rest = False, None
+            elif goes_on:
+                self._rest = moment
+            if not (goes_on and done):
                 break
-        self._wake = decision.next
-        self._over = all(item.state in _AT_REST for item in decision.variants.values())
+        self._wake = moment.decision.next
+        self._over = _over(moment.decision)
 
-    def _settled(self, at: datetime) -> tuple[PolicyFacts, PolicyDecision]:
-        """The pass, when all that it has to remember is on record."""
+    def _pass(self, at: datetime, carries: bool) -> Moment:
+        """The pass at an instant, when all that it has to remember is on record."""
         world = self._world
-        for _ in range(_ROUNDS):
+        while True:
+            self._passes += 1
+            if self._passes > MOST:
+                raise InvalidInput(
+                    f"more than {MOST} passes are needed, up to {at:%Y-%m-%dT%H:%M:%SZ}",
+                    reason="LimitExceeded",
+                    remedy="say where to stop: spec.advance.until",
+                )
             world.stand()
             world.draft(candidates(world.facts(at)), at)
             self._script.hear(world)
@@ -124,8 +125,15 @@ class _Play:
             before = world.history
             world.remember(decision)
             if decision.history == before:
-                break
-        return facts, decision
+                return Moment(facts, decision, carries)
+
+    def _carry_out(self, moment: Moment) -> bool:
+        """Do what the gates let through; answers whether there was anything to do."""
+        decision = moment.decision
+        published = self._world.carry_out(decision, moment.at)
+        if self._spec.advance is not None:
+            self._verify(published, moment.at)
+        return bool(published) or any(item.release for item in decision.variants.values())
 
     def _verify(self, published: Sequence[str], at: datetime) -> None:
         advance = self._spec.advance
@@ -143,21 +151,15 @@ class _Play:
         """The next instant at which something happens; None at the end."""
         wake = self._wake
         due = self._agenda[0][0] if self._agenda else None
-        advance = self._spec.advance
-        until = self._spec.instant(advance.until) if advance and advance.until else None
-        if wake is not None and (due is None or wake < due) and self._waits(wake, until):
+        if wake is not None and (due is None or wake < due) and self._waits(wake):
             return wake
-        if due is None or (until is not None and due > max(until, *self._asked)):
-            return None
-        return due
+        return None if due is None or due > self._until else due
 
-    def _waits(self, wake: datetime, until: datetime | None) -> bool:
+    def _waits(self, wake: datetime) -> bool:
         """Is a timer worth waiting for? After `now` it is where the scenario goes on by itself."""
-        if wake <= self._now or (self._agenda and wake < max(self._asked)):
+        if wake <= self._now or wake < max(self._asked):
             return True
-        if self._spec.advance is None:
-            return False
-        return wake <= until if until is not None else not self._over
+        return self._spec.advance is not None and wake <= self._until and not self._over
 
     def _due(self, item: Happening) -> tuple[datetime, int, Change | None]:
         return item[0], next(self._order), item[1]
@@ -173,3 +175,10 @@ class _Play:
             )
             for past in self._spec.history
         }
+
+
+def _over(decision: PolicyDecision) -> bool:
+    """Is everything ready at the newest revision?"""
+    return not any(stage.queued for stage in decision.stages.values()) and all(
+        item.state in _AT_REST for item in decision.variants.values()
+    )
