@@ -32,6 +32,7 @@ def test_a_commit_on_a_draft_is_published_with_it(fleet: Fleet):
 def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
     fleet.site("dub", "prod", "edge")
     fleet.settle()
+    fleet.write("promotion.yaml", PROMOTION.replace("  autoPromotion: {stages: [\"*\"]}\n", ""))
     before = fleet.refs()
     fleet.remove("site-ams.yaml")
     fleet.remove("site-ber.yaml")
@@ -47,9 +48,7 @@ def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
             refused = fleet.run("get", "variants", called)
             assert refused.code == 2
             assert f"what is left of it is at edge:sites/{name}; `fanout remove" in refused.err
-    places = ("edge.git#refs/heads/main, sites/ams", "branch drafts/default/sites/ber/monitoring")
-    for item, place in zip(gone, places, strict=True):
-        assert place in item["holds"][0]["message"]
+        assert f"(sites/{name} in " in item["holds"][0]["message"]
         assert item["target"] in swept.err
     [policy] = fleet.run("get", "policies", "-o", "json").items
     assert policy["status"]["conditions"][0]["reason"] == "TargetGone"
