@@ -105,7 +105,7 @@ def _passes(conditions: Conditions) -> Iterator[Row]:
 
 
 def _said(facts: PolicyFacts) -> Iterator[Row]:
-    """What is said of the decision, the decision included."""
+    """What is said of a policy, the decision included where one is needed."""
 
     def whole() -> None:
         explain_policy(facts, evaluate(facts))
@@ -114,7 +114,7 @@ def _said(facts: PolicyFacts) -> Iterator[Row]:
         explain_stage(facts, evaluate(facts), "s9")
 
     def foresee() -> None:
-        forecast(facts, evaluate(facts).variants, "v2", _whenever, {})
+        forecast(facts, "v2", _whenever, {})
 
     name = f"{_VARIANTS}-variants"
     yield at_most(f"{name}/explain-policy", _timed(whole), _SAID_S, "s")

@@ -15,7 +15,7 @@ from fanout.api.reasons import Reason
 from fanout.calendar.windows import Opening, opening
 from fanout.gates.after import needed
 from fanout.gates.amounts import budget
-from fanout.gates.answer import State, VariantDecision
+from fanout.gates.answer import State
 from fanout.gates.census import Census, Member
 from fanout.gates.facts import Hold, PolicyFacts
 from fanout.gates.judgement import Judgement, survey
@@ -95,7 +95,6 @@ class _Stage:
 
 def forecast(
     facts: PolicyFacts,
-    decisions: Mapping[str, VariantDecision],
     revision: str,
     next_sweep: NextSweep,
     takes: Mapping[str, timedelta],
@@ -110,7 +109,7 @@ def forecast(
     clock = _Clock(facts, next_sweep)
     found: dict[str, Reach] = {}
     for rule in judgement.stages:
-        found[rule.name] = _reach(judgement, rule, revision, found, clock, takes, decisions)
+        found[rule.name] = _reach(judgement, rule, revision, found, clock, takes)
     return tuple(found[rule.name] for rule in facts.stages)
 
 
@@ -121,7 +120,6 @@ def _reach(
     before: Mapping[str, Reach],
     clock: _Clock,
     takes: Mapping[str, timedelta],
-    decisions: Mapping[str, VariantDecision],
 ) -> Reach:
     census, ledger = judgement.censuses[rule.name], judgement.ledgers[rule.name]
     stage = _Stage(rule, census, revision, _AT_ONCE)
@@ -131,7 +129,7 @@ def _reach(
     gate = _gate(judgement, stage, before)
     if rule.control_flow or gate is None:
         return stage.reach(gate, gate)
-    _note(judgement, stage, decisions)
+    _note(judgement, stage)
     stage.takes = _takes(stage, takes)
     if stage.holds:
         return stage.reach(None, None)
@@ -163,7 +161,7 @@ def _gate(judgement: Judgement, stage: _Stage, before: Mapping[str, Reach]) -> d
     return None
 
 
-def _note(judgement: Judgement, stage: _Stage, decisions: Mapping[str, VariantDecision]) -> None:
+def _note(judgement: Judgement, stage: _Stage) -> None:
     """What stops the stage for good, and what is taken to be done at once."""
     rule, census = stage.rule, stage.census
     pin = judgement.pin(rule)
@@ -184,21 +182,15 @@ def _note(judgement: Judgement, stage: _Stage, decisions: Mapping[str, VariantDe
         stage.assumptions.append(f"what it requires is given at once: {names}")
     if rule.propagate_when:
         stage.assumptions.append("propagateWhen lets all of them go")
-    held = _held(census, stage.revision, decisions)
+    held = sum(
+        it.facts.held is not None and census.counts(it, stage.revision) for it in census.members
+    )
     if held:
-        stage.assumptions.append(f"{held} let go at once")
+        are = "is" if held == 1 else "are"
+        stage.assumptions.append(f"{counted(held, 'held variant')} {are} let go at once")
     failed = sum(_fails(it, stage.revision) for it in census.members)
     if failed:
         stage.assumptions.append(f"{counted(failed, 'failed variant')} mended or skipped at once")
-
-
-def _held(census: Census, revision: str, decisions: Mapping[str, VariantDecision]) -> str:
-    number = sum(
-        decisions[it.facts.name].state is State.HELD
-        for it in census.members
-        if it.facts.name in decisions and census.counts(it, revision)
-    )
-    return f"{counted(number, 'held variant')} {'is' if number == 1 else 'are'}" if number else ""
 
 
 def _fails(member: Member, revision: str) -> bool:

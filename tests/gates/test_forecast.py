@@ -21,7 +21,6 @@ from gates.worlds import (
 
 from fanout.calendar.periods import period
 from fanout.calendar.windows import Calendar
-from fanout.gates.evaluate import evaluate
 from fanout.gates.forecast import forecast
 from fanout.gates.records import Action
 from fanout.gates.rules import CheckRule, RolloutRule, Strategy
@@ -40,7 +39,7 @@ def on_the_hour(instant: datetime) -> datetime:
 
 def told(it, *, sweeps=whenever, takes=None, revision="v2"):
     declared = {name: timedelta(minutes=number) for name, number in (takes or {}).items()}
-    found = forecast(it, evaluate(it).variants, revision, sweeps, declared)
+    found = forecast(it, revision, sweeps, declared)
     return {reach.stage: reach for reach in found}
 
 

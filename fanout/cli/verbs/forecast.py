@@ -86,15 +86,14 @@ def _item(program: Program, policy: str) -> PolicyPass:
 def _forecast(
     declared: Declared, item: PolicyPass, revision: str | None, takes: Sequence[str]
 ) -> tuple[Reach, ...]:
-    facts, decision = item.facts, item.decision
+    facts = item.facts
     assert facts is not None, "a policy without a problem was judged"
-    assert decision is not None, "a policy without a problem was judged"
     wanted = revision or next(reversed(facts.revisions), "")
     if wanted not in facts.revisions:
         raise not_found("revision", [wanted or "at all"], facts.revisions)
     about = Subject(item.named.namespace, item.named.name)
     durations = _durations(takes, facts)
-    return forecast(facts, decision.variants, wanted, _sweeps(declared, about), durations)
+    return forecast(facts, wanted, _sweeps(declared, about), durations)
 
 
 def _durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:
