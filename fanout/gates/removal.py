@@ -60,6 +60,7 @@ class RemovalFacts:
     suspended: bool = False  # by spec
     sweep: bool = True  # False: automation does nothing in this pass
     calendars: tuple[Calendar, ...] = ()  # the windows: all must be open
+    unread: bool = False  # there may be a window that could not be read
     doubt: Hold | None = None  # why nobody can be sure that a target is gone
 
 
@@ -85,7 +86,8 @@ def removals(facts: RemovalFacts) -> Removals:
     confirmed = _confirmed(facts)
     limit = _too_many(facts, confirmed)
     standing = Standing(facts.decisions, facts.now)
-    asked = _Asked(facts, standing, confirmed, limit, closed(facts.calendars, facts.now))
+    shut = closed(facts.calendars, facts.now, unread=facts.unread)
+    asked = _Asked(facts, standing, confirmed, limit, shut)
     holds: dict[str, tuple[Hold, ...]] = {}
     before: tuple[Gone, ...] = ()
     for level in ordered:
@@ -172,8 +174,15 @@ def _too_many(facts: RemovalFacts, confirmed: Mapping[str, Confirmation]) -> Hol
     return Hold(Reason.TOO_MANY_REMOVALS, sentence, who)
 
 
-def closed(calendars: Sequence[Calendar], now: datetime) -> Hold | None:
-    """Why nothing may leave a branch at this time. (Design §6: windows bind removal.)"""
+def closed(calendars: Sequence[Calendar], now: datetime, *, unread: bool) -> Hold | None:
+    """Why nothing may leave a branch at this time. (Design §6: windows bind removal.)
+
+    `unread`: there may be a window that nobody could read.
+    """
+    if unread:
+        sentence = "a PromotionPolicy of its namespace cannot be read, and it may deny removal now"
+        who = "whoever maintains it: `fanout validate` names the fault"
+        return Hold(Reason.WINDOW_CLOSED, sentence, who)
     if not calendars or is_open(calendars, now):
         return None
     found = opening(calendars, now)

@@ -136,6 +136,7 @@ def departures(
             suspended=facts.suspended,
             sweep=facts.sweep,
             calendars=facts.calendars,
+            unread=facts.unread,
             doubt=_doubt(asked.doubt),
         )
     )

@@ -224,7 +224,7 @@ class Judge:
             return []
         automatic = {rule.name for rule in told_facts.stages if rule.automatic}
         there, stopped = ready(told_facts), suspended(told_facts)
-        shut = closed(told_facts.calendars, told_facts.now)
+        shut = closed(told_facts.calendars, told_facts.now, unread=told_facts.unread)
         return [
             (
                 item,

@@ -69,6 +69,8 @@ ONES = [
     ("waits for the window", world(ONE, calendars=(NIGHT,)), "WindowClosed"),
     ("waits for the window though a person said so",
      world(ONE, calendars=(NIGHT,), confirmations=(said("p"),)), "WindowClosed"),
+    ("waits for a window that cannot be read, though a person said so",
+     world(ONE, unread=True, confirmations=(said("p"),)), "WindowClosed"),
     ("stays while its policy is suspended by spec", world(ONE, suspended=True), "Suspended"),
     ("stays while its stage is suspended by spec", world(ONE, stages=PAUSED), "Suspended"),
     ("stays while somebody suspends its stage",

@@ -273,6 +273,19 @@ def test_a_word_that_waits_can_be_taken_back(fleet: Fleet):
     assert "ams" in there(fleet)
 
 
+def test_what_a_move_has_left_waits_for_the_window_too(fleet: Fleet):
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+    fleet.write("policy.yaml", policy.replace("'sites/'", "'places/'"))
+    fleet.sweep()
+    fleet.later(minutes=1).sweep()
+    assert "cph" in there(fleet)
+    freeze(fleet)
+    assert "core:sites/dub is where it was: publication is closed" in fleet.sweep().err
+    assert "dub" in there(fleet)
+    fleet.later(days=1).sweep()
+    assert there(fleet) == ["ams", "bru"], "those of dev are not verified at their new place"
+
+
 def test_all_that_is_gone_is_not_removed_while_nobody_can_be_sure(fleet: Fleet):
     close(fleet, "ams")
     no_yaml(fleet)

@@ -24,7 +24,7 @@ from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
 from fanout.plan.rules import calendars
 from fanout.reconcile.absence import doubt
-from fanout.reconcile.passes import promotions_of
+from fanout.reconcile.passes import all_promotions_read, promotions_of
 from fanout.reconcile.places import place_of
 from fanout.reconcile.remove import (
     Said,
@@ -131,7 +131,9 @@ def _shut(item: PolicyPass, declared: Declared, names: Sequence[str], now: datet
     Raises InvalidInput where no sweep would do it later: of what was written by hand, and of what
     one that moved has left.
     """
-    shut = closed(calendars(promotions_of(item.named, declared.promotions)), now)
+    found = calendars(promotions_of(item.named, declared.promotions))
+    unread = not all_promotions_read(declared, item.named.namespace)
+    shut = closed(found, now, unread=unread)
     swept = item.named.policy is not None and set(names) <= {one.name for one in item.gone}
     if shut is not None and not swept:
         raise InvalidInput(shut.sentence, reason=shut.reason, remedy="run it again then")
