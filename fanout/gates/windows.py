@@ -43,7 +43,7 @@ class Windows:
 _UNREAD = Hold(
     Reason.WINDOW_CLOSED,
     "a PromotionPolicy of its namespace cannot be read, and it may deny publication now",
-    "whoever maintains it: `fanout validate` names the fault; whoever may decide: --override window",
+    "whoever maintains it (`fanout validate`); whoever may decide: --override window",
 )
 
 
