@@ -174,6 +174,10 @@ class ScenarioSpec(Stated):
         " Supersede.",
     )
     suspend: StrictBool = Field(default=False, description="The policy is suspended by its spec.")
+    unread: StrictBool = Field(
+        default=False,
+        description="A PromotionPolicy cannot be read: nothing is automatic, no window is open.",
+    )
     revisions: Distinct[RevisionName] = Field(
         description="The revisions that the policy's rule allows, oldest first."
     )

@@ -1,7 +1,7 @@
 """From a scenario and the objects beside it to a world that can be played."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fanout.api.meta import ObjectMeta
 from fanout.api.promotion_policy import (
@@ -65,15 +65,17 @@ def _stated(scenario: Scenario, meta: ObjectMeta) -> UpstreamPolicy:
 
 def setting(scenario: Scenario, found: Cast, condition: Callable[[str], Condition]) -> Setting:
     """What of the scenario's world does not change; `condition` is as `stage_rules` takes it."""
-    policy, promotions = found.policy, found.promotions
+    policy, promotions, unread = found.policy, found.promotions, scenario.spec.unread
+    rules = stage_rules(policy, promotions, condition)
     upstream = policy.spec.upstream
     stated = bool(scenario.spec.stages)
     return Setting(
         name=policy.metadata.name,
-        rules=stage_rules(policy, promotions, condition),
+        rules=tuple(replace(rule, automatic=rule.automatic and not unread) for rule in rules),
         suspended=policy.spec.suspend or scenario.spec.suspend,
         serialize=policy.spec.in_flight is InFlight.SERIALIZE,
         sweep=scenario.spec.sweep,
+        unread=unread,
         calendars=calendars(promotions),
         finishing=frozenset(
             it.metadata.name for it in promotions if it.spec.at_close is AtClose.FINISH

@@ -44,6 +44,7 @@ class Setting:
     suspended: bool = False
     serialize: bool = False
     sweep: bool = True
+    unread: bool = False
     calendars: tuple[Calendar, ...] = ()
     finishing: frozenset[str] = frozenset()
     upstream: Mapping[str, Any] = field(default_factory=dict)  # what `propagateWhen` sees of it
@@ -188,6 +189,7 @@ class World:
             sweep=self.setting.sweep,
             calendars=self.setting.calendars,
             finishing=self.setting.finishing,
+            unread=self.setting.unread,
         )
 
     def stand(self) -> None:
