@@ -63,14 +63,18 @@ def refuse_unreachable(
     if pin is not None:
         raise _goes_back(item, stage, revision, pin)
     known = tuple(item.revisions)  # oldest first
+    remedy = f"change spec.upstream.revision so that {revision} is the newest it allows"
     if there.isdisjoint(known[: known.index(revision) + 1]):
-        why = f"a stage never goes back, and {listed(there)} is published there"
+        why = f"a stage never goes back by itself, and {listed(there)} is published there"
+        about = f"{item.named.name} --stage {stage}" if stage else item.named.name
+        back = f"fanout rollback {about} --revision {revision}"
+        remedy = f"`{back}` takes it back to what it had of that; or {remedy}"
     else:
         why = f"{decided.candidate} is newer and its gate is open"
     raise InvalidInput(
         f"{revision} cannot be published in {stage_named(stage)}: {why}",
         reason=Reason.WOULD_GO_BACK,
-        remedy=f"change spec.upstream.revision so that {revision} is the newest it allows",
+        remedy=remedy,
     )
 
 

@@ -86,7 +86,8 @@ class Renderer:
                 if number not in found:
                     try:
                         found[number] = self._rendered(case)
-                        self.counters.add("renders")
+                        if not case.returns:
+                            self.counters.add("renders")
                         advance()
                     except Unanswered as stop:
                         questions.append(stop.question)

@@ -39,6 +39,21 @@ def promote(fleet: Fleet) -> None:
     fleet.later(hours=2)
 
 
+def go_back(fleet: Fleet) -> None:
+    """Prod goes back to v1: the drafts stand, and are published."""
+    for revision in ("v1", "v2"):
+        if revision != "v1":
+            fleet.later(minutes=5).release(revision)
+        fleet.settle()
+        fleet.later(minutes=5).report("dev", revision)
+        fleet.settle()
+        fleet.later(hours=2).settle()
+    assert fleet.published()["sites/ber"] == "v2"
+    fleet.write("policy.yaml", POLICY.replace("name: prod,", "name: prod, pin: v1,"))
+    fleet.later(minutes=5).sweep()
+    fleet.later(minutes=5)
+
+
 def everything(fleet: Fleet) -> dict[str, object]:
     """All refs of all repositories, and what is remembered of the policy."""
     fleet.settle()
@@ -48,7 +63,9 @@ def everything(fleet: Fleet) -> dict[str, object]:
     return {**fleet.refs(), "status": status}
 
 
-@pytest.mark.parametrize("prepare", [fan_out, promote], ids=["fan-out", "promotion"])
+@pytest.mark.parametrize(
+    "prepare", [fan_out, promote, go_back], ids=["fan-out", "promotion", "going back"]
+)
 def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
     tmp_path: Path, prepare: Callable[[Fleet], None]
 ):

@@ -88,6 +88,8 @@ def test_and_stays_at_it(fleet: Fleet):
     assert fleet.later(minutes=5).settle() == 0
     assert fleet.refs()["edge"] == before["edge"]
     assert fleet.plan().code == 0
+    counted = fleet.counted()
+    assert (counted["renders"], counted["merges"]) == (0, 0)
     assert fates(fleet) == ["Rollback standing"]
 
 

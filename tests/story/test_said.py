@@ -284,7 +284,8 @@ def test_nobody_promotes_what_a_stage_has_gone_past(fleet: Fleet):
     before = fleet.records().refs()
     refused = promote(fleet, "--revision", "v1")
     assert (refused.code, refused.out, fleet.records().refs()) == (2, "", before)
-    assert "v1 cannot be published in stage prod: a stage never goes back, and v2 is" in refused.err
+    assert "v1 cannot be published in stage prod: a stage never goes back by itself" in refused.err
+    assert "`fanout rollback monitoring --stage prod --revision v1` takes it back" in refused.err
     assert "change spec.upstream.revision so that v1 is the newest it allows" in refused.err
     fleet.write("policy.yaml", POLICY.replace('{semver: ">=1 <9"}', "{tag: v1}"))
     fleet.sweep("--drafts-only")
