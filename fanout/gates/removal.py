@@ -15,7 +15,13 @@ from fanout.calendar.windows import Calendar, is_open, opening
 from fanout.gates.amounts import tolerance
 from fanout.gates.decisions import Standing, by_spec
 from fanout.gates.facts import Hold
-from fanout.gates.instants import from_the_future, in_record_order, soonest, written
+from fanout.gates.instants import (
+    counts_from,
+    from_the_future,
+    in_record_order,
+    soonest,
+    written,
+)
 from fanout.gates.records import Decision
 from fanout.gates.rules import Amount, StageRule
 from fanout.gates.wording import counted, listed, stage_named
@@ -94,8 +100,9 @@ def removals(facts: RemovalFacts) -> Removals:
         for gone in level:
             holds[gone.name] = (*asked.holds(gone), *_awaited(before))
         before = (*before, *level)
-    untils = (hold.until for own in holds.values() for hold in own)
-    return Removals(holds, limit, soonest(untils, facts.now))
+    untils = [hold.until for own in holds.values() for hold in own]
+    ahead = (it.at for it in facts.confirmations if from_the_future(it.at, facts.now))
+    return Removals(holds, limit, soonest([*untils, *map(counts_from, ahead)], facts.now))
 
 
 def by_level(stages: Sequence[StageRule], gone: Iterable[Gone]) -> list[tuple[Gone, ...]]:

@@ -1,5 +1,6 @@
 """Which variants without a target may go now, and what the others wait for."""
 
+from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from operator import itemgetter
@@ -173,6 +174,12 @@ def test_the_end_of_a_window_is_the_next_instant():
     answer = removals(world(ONE, calendars=(NIGHT,)))
     assert answer.next == at(24 * 60)
     assert removals(world(ONE)).next is None
+
+
+def test_a_word_from_the_future_counts_from_five_minutes_before_it_on():
+    facts = world(ONE, stages=BY_HAND, confirmations=(said("p", when=70),))
+    assert removals(facts).next == at(65)
+    assert removals(replace(facts, now=at(65))).now == ("p",)
 
 
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 100) | st.none(), st.data())
