@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.urls import canonical_url
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
@@ -119,9 +118,7 @@ class Reconciler:
         self._quiet.begin()
         judged: dict[Key, PolicyPass] = {}
         planned: dict[Key, PolicyPlan | None] = {}
-        promotions = {
-            (item.namespace, item.name): promotions_of(item, declared.promotions) for item in named
-        }
+        promotions = _promotions(named, declared)
         for item in named:
             told = Told(
                 named=item,
@@ -155,17 +152,12 @@ class Reconciler:
             plans=tuple(plans),
             plan=joined(plans),
             changes=changes(plans, writing),
-            warnings=(
-                *missed,
-                *_switched_off(covered, declared),
-                *map(str, unmatched_selectors(declared, _policies(covered))),
-                *messages.warnings,
-                *spoken(passes),
-            ),
+            warnings=(*missed, *_doubts(covered, declared), *messages.warnings, *spoken(passes)),
             undeclared=missed,
         )
 
     def _judge(self, declared: Declared, now: datetime, *, publish: bool) -> Judge:
+        self._conditions.begin()
         world = self._world
         renderer = Renderer(
             self._packages,
@@ -245,8 +237,18 @@ class Reconciler:
         return views
 
 
-def _policies(covered: Sequence[Named]) -> list[UpstreamPolicy]:
-    return [item.policy for item in covered if item.policy is not None]
+def _promotions(
+    named: Sequence[Named], declared: Declared
+) -> dict[tuple[str, str], tuple[PromotionPolicy, ...]]:
+    found = ((item, promotions_of(item, declared.promotions)) for item in named)
+    return {(item.namespace, item.name): promotions for item, promotions in found}
+
+
+def _doubts(covered: Sequence[Named], declared: Declared) -> tuple[str, ...]:
+    """What is told of the files before anything is looked at."""
+    policies = [item.policy for item in covered if item.policy is not None]
+    unmatched = map(str, unmatched_selectors(declared, policies))
+    return (*_switched_off(covered, declared), *unmatched)
 
 
 def _place(item: PolicyPass, declared: Declared) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.reasons import Reason
 from fanout.cluster.declared import Declared
 from fanout.errors import FanoutError
 from fanout.gates.facts import Dependency
@@ -105,7 +106,12 @@ def _lasting(done: PolicyPass) -> bool:
     """
     checks = (check for rule in done.rules for check in (*rule.verification, *rule.requires))
     asked = any(isinstance(it, CheckRule) and it.way is not Way.REPORT for it in checks)
-    return not asked and done.problem is None and all(it.failure is None for it in done.cases)
+    failed = done.problem is not None or any(it.failure is not None for it in done.cases)
+    decided = done.decision.variants.values() if done.decision is not None else ()
+    limited = any(
+        hold.reason == Reason.LIMIT_EXCEEDED for variant in decided for hold in variant.holds
+    )
+    return not (asked or failed or limited)
 
 
 def _ordered(before: Seen, now: Seen) -> list[Listing | FanoutError]:

@@ -1,0 +1,104 @@
+"""Conditions that need the sandbox: what is asked of it, how often, and what comes of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from gates.worlds import draft, facts, stage, variant
+
+from fanout.gates.facts import PolicyFacts
+from fanout.reconcile.conditions import ROUNDS, Conditions
+from fanout.selection.model import Broken
+
+
+class Sandbox:
+    """Answers by a function of the row, and counts what it is asked; nothing is a closure."""
+
+    def __init__(self, *names: str, answer: Callable[[Mapping[str, Any]], object]) -> None:
+        self.batches: list[int] = []
+        self._names, self._answer = frozenset(names), answer
+
+    def names(self, expressions: Sequence[str], _: object) -> Any:
+        return [self._names for _ in expressions], []
+
+    def closures(self, expressions: Sequence[str]) -> list[None]:
+        return [None for _ in expressions]
+
+    def evaluate(self, _: object, rows: Sequence[Mapping[str, Any]]) -> list[list[object]]:
+        self.batches.append(len(rows))
+        return [[self._answer(row) for row in rows]]
+
+
+def world(conditions: Conditions, number: int) -> PolicyFacts:
+    """So many drafts in a stage with one condition; the variables have their numbers."""
+    rule = stage("dev", propagate_when=(conditions.condition("x"),))
+    variants = [
+        variant(
+            f"v{index:04}",
+            "dev",
+            draft=draft("v1"),
+            variables={"target": {"number": index}, "variant": {"stage": "dev"}},
+        )
+        for index in range(number)
+    ]
+    return facts([rule], variants)
+
+
+def released(conditions: Conditions, number: int) -> list[int]:
+    decision = conditions.decide(world(conditions, number))
+    assert decision.unanswered == ()
+    return [int(name[1:]) for name in decision.stages["dev"].released]
+
+
+def test_one_batch_for_all_and_none_when_nothing_changed():
+    sandbox = Sandbox("target", answer=lambda row: row["target"]["number"] % 2 == 0)
+    conditions = Conditions(sandbox)
+    assert released(conditions, 10) == [0, 2, 4, 6, 8]
+    assert released(conditions, 10) == [0, 2, 4, 6, 8]
+    assert sandbox.batches == [10]
+
+
+def test_what_looks_alike_is_asked_once():
+    sandbox = Sandbox("variant", answer=lambda row: True)
+    assert released(Conditions(sandbox), 10) == list(range(10))
+    assert sandbox.batches == [1]
+
+
+def three_of_the_last_fifty(row: Mapping[str, Any]) -> bool:
+    return row["target"]["number"] >= 950 and row["stage"]["inFlight"] < 3
+
+
+def test_many_who_may_not_go_cost_no_round_each():
+    sandbox = Sandbox("target", "stage", answer=three_of_the_last_fifty)
+    assert released(Conditions(sandbox), 1000) == [950, 951, 952]
+    assert len(sandbox.batches) < 10
+
+
+def every_other(row: Mapping[str, Any]) -> bool:
+    return row["target"]["number"] % 2 == 0 and row["stage"]["updated"] >= 0
+
+
+def test_after_so_many_rounds_what_is_open_holds_and_the_next_pass_goes_on():
+    sandbox = Sandbox("target", "stage", answer=every_other)
+    conditions = Conditions(sandbox)
+    decision = conditions.decide(world(conditions, 150))
+    assert decision.unanswered == ()
+    first = [int(name[1:]) for name in decision.stages["dev"].released]
+    assert len(first) >= ROUNDS - 1
+    assert all(number % 2 == 0 for number in first)
+    assert [hold.reason for hold in decision.variants["v0149"].holds] == ["LimitExceeded"]
+    assert len(sandbox.batches) == ROUNDS
+    assert len(released(conditions, 150)) > len(first)
+
+
+@pytest.mark.parametrize(
+    ("reason", "batches"), [("LimitExceeded", 2), ("ExpressionError", 1)], ids=str
+)
+def test_what_exceeded_a_limit_is_asked_again_in_the_next_pass(reason, batches):
+    sandbox = Sandbox("variant", answer=lambda row: Broken(reason, "so it is"))
+    conditions = Conditions(sandbox)
+    for _ in range(2):
+        conditions.begin()
+        for _ in range(2):
+            assert released(conditions, 3) == []
+    assert len(sandbox.batches) == batches
