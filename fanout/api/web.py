@@ -57,12 +57,13 @@ def check_web_address(text: str) -> str:
         raise BadValue("the address has no host", _REMEDY)
     if parts.fragment:
         raise BadValue("the address has a # in it, which no server sees", "remove what follows it")
-    if _is_link_local(host):
+    if is_link_local(host):
         raise BadValue(f"{host} is an address of the machine's own segment", "name another host")
     return text
 
 
-def _is_link_local(host: str) -> bool:
+def is_link_local(host: str) -> bool:
+    """Is it an address of the machine's own segment? A name is none, whatever it stands for."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from fanout.api.web import origin_of
+from fanout.api.web import is_link_local, origin_of
 from fanout.errors import FanoutError
 from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.ports import TOKEN_USER, Secret
@@ -128,6 +128,8 @@ class _Batch:
         for _ in range(self.limits.redirects + 1):
             response = await client.send(request, stream=True)
             try:
+                if is_link_local(_peer(response)):
+                    raise _NoAnswer("it stands for an address of the machine's own segment")
                 if response.next_request is None:
                     return response.status_code, await self._content(response)
                 leads = str(response.next_request.url)
@@ -157,6 +159,13 @@ class _Batch:
                 headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"},
             )
         return self.clients[name]
+
+
+def _peer(response: httpx2.Response) -> str:
+    """The address that has answered: a name, or an odd way to write a number, may hide it."""
+    stream = response.extensions.get("network_stream")
+    address = stream.get_extra_info("server_addr") if stream is not None else None
+    return str(address[0]) if isinstance(address, tuple) else ""
 
 
 def _request(client: httpx2.AsyncClient, question: Probe, secret: Secret | None) -> httpx2.Request:

@@ -8,6 +8,7 @@ import yaml
 
 from fanout.api.references import cross_check
 from fanout.api.validation import validate
+from fanout.api.web import is_link_local
 
 EXAMPLE = yaml.safe_load((Path(__file__).parent / "examples" / "upstream-policy.yaml").read_text())
 OBJECT = "apiVersion: v1, kind: ConfigMap, name: state, cel: object.data.ok == 'yes'"
@@ -113,6 +114,23 @@ def test_an_approval_says_itself_for_how_long_it_counts():
 def test_nothing_that_is_published_is_approved():
     [told] = faults_of("approval: {from: [sre]}")
     assert told.endswith("; move it to requires")
+
+
+@pytest.mark.parametrize(
+    ("host", "near"),
+    [
+        ("169.254.169.254", True),
+        ("::ffff:169.254.169.254", True),
+        ("fe80::1", True),
+        ("fe80::1%eth0", True),
+        ("127.0.0.1", False),
+        ("10.0.0.1", False),
+        ("::1", False),
+        ("metadata.internal", False),
+    ],
+)
+def test_which_addresses_are_of_the_machine_s_own_segment(host, near):
+    assert is_link_local(host) is near
 
 
 def repository(name, forge="none"):
