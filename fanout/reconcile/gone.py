@@ -127,7 +127,7 @@ def departures(
         RemovalFacts(
             policy=named.name,
             stages=facts.stages,
-            present=len(named.variants),
+            present=_present(named),
             gone=tuple(_gone(it, going[it.name], known) for it in found),
             now=facts.now,
             limit=REMOVAL_LIMIT if (limit := policy.spec.removal_limit) is None else limit,
@@ -146,6 +146,11 @@ def departures(
         for name in answer.now
         if name in by_name
     )
+
+
+def _present(named: Named) -> int:
+    """How many targets are there, those included that came to nothing."""
+    return len({it.target for it in named.variants} | {it.target for it in named.failures})
 
 
 def _departure(

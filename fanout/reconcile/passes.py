@@ -128,7 +128,7 @@ class Reconciler:
                 promotions=promotions[item.namespace, item.name],
                 sweep=mode.sweeps(item),
                 all_read=all_promotions_read(declared, item.namespace),
-                doubt=doubt(item, declared),
+                doubt=doubt(declared),
                 depends_on=dependencies.of(item, judged),
             )
             key = key_of(item)

@@ -209,13 +209,6 @@ def broken_repository(fleet: Fleet) -> None:
     fleet.write("repository-x.yaml", text)
 
 
-def failed_target(fleet: Fleet) -> None:
-    fleet.write(
-        "site-eze.yaml",
-        "apiVersion: infra.example.com/v1\nkind: Cluster\nmetadata: {name: eze}\nspec: {}\n",
-    )
-
-
 HOLDS = [
     ("automation that is off", manual, "AutomationOff"),
     ("a person's suspension", suspend, "Suspended"),
@@ -225,7 +218,6 @@ HOLDS = [
     ("a file that is no YAML", no_yaml, "InvalidObject"),
     ("an object without a name", no_name, "InvalidObject"),
     ("a Repository with a fault", broken_repository, "InvalidObject"),
-    ("a target for which no variant can be made", failed_target, "InvalidObject"),
 ]
 
 

@@ -109,7 +109,7 @@ def _all_gone(item: PolicyPass, variant: str | None, declared: Declared) -> list
             reason="InvalidSetting",
             remedy="say one of them",
         )
-    unsure = doubt(item.named, declared)
+    unsure = doubt(declared)
     if unsure:
         raise InvalidInput(
             f"nobody can be sure which targets of {item.title} are gone: {unsure}",
