@@ -139,7 +139,7 @@ class EvidenceIndex:
         if view.verdict is not Verdict.FAILED and ahead:
             return _ahead(question.check, question.stage, ahead)
         if not latest:
-            return _missing(view, published, about[-1] if about else _last(own, channel.latest))
+            return _missing(view, question, about[-1] if about else _last(own, channel.latest))
         return view
 
     def _plain(self, question: _Question, said: _Said) -> bool:
@@ -219,11 +219,11 @@ def _ahead(check: str, stage: str, ahead: list[_Said]) -> CheckView:
     )
 
 
-def _missing(view: CheckView, published: Published, said: _Said | None) -> CheckView:
+def _missing(view: CheckView, question: _Question, said: _Said | None) -> CheckView:
     """Names the answer that was given and does not count, so that nobody wonders where it went."""
     if said is None:
         return view
-    evidence = said.evidence
+    evidence, published = said.evidence, question.published
     if not evidence.revision and not evidence.commit:
         fault = "names neither revision nor commit"
     elif not _is_about(evidence, published):
@@ -231,7 +231,8 @@ def _missing(view: CheckView, published: Published, said: _Said | None) -> Check
             return view  # the answer to an earlier question
         fault = f"is about {evidence.revision or evidence.commit}"
     else:
-        fault = f"was recorded before {published.revision} was published"
+        step = "tried again" if question.hears(said) else "published"
+        fault = f"was recorded before {published.revision} was {step}"
     sentence = f"{view.sentence}; evidence {evidence.name} of {evidence.by} {fault}: does not count"
     return CheckView(view.name, view.verdict, sentence, view.at, view.reason, view.who)
 

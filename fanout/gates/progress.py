@@ -47,7 +47,9 @@ def stuck(
     for rule in judgement.stages:
         holds = stages[rule.name].holds
         if holds:
-            sentence = f"nothing moves any more; {stage_named(rule.name)}: {holds[0].sentence}"
+            named, told = stage_named(rule.name), holds[0].sentence
+            about = told if told.startswith(named) else f"{named}: {told}"
+            sentence = f"nothing moves any more; {about}"
             return Hold(Reason.STUCK, sentence, holds[0].who, holds[0].since)
     return None
 

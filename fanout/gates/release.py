@@ -107,12 +107,12 @@ class StageGate:
     def _published(self, member: Member, stopped: tuple[State, Hold] | None) -> VariantDecision:
         assert member.state is not None
         self._wake_for(member.checks)
-        holds = (*member.holds, *_unanswered(member.checks))
+        state, holds = member.state, (*member.holds, *_unanswered(member.checks))
+        skip = self._judgement.standing.skipped(self._rule.name, member.facts.name, self.candidate)
+        if state is not State.READY and skip is not None:
+            state, holds = State.SKIPPED, (_skipped(skip),)  # nobody waits for its checks
         if stopped is not None:
             holds = (*holds, stopped[1])
-        state = member.state
-        if state is not State.READY and self._census.skipped(member, self.candidate):
-            state = State.SKIPPED
         return self._answer(member, state, member.checks, holds)
 
     def _drafted(self, member: Member, draft: Draft) -> VariantDecision:

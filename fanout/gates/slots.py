@@ -15,7 +15,7 @@ from fanout.gates.answer import Aggregates, State
 from fanout.gates.census import Census, Member
 from fanout.gates.facts import Hold
 from fanout.gates.rules import RolloutRule, Strategy
-from fanout.gates.wording import counted, stage_named
+from fanout.gates.wording import counted, listed, stage_named
 
 
 class Slots:
@@ -27,24 +27,23 @@ class Slots:
         self._rule = census.rule.rollout
         self._open_group: int | None = None  # the first whose variants are not all through
         self._awaited = ""
+        self._failing: list[str] = []  # as the pass begins
         self.aggregates = self._count()
         self.budget = self._budget()
-        self._broken = self.aggregates.failed  # as the pass begins
 
     @property
     def halted(self) -> Hold | None:
         """Have more of its variants failed than the stage bears?"""
         borne = tolerance(self._rule.max_failures, self.aggregates.total)
-        if self._broken <= borne:
+        if len(self._failing) <= borne:
             return None
         named = stage_named(self._census.rule.name)
         sentence = (
-            f"{named} is halted: {counted(self._broken, 'variant')} failed {self._candidate}, and"
-            f" {borne} may"
+            f"{named} is halted: {counted(len(self._failing), 'variant')} failed {self._candidate}"
+            f" ({listed(self._failing)}), and {borne} may"
         )
-        return Hold(
-            Reason.HALTED, sentence, "whoever may decide: fanout retry, skip or rollback; or a fix"
-        )
+        who = f"whoever may decide about {named}: fanout retry, skip or rollback; or a fix"
+        return Hold(Reason.HALTED, sentence, who)
 
     def refusal(self, member: Member) -> Hold | None:
         """Why the variant gets no slot now; None: it has one, needs none, or one is free."""
@@ -64,7 +63,7 @@ class Slots:
                 "maxInFlight is 0: nothing is released",
                 "the policy's author: rollout.maxInFlight; or --override budget",
             )
-        who = "those in flight: they become ready or fail; or --override budget"
+        who = "whoever answers the checks of those in flight; or --override budget"
         return Hold(Reason.BUDGET_EXHAUSTED, sentence, who)
 
     def keeps(self, member: Member) -> bool:
@@ -110,6 +109,8 @@ class Slots:
             has_failed = _failed_at(member, candidate)
             ready += is_ready
             failed += has_failed
+            if has_failed:
+                self._failing.append(member.facts.name)
             if not is_ready and not has_failed:
                 self._waits_for(member)
         return Aggregates(total, updated, ready, in_flight, failed)

@@ -50,14 +50,17 @@ def stage_holds(
     gate: StageGate,
     variants: Sequence[VariantDecision],
 ) -> tuple[Hold, ...]:
-    """All that a stage waits for: the person first, then the gate, then its variants."""
+    """All that a stage waits for: the person first, then the gate, a halt, and its variants.
+
+    Who has failed or was skipped comes last: the stage waits for the others.
+    """
     candidate = judgement.candidate(census.rule.name)
     holds: list[Hold] = [census.suspended] if census.suspended else []
     holds += _emptiness(census, candidate)
     if not variants or any(item.state not in _AT_CANDIDATE for item in variants):
         holds += gate.gate.holds
-    holds += gathered(variants, [*holds, gate.halted] if gate.halted else holds)
     holds += [gate.halted] if gate.halted is not None else []
+    holds += gathered(sorted(variants, key=_is_through), holds)
     holds += _waiting_orders(judgement, census, candidate)
     return tuple(holds)
 
@@ -86,6 +89,10 @@ def gathered(variants: Iterable[VariantDecision], known: Iterable[Hold] = ()) ->
                 group = groups[key] = _Group(item.name, hold)
             group.add(item.name, hold)
     return [group.told() for group in groups.values()]
+
+
+def _is_through(item: VariantDecision) -> bool:
+    return item.state in (State.FAILED, State.SKIPPED)
 
 
 def _emptiness(census: Census, candidate: str) -> list[Hold]:
