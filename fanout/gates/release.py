@@ -108,9 +108,12 @@ class StageGate:
         assert member.state is not None
         self._wake_for(member.checks)
         state, holds = member.state, (*member.holds, *_unanswered(member.checks))
-        skip = self._judgement.standing.skipped(self._rule.name, member.facts.name, self.candidate)
-        if state is not State.READY and skip is not None:
-            state, holds = State.SKIPPED, (_skipped(skip),)  # nobody waits for its checks
+        if state is not State.READY:
+            skip = self._judgement.standing.skipped(
+                self._rule.name, member.facts.name, self.candidate
+            )
+            if skip is not None:  # nobody waits for its checks
+                state, holds = State.SKIPPED, (_skipped(skip),)
         if stopped is not None:
             holds = (*holds, stopped[1])
         return self._answer(member, state, member.checks, holds)

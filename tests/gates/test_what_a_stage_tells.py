@@ -1,4 +1,4 @@
-"""What a stage tells of itself while it rolls out: what holds it comes first, and is said as it is."""
+"""What a stage tells of itself while it rolls out: what holds it comes first, said as it is."""
 
 import pytest
 from gates.test_rollouts import bad, ok, released, rolling, through, under_way, waiting, world
