@@ -57,6 +57,7 @@ class History:
     reader: Reader
     view: RepositoryView
     spec: VariantSpec
+    drafts: dict[str, Trailers | None]  # what is known of drafts by their tips: many share a merge
 
     def revisions(self) -> tuple[str, ...]:
         """The revision of each publication that is on the branch, the newest first."""
@@ -131,6 +132,11 @@ class History:
         return None
 
     def _drafted(self, tip: str) -> Trailers | None:
+        if tip not in self.drafts:
+            self.drafts[tip] = self._read(tip)
+        return self.drafts[tip]
+
+    def _read(self, tip: str) -> Trailers | None:
         commit = tip
         for _ in range(_DEPTH):
             if not self.reader.has(commit):

@@ -14,6 +14,7 @@ from fanout.gates.pins import Pin
 from fanout.plan.cases import Case
 from fanout.plan.earlier import Earlier, moved_away, never_published, put_aside, without_base
 from fanout.plan.merging import Files, Merged
+from fanout.plan.trailers import Trailers
 from fanout.ports import GitStore, Reader
 from fanout.reconcile.history import History
 from fanout.selection.naming import tag_ref
@@ -83,7 +84,7 @@ class Rollback:
         key = (revision, case.view.refs.get(tag_ref(path, number), ""), case.own.tree or "")
         before, found = self._known.get(about, ((), None))
         if before != key or (found is not None and not found.pristine):  # it may be put back
-            found = History(readers.of(case), case.view, case.spec).last(revision)
+            found = readers.history(case).last(revision)
             self._known[about] = key, found
         return found
 
@@ -96,7 +97,7 @@ def published_before(git: GitStore, cases: Iterable[Case]) -> dict[str, tuple[st
     with ExitStack() as stack:
         readers = _Readers(git, stack)
         return {
-            case.spec.name: History(readers.of(case), case.view, case.spec).revisions()
+            case.spec.name: readers.history(case).revisions()
             for case in cases
             if case.view.failure is None
         }
@@ -108,13 +109,15 @@ class _Readers:
 
     git: GitStore
     stack: ExitStack
-    _open: dict[str, Reader] = field(default_factory=dict)
+    _open: dict[str, tuple[Reader, dict[str, Trailers | None]]] = field(default_factory=dict)
 
-    def of(self, case: Case) -> Reader:
+    def history(self, case: Case) -> History:
+        """What was published of the case's variant."""
         url = case.view.remote.url
         if url not in self._open:
-            self._open[url] = self.stack.enter_context(self.git.reader(case.view.remote))
-        return self._open[url]
+            self._open[url] = self.stack.enter_context(self.git.reader(case.view.remote)), {}
+        reader, drafts = self._open[url]
+        return History(reader, case.view, case.spec, drafts)
 
 
 def _barred(case: Case, pin: Pin) -> Hold | None:
