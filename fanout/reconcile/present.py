@@ -72,10 +72,11 @@ def targets(observed: Observed, declared: Declared) -> list[Plain]:
         for case, decision in _decided(item):
             views.append(_plain(_target(item, case, decision)))
         views += [_plain(_without(item, it, State.FAILED)) for it in item.named.failures]
-        for failure in told(item.named, item.gone, item.removals):
-            place, path = places.get(failure.target, ("", ""))
-            view = _without(item, failure, State.HELD, (names.get(place, place), path))
-            holds = (*view.holds, *_holds(item.removals.holds.get(failure.target, ())))
+        failures = told(item.named, item.gone, item.removals)
+        for gone, failure in zip(item.gone, failures, strict=True):
+            place, path = places.get(gone.name, ("", ""))
+            view = _without(item, failure, State.HELD, (names.get(place, place), path), gone.stage)
+            holds = (*view.holds, *_holds(item.removals.holds.get(gone.name, ())))
             views.append(_plain(view.model_copy(update={"holds": holds})))
     return views
 
@@ -262,20 +263,25 @@ def _target(item: PolicyPass, case: Case, decision: VariantDecision) -> TargetVi
 
 
 def _without(
-    item: PolicyPass, failure: TargetFailure, state: State, at: tuple[str, str] = ("", "")
+    item: PolicyPass,
+    failure: TargetFailure,
+    state: State,
+    at: tuple[str, str] = ("", ""),
+    stage: str = "",
 ) -> TargetView:
-    """`at` is the repository and the path where something of it is."""
+    """`at` is the repository and the path where something of it is; `stage`, where it was last."""
     return TargetView(
         metadata=_meta(
             item,
             failure.target,
             {
                 **item.named.labels.get(failure.target, {}),
-                **_own_labels(item, repository=at[0]),
+                **_own_labels(item, stage, at[0]),
             },
         ),
         policy=_policy(item),
         target=failure.target,
+        stage=stage,
         repository=at[0],
         path=at[1],
         state=state.value,

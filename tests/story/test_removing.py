@@ -347,6 +347,8 @@ def test_the_status_knows_of_a_variant_its_stage(fleet: Fleet):
     fleet.settle()
     close(fleet, "ams", "bru")
     assert waits(fleet) == {"ams": ["RemovalAwaits"], "bru": []}
+    prod = fleet.run("get", "targets", "--stage", "prod", "-o", "json").items
+    assert {it["path"] for it in prod} == {"sites/bru", "sites/cph", "sites/dub"}
 
 
 def test_a_push_that_fails_is_tried_again_and_settles(fleet: Fleet):
