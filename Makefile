@@ -14,7 +14,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus laws check lint format bench bench-quick docs lock image clean FORCE
+.PHONY: help demo test test-core prometheus laws worlds check lint format bench bench-quick docs lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,7 +36,8 @@ test-core: $(VENV)/test ## Run the tests of the pure core, in seconds
 # The package alone, unpacked: nothing is installed and nothing runs but what a test starts.
 prometheus: ## Fetch a Prometheus server for the tests that ask one, into build/ (Debian, Ubuntu)
 	rm -rf build/prometheus && mkdir -p build/prometheus
-	cd build/prometheus && apt-get download prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+	cd build/prometheus && { apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }; }
+	cd build/prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
 
 # ---- for maintainers -----------------------------------------------------------------------------
 
@@ -52,6 +53,9 @@ lint: $(VENV)/test ## Style, format and layers
 laws: $(VENV)/test ## Look for counterexamples to the laws, at random, ROUNDS times
 	for round in $$(seq $(ROUNDS)); do \
 	  $(PY) -m pytest -q -n $(WORKERS) -m hypothesis --hypothesis-profile=search || exit 1; done
+
+worlds: $(VENV)/test ## Judge every small world of the gates twice, not some of them
+	WORLDS=all $(PY) -m pytest -q -n $(WORKERS) tests/gates/test_every_world.py
 
 format: $(VENV)/test ## Rewrite files as the linter wants them
 	$(PY) -m ruff check --fix
