@@ -26,6 +26,12 @@ def _failed(item: Object) -> int:
     return int(status["failedTargets"]) + int(status["failedVariants"])
 
 
+def _in_flight(item: Object) -> str:
+    """How many variants are in flight, of how many that may be."""
+    budget = item.get("budget")
+    return f"{item['inFlight']}" if budget is None else f"{item['inFlight']}/{budget}"
+
+
 def _also(item: Object) -> str:
     """What holds beside whether it is ready, as OutOfBand."""
     conditions = item["status"]["conditions"][1:]
@@ -72,6 +78,9 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         ),
         _WHY,
         Column("NEXT", lambda item: item.get("next")),
+        Column("IN FLIGHT", _in_flight, wide=True),
+        Column("HALTED", lambda item: "yes" if item["halted"] else "no", wide=True),
+        Column("QUEUED", lambda item: ",".join(item["queued"]), wide=True),
         _SENTENCE,
     ),
     "targets": (

@@ -1,0 +1,46 @@
+"""What the tables of `get` show of a rollout."""
+
+import pytest
+
+from fanout.cli.columns import COLUMNS
+from fanout.cli.output import show
+from fanout.cli.settings import Format
+
+VIEW = {
+    "policy": "web",
+    "stage": "prod",
+    "candidate": "v1",
+    "gate": "passed",
+    "verdict": "pending",
+    "counts": {},
+    "holds": [],
+    "queued": [],
+    "inFlight": 0,
+    "halted": False,
+}
+
+ROLLOUTS = [
+    pytest.param({}, "0", "no", "<none>", id="without a budget the number in flight is all"),
+    pytest.param({"inFlight": 2}, "2", "no", "<none>", id="as many are in flight as there are"),
+    pytest.param(
+        {"inFlight": 3, "budget": 1}, "3/1", "no", "<none>", id="more in flight than may be now"
+    ),
+    pytest.param({"budget": 0}, "0/0", "no", "<none>", id="a budget of nothing is shown"),
+    pytest.param({"halted": True}, "0", "yes", "<none>", id="a halted stage says so"),
+    pytest.param({"queued": ["v2", "v3"]}, "0", "no", "v2,v3", id="what is queued behind it"),
+]
+
+
+@pytest.mark.parametrize(("stated", "in_flight", "halted", "queued"), ROLLOUTS)
+def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted, queued, capsys):
+    show([{**VIEW, **stated}], COLUMNS["stages"], Format.WIDE)
+    head, row = (line.split("  ") for line in capsys.readouterr().out.splitlines())
+    cells = dict(
+        zip(filter(None, map(str.strip, head)), filter(None, map(str.strip, row)), strict=True)
+    )
+    assert (cells["IN FLIGHT"], cells["HALTED"], cells["QUEUED"]) == (in_flight, halted, queued)
+
+
+def test_the_narrow_table_has_no_room_for_it(capsys):
+    show([VIEW], COLUMNS["stages"], Format.TABLE)
+    assert "IN FLIGHT" not in capsys.readouterr().out
