@@ -8,6 +8,9 @@ import pytest
 from gates.questions import QUESTIONS
 
 
+TEST = re.compile(r"^def test_(\w+)", re.MULTILINE)
+
+
 @cache
 def _known() -> frozenset[str]:
     """The names of all tests."""
