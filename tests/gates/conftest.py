@@ -1,0 +1,20 @@
+"""Says how much was tried: worlds and steps are counted by the tests that go through them."""
+
+import pytest
+
+COUNTED = {"worlds": "small worlds judged twice", "steps": "steps of the model of a running system"}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line for each that was counted."""
+    reports = [it for found in terminalreporter.stats.values() for it in found]
+    for name, what in COUNTED.items():
+        told = [
+            value
+            for report in reports
+            if isinstance(report, pytest.TestReport) and report.when == "call"
+            for key, value in report.user_properties
+            if key == name
+        ]
+        if told:
+            terminalreporter.write_line(f"{sum(told):,} {what}")

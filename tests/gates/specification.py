@@ -1,0 +1,265 @@
+"""Design §6 once more, as set arithmetic over a stated world: the second judge of the gates.
+
+Written from the design's sentences and not from the evaluator, of which it shares nothing but the
+words Verdict, Require and Override. Instants are minutes.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from math import ceil
+
+from fanout.gates.records import Override
+from fanout.gates.rules import Require, Verdict
+
+PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
+
+# ---- rules: each a sentence of the design -------------------------------------------------------
+
+
+def stage_verdict(
+    counting: Collection[str], ready: Collection[str], failed: Collection[str], borne: int
+) -> Verdict:
+    """Passed when every variant that counts is ready, but for at most `borne` failed ones.
+
+    Failed as soon as more have failed; else pending. Where nothing counts, nothing passes.
+    """
+    if len(set(failed) & set(counting)) > borne:
+        return FAILED
+    return PASSED if counting and set(counting) <= set(ready) | set(failed) else PENDING
+
+
+def enough(require: Require | int | Fraction, listed: int) -> int:
+    """How many of the listed stages must have passed; a number above the total means all."""
+    if require is Require.ALL:
+        return listed
+    if require is Require.ANY:
+        return 1
+    if require is Require.MAJORITY:
+        return listed // 2 + 1
+    return min(listed, ceil(require * listed) if isinstance(require, Fraction) else require)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one stage before says about a revision, at one instant."""
+
+    verdict: Verdict
+    soaked: float = 0  # for how long it was ready without a break
+    runs: bool = False  # its clock is on record and runs: time alone adds to that
+    there: bool = True  # the revision is in the stage or is what it takes next
+    left: bool = False  # the stage moved on from it
+
+    def through(self, soak: float, lifted: Collection[Override]) -> bool:
+        """Does it count among those that passed?"""
+        has_passed = self.verdict is PASSED or Override.AFTER in lifted
+        return has_passed and (self.soaked >= soak or Override.SOAK in lifted)
+
+    def lost(self, lifted: Collection[Override]) -> bool:
+        """Has it failed, and has nobody lifted that?"""
+        return self.verdict is FAILED and Override.AFTER not in lifted
+
+    def hopeless(self, lifted: Collection[Override]) -> bool:
+        """Can it pass no more: it has failed, it has gone past it or it will never have it?"""
+        gone = self.left or (self.verdict is PENDING and not self.there)
+        return self.lost(lifted) or gone
+
+    def reason(self, lifted: Collection[Override]) -> str:
+        """What is to be told of one that is not through."""
+        if self.lost(lifted):
+            return "AfterFailed"
+        if self.verdict is not PASSED:
+            return "AfterPending"
+        return "SoakCutShort" if self.left else "SoakRunning"
+
+
+def gate(
+    require: Require | int | Fraction,
+    told: Sequence[Told],
+    soak: float,
+    lifted: Collection[Override] = (),
+) -> Verdict:
+    """The table of `after`: passed with enough of them, failed when there can be enough no more."""
+    wanted = enough(require, len(told))
+    if sum(it.through(soak, lifted) for it in told) >= wanted:
+        return PASSED
+    left = sum(not it.lost(lifted) for it in told)
+    return PENDING if left >= wanted else FAILED
+
+
+def can_pass(
+    require: Require | int | Fraction,
+    told: Sequence[Told],
+    soak: float,
+    lifted: Collection[Override] = (),
+) -> bool:
+    """Can the revision still pass: has it, or is enough of `after` or its soak running?"""
+    able = sum(it.through(soak, lifted) or not it.hopeless(lifted) for it in told)
+    return able >= enough(require, len(told))
+
+
+# ---- a stated world ------------------------------------------------------------------------------
+
+NOW = 100
+RECORDED = 80  # the last pass before; what was seen then is on record
+SOAK = 60
+EDGE = 120  # where windows open or close
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened to a variant of a stage before: it was published at 0, and then this."""
+
+    answers: tuple[tuple[float, Verdict], ...] = ()
+    published: bool = True
+    left: float | None = None  # when it took the next revision
+
+    def at(self, when: float) -> Verdict | None:
+        """How it stands then; None: it is not there."""
+        said = [verdict for at, verdict in self.answers if at <= when]
+        return (said or [PENDING])[-1] if self.published else None
+
+
+STORIES = {
+    "not there": Story(published=False),
+    "published": Story(),
+    "ready": Story(((70, PASSED),)),
+    "ready and soaked": Story(((NOW - SOAK, PASSED),)),  # to the second
+    "failed": Story(((5, FAILED),)),
+    "withdrawn": Story(((10, PASSED), (90, FAILED))),
+}
+MORE = {  # what became of a stage as a whole
+    "answered since": Story(((95, PASSED),)),
+    "left in time": Story(((10, PASSED),), left=10 + SOAK),
+    "left too early": Story(((10, PASSED),), left=60),
+}
+
+
+_ALL = {**STORIES, **MORE}
+
+
+@dataclass(frozen=True)
+class Before:
+    """One of the stages before: the stories of its variants, and how many failures it bears."""
+
+    states: tuple[str, ...]
+    borne: int = 0
+
+    @property
+    def stories(self) -> list[Story]:
+        """In the order of the variants."""
+        return [_ALL[state] for state in self.states]
+
+    @property
+    def left(self) -> float | None:
+        """When its first variant took the next revision."""
+        return min((it.left for it in self.stories if it.left is not None), default=None)
+
+    def verdict(self, when: float = NOW) -> Verdict:
+        """Of the revision, then."""
+        stands = {str(number): it.at(when) for number, it in enumerate(self.stories)}
+        ready = {name for name, stand in stands.items() if stand is PASSED}
+        failed = {name for name, stand in stands.items() if stand is FAILED}
+        return stage_verdict(stands.keys(), ready, failed, self.borne)
+
+    def since(self, when: float) -> float | None:
+        """Since when it has passed without a break, seen then; None: it has not."""
+        moments = sorted({0.0, *(at for it in self.stories for at, _ in it.answers)}, reverse=True)
+        found = None
+        for moment in (it for it in moments if it <= when):
+            if self.verdict(moment) is not PASSED:
+                break
+            found = moment
+        return found
+
+    @cache  # noqa: B019
+    def clock(self) -> float | None:
+        """Since when it is on record as ready; what nobody has recorded begins with this pass."""
+        begun = self.since(NOW)
+        return begun if begun is None or begun <= RECORDED else NOW
+
+    @cache  # noqa: B019  # the stages that there are, are few
+    def told(self, when: float = NOW, *, next_one: bool = False) -> Told:
+        """What it says at `when` if nobody says more; `next_one`: it is to take a newer one."""
+        begun, left = self.clock(), self.left
+        soaked = 0.0 if begun is None else (left if left is not None else when) - begun
+        there = not next_one or any(it.published for it in self.stories)
+        runs = begun is not None and begun <= RECORDED and left is None
+        return Told(self.verdict(), soaked, runs, there, left is not None)
+
+
+@dataclass(frozen=True)
+class World:
+    """What stands before a stage with one variant, which has a draft and asks two people."""
+
+    stages: tuple[Before, ...]
+    require: Require | int | Fraction
+    approvals: int = 2
+    window: str = "none"  # or "open", "closed": until the edge
+    newer: bool = False  # upstream has released another revision, which is nowhere yet
+    automatic: bool = True
+    decided: bool = False  # a person has promoted it
+    lifts: frozenset[Override] = frozenset()  # what that lifts
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the design says of the stage and its variant."""
+
+    candidate: str
+    gate: Verdict
+    released: bool
+    published: bool
+    must: frozenset[str]  # reasons that are to be told
+    may: frozenset[str]  # and those that may be told beside them
+    opens: float | None  # when time alone opens the gate of the candidate, windows apart
+
+
+def judge(world: World) -> Expected:
+    """The answer of the design."""
+    lifts = world.lifts
+    told = [it.told(next_one=world.newer) for it in world.stages]
+    if world.newer and not can_pass(world.require, told, SOAK, lifts):
+        # The newest is next, and of that there is no draft yet; it is in no stage before.
+        must = frozenset({"NoDraft", "AfterPending"})
+        return Expected("v2", PENDING, False, False, must, must | _asked(world), None)
+    verdict = gate(world.require, told, SOAK, lifts)
+    open_now = world.window != "closed" or Override.WINDOW in lifts
+    wanted = world.automatic or world.decided
+    agreed = world.approvals >= 2 or Override.REQUIRES in lifts
+    released = verdict is PASSED and open_now and wanted
+    must = _asked(world) | _waits(verdict, told, lifts)
+    may = must | _waits(PENDING if verdict is FAILED else verdict, told, lifts)
+    opens = None if verdict is PASSED else _opens(world)
+    return Expected("v1", verdict, released, released and agreed, must, may, opens)
+
+
+def _waits(verdict: Verdict, told: Iterable[Told], lifts: Collection[Override]) -> frozenset[str]:
+    """What `after` waits for; when it has failed, the failures."""
+    if verdict is PASSED:
+        return frozenset()
+    late = [it for it in told if not it.through(SOAK, lifts)]
+    return frozenset(
+        it.reason(lifts) for it in late if verdict is not FAILED or it.verdict is FAILED
+    )
+
+
+def _asked(world: World) -> frozenset[str]:
+    """What is missing beside `after`."""
+    missing = {
+        "WindowClosed": world.window == "closed" and Override.WINDOW not in world.lifts,
+        "ApprovalMissing": world.approvals < 2 and Override.REQUIRES not in world.lifts,
+        "AutomationOff": not world.automatic and not world.decided,
+    }
+    return frozenset(reason for reason, told in missing.items() if told)
+
+
+def _opens(world: World) -> float | None:
+    """The first instant to come at which the gate holds though nobody says anything."""
+    begun = [it.clock() for it in world.stages if it.told().runs]
+    ends = sorted(at + SOAK for at in begun if at is not None and at + SOAK > NOW)
+    for end in ends:
+        if gate(world.require, [it.told(end) for it in world.stages], SOAK, world.lifts) is PASSED:
+            return end
+    return None
