@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 from time import process_time
 
 from benchmarks.rows import Row, at_most
-from benchmarks.table import machine, write_json
+from benchmarks.table import tell
 from fanout.cli.main import UNSEARCHED
 from fanout.gates.evaluate import evaluate
 from fanout.gates.explain import explain_policy, explain_stage
@@ -36,7 +35,6 @@ from fanout.sandbox.limits import Limits
 from fanout.sandbox.pool import ProcessSandbox
 from fanout.telemetry.counters import Counters
 
-_HERE = Path(__file__).resolve().parent.parent
 _TIMES = 5
 _STAGES = 10
 _VARIANTS, _MANY = 10_000, 100_000
@@ -75,15 +73,7 @@ def main() -> int:
     gc.set_threshold(UNSEARCHED)  # as the program does
     with ProcessSandbox(Limits(), counters := Counters()) as sandbox:
         found = [*_passes(Conditions(sandbox)), *_questions(Conditions(sandbox), counters)]
-    where = machine(_HERE)
-    write_json(_HERE / "build" / "bench" / "gates.json", where, found)
-    table = "".join(
-        f"{it.name:<46} {it.value:>8} {it.unit:<3} {it.bar}".rstrip() + "\n" for it in found
-    )
-    print(table)
-    ran = "\n".join(f"- {key}: {value}" for key, value in where.items() if key != "repositories on")
-    (_HERE / "docs" / "benchmarks-gates.md").write_text(f"{_PAGE}\n{ran}\n\n```\n{table}```\n")
-    return 1 if any(row.holds is False for row in found) else 0
+    return tell("gates", _PAGE, found)
 
 
 def _passes(conditions: Conditions) -> Iterator[Row]:

@@ -9,14 +9,13 @@ import gc
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from time import process_time
 
 import yaml
 
 from benchmarks.inputs import NAMESPACE, PACKAGE, deployment, package_files
 from benchmarks.rows import Row, at_most
-from benchmarks.table import machine, write_json
+from benchmarks.table import tell
 from fanout.cli.main import UNSEARCHED
 from fanout.package.merge.packages import Files, merge_packages
 from fanout.package.revision import Revision
@@ -28,7 +27,6 @@ from fanout.variants.prepare import prepare
 from fanout.variants.render import render
 from fanout.variants.resolve import resolve
 
-_HERE = Path(__file__).resolve().parent.parent
 _TIMES = 200
 _LARGE = (200, 600, 2_000)
 _SMALL_MS, _LARGE_S, _PIPELINE_MS = 3, 3, 3
@@ -55,15 +53,7 @@ def main() -> int:
     """Exit code 1 when a bar does not hold."""
     gc.set_threshold(UNSEARCHED)  # as the program does
     found = [*_small(), *_large(), *_pipeline()]
-    where = machine(_HERE)
-    write_json(_HERE / "build" / "bench" / "merge.json", where, found)
-    table = "".join(
-        f"{it.name:<46} {it.value:>8} {it.unit:<3} {it.bar}".rstrip() + "\n" for it in found
-    )
-    print(table)
-    ran = "\n".join(f"- {key}: {value}" for key, value in where.items() if key != "repositories on")
-    (_HERE / "docs" / "benchmarks-merge.md").write_text(f"{_PAGE}\n{ran}\n\n```\n{table}```\n")
-    return 1 if any(row.holds is False for row in found) else 0
+    return tell("merge", _PAGE, found)
 
 
 # ---- a package of eight files with edits in two ------------------------------------------------

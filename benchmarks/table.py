@@ -13,6 +13,7 @@ from statistics import median
 from benchmarks.cases import Measured
 from benchmarks.rows import Row, downstream_pushes, per_touched
 
+_HERE = Path(__file__).resolve().parent.parent
 _HEADS = (
     "case",
     "seconds",
@@ -149,3 +150,18 @@ def write_page(
         f" Median of {repeat}.\n\n{ran}\n\n{tables(all_measured)}\n## What the words mean\n\n"
         f"{_WHAT}\n## What is held\n\n```\n{bars(rows)}```\n"
     )
+
+
+def tell(name: str, page: str, found: Sequence[Row]) -> int:
+    """Rows without cases: to people, as `build/bench/<name>.json` and as `docs/benchmarks-<name>.md`
+    below the words of the page. Answers 1 when a bar does not hold.
+    """
+    where = machine(_HERE)
+    write_json(_HERE / "build" / "bench" / f"{name}.json", where, found)
+    table = "".join(
+        f"{it.name:<46} {it.value:>8} {it.unit:<3} {it.bar}".rstrip() + "\n" for it in found
+    )
+    print(table)
+    ran = "\n".join(f"- {key}: {value}" for key, value in where.items() if key != "repositories on")
+    (_HERE / "docs" / f"benchmarks-{name}.md").write_text(f"{page}\n{ran}\n\n```\n{table}```\n")
+    return 1 if any(row.holds is False for row in found) else 0
