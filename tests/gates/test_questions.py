@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from gates.questions import QUESTIONS
 
-
 TEST = re.compile(r"^def test_(\w+)", re.MULTILINE)
 
 
