@@ -10,8 +10,9 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.gates.decisions import Standing
 from fanout.gates.explain import Explanation
-from fanout.gates.pins import pinned
-from fanout.gates.rules import HAND_WRITTEN, Verdict
+from fanout.gates.pins import Pin, pinned
+from fanout.gates.records import Decision
+from fanout.gates.rules import HAND_WRITTEN, StageRule, Verdict
 from fanout.gates.wording import listed, stage_named
 from fanout.package.merge.conflicts import Conflict
 from fanout.plan.book import Recorded
@@ -83,16 +84,32 @@ def _pin(item: PolicyPass, stage: str, variant: str = "") -> Iterator[Explanatio
     said = Standing(item.facts.records.decisions, item.facts.now)
     pin = pinned(rule, said.rollbacks, variant)
     if pin is None:
-        return
-    decision, subject = pin.decision, str(Reason.PINNED)
-    if decision is None:
+        yield from _own_pins(item, rule, said) if not variant else ()
+    elif pin.decision is None:
         sentence = f"the policy pins {stage_named(stage)} to {pin.revision}"
-        yield Explanation(subject, "True", sentence, who="the policy's author")
-        return
-    yield Explanation(
-        subject,
+        yield Explanation(str(Reason.PINNED), "True", sentence, who="the policy's author")
+    else:
+        yield _rolled_back(item, "it", pin, pin.decision)
+
+
+def _own_pins(item: PolicyPass, rule: StageRule, said: Standing) -> Iterator[Explanation]:
+    """The variants that go back without the rest of their stage, by decision."""
+    going: dict[str, list[str]] = {}
+    pins: dict[str, tuple[Pin, Decision]] = {}
+    for case in item.cases:
+        pin = pinned(rule, said.rollbacks, case.spec.name)
+        if case.spec.stage == rule.name and pin is not None and pin.decision is not None:
+            going.setdefault(pin.decision.name, []).append(case.spec.name)
+            pins[pin.decision.name] = pin, pin.decision
+    for name, (pin, decision) in pins.items():
+        yield _rolled_back(item, listed(going[name]), pin, decision)
+
+
+def _rolled_back(item: PolicyPass, what: str, pin: Pin, decision: Decision) -> Explanation:
+    return Explanation(
+        str(Reason.PINNED),
         "True",
-        f"decision {decision.name} of {decision.by} takes it back to {pin.revision}, and it stays"
+        f"decision {decision.name} of {decision.by} takes {what} back to {pin.revision}, to stay"
         f" there: {decision.reason}",
         since=pin.at,
         who=f"whoever may decide: fanout withdraw {item.named.name} {decision.name}",

@@ -144,6 +144,8 @@ def test_one_variant_goes_back_alone(fleet: Fleet):
     assert rollback(fleet, "--variant", BER).code == 0
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v1", CPH: "v2"}
+    told = fleet.run("explain", "monitoring/prod").out
+    assert "of ann@example.com takes monitoring-ber-928771694f back to v1, to stay there" in told
 
 
 def test_a_stage_that_is_half_through_goes_back_where_it_was(fleet: Fleet):
@@ -364,7 +366,7 @@ def test_a_variant_written_by_hand_goes_back_by_its_name(tmp_path: Path):
     fleet.later(minutes=5).settle()
     explained = fleet.run("explain", "own").out
     assert "candidate v1" in explained
-    assert "takes it back to v1, and it stays there" in explained
+    assert "takes it back to v1, to stay there" in explained
     assert tree(fleet, "main:own") == tree(fleet, "own/v1:own")
 
 
