@@ -153,8 +153,9 @@ def write_page(
 
 
 def tell(name: str, page: str, found: Sequence[Row]) -> int:
-    """Rows without cases: to people, as `build/bench/<name>.json` and as `docs/benchmarks-<name>.md`
-    below the words of the page. Answers 1 when a bar does not hold.
+    """Rows without cases: to people, as JSON in build/bench and below the page's words in docs.
+
+    Answers 1 when a bar does not hold.
     """
     where = machine(_HERE)
     write_json(_HERE / "build" / "bench" / f"{name}.json", where, found)

@@ -1,22 +1,19 @@
 """Rollouts inside a stage: who is released in which pass, and why the others are not."""
 
 from dataclasses import replace
-from datetime import timedelta
 from fractions import Fraction
 
 import pytest
+from gates.rolling import bad, ok, released, rolling, through, under_way, waiting, world
 from gates.worlds import (
     FAILED,
     PASSED,
-    at,
     decided,
     draft,
-    facts,
     grant,
     published,
     reasons_of,
     said,
-    stage,
     variant,
 )
 
@@ -25,51 +22,7 @@ from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
 from fanout.gates.facts import Hold
 from fanout.gates.records import Action, Override
-from fanout.gates.rules import RolloutRule, Strategy
-
-
-def rolling(**rollout) -> RolloutRule:
-    """A rollout; durations in minutes, percents as text."""
-    for name in ("max_in_flight", "max_failures"):
-        if isinstance(rollout.get(name), str):
-            rollout[name] = Fraction(int(rollout[name].rstrip("%")), 100)
-    for name in ("min_ready", "progress_deadline"):
-        if name in rollout:
-            rollout[name] = timedelta(minutes=rollout[name])
-    return RolloutRule(**rollout)
-
-
-def waiting(name, **fields):
-    """A variant at v1 with a draft of v2."""
-    return variant(name, "prod", published("v1"), draft=draft("v2"), **fields)
-
-
-def under_way(name, **fields):
-    """Published at v2, and nobody has said anything yet."""
-    return variant(name, "prod", published("v2", 5), **fields)
-
-
-def through(name, **fields):
-    """Published at v2, and ready."""
-    return variant(name, "prod", published("v2", 5), **fields)
-
-
-def world(rollout, variants, *records, **fields):
-    rule = stage("prod", rollout=rollout, **fields.pop("rule", {}))
-    good = [said("prod", PASSED, "v1")]
-    return facts([rule], variants, *good, *records, revisions="v1 v2", **fields)
-
-
-def ok(*names):
-    return said("prod", PASSED, "v2", when=6, variants=names)
-
-
-def bad(*names, when=6):
-    return said("prod", FAILED, "v2", when=when, variants=names)
-
-
-def released(decision):
-    return list(decision.stages["prod"].released)
+from fanout.gates.rules import Strategy
 
 
 @pytest.mark.parametrize(
@@ -320,72 +273,6 @@ def test_a_newer_revision_that_waits_for_a_slot_says_who_has_it():
     decision = evaluate(world(rolling(max_in_flight=1), [under_way("a"), waiting("b")]))
     hold = decision.variants["b"].holds[0]
     assert hold.sentence == "1 in flight, 1 may be"
-
-
-MINUTES = [
-    pytest.param(5.0, "Verifying", 15, id="verified for a moment"),
-    pytest.param(15.0, "Ready", None, id="verified for as long as it is to be"),
-]
-
-
-@pytest.mark.parametrize(("now", "state", "until"), MINUTES)
-def test_min_ready(now, state, until):
-    it = world(rolling(min_ready=10), [under_way("a")], said("prod", PASSED, "v2", when=5), now=now)
-    decision = evaluate(it)
-    assert decision.variants["a"].state == state
-    assert decision.next == (at(until) if until else None)
-    if until:
-        assert reasons_of(decision, "a") == ["MinReadyRunning"]
-
-
-def test_who_says_again_that_it_passes_does_not_start_min_ready_anew():
-    again = [said("prod", PASSED, "v2", when=minute) for minute in (5, 9, 14)]
-    it = world(rolling(min_ready=10), [under_way("a")], *again, now=15)
-    assert evaluate(it).variants["a"].state is State.READY
-
-
-def test_min_ready_starts_anew_after_a_failure():
-    told = [said("prod", PASSED, "v2", when=5), bad(when=8), said("prod", PASSED, "v2", when=9)]
-    it = world(rolling(min_ready=10), [under_way("a")], *told, now=15)
-    assert evaluate(it).variants["a"].state is State.VERIFYING
-
-
-DEADLINE = rolling(progress_deadline=10, max_in_flight=1, max_failures=1)
-
-
-def test_in_flight_until_the_deadline():
-    decision = evaluate(world(DEADLINE, [under_way("a"), waiting("b")], now=14))
-    assert decision.variants["a"].state is State.VERIFYING
-    assert decision.next == at(15)
-
-
-def test_too_long_in_flight_is_failed_and_frees_the_slot():
-    decision = evaluate(world(DEADLINE, [under_way("a"), waiting("b")], now=15))
-    assert decision.variants["a"].state is State.FAILED
-    assert "DeadlineExceeded" in reasons_of(decision, "a")
-    assert released(decision) == ["b"]
-
-
-def test_a_deadline_is_not_over_while_min_ready_runs():
-    rollout = replace(DEADLINE, min_ready=timedelta(minutes=60))
-    told = said("prod", PASSED, "v2", when=14)
-    assert evaluate(world(rollout, [under_way("a")], told, now=20)).variants["a"].state == (
-        "Verifying"
-    )
-
-
-def test_what_passes_after_the_deadline_still_counts():
-    decision = evaluate(
-        world(DEADLINE, [under_way("a")], said("prod", PASSED, "v2", when=30), now=31)
-    )
-    assert decision.variants["a"].state is State.READY
-
-
-def test_a_retry_gives_the_deadline_anew():
-    retry = decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=20)
-    decision = evaluate(world(DEADLINE, [under_way("a")], retry, now=21))
-    assert decision.variants["a"].state is State.VERIFYING
-    assert decision.next == at(30)
 
 
 def test_a_stage_with_borne_failures_passes():

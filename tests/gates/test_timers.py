@@ -1,0 +1,77 @@
+"""What the clock makes of a publication: `minReady`, `progressDeadline`, and a person's retry."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from gates.rolling import bad, released, rolling, under_way, waiting, world
+from gates.worlds import PASSED, at, decided, said
+
+from fanout.gates.answer import State
+from fanout.gates.evaluate import evaluate
+from fanout.gates.records import Action
+
+MINUTES = [
+    pytest.param(5.0, "Verifying", 15, id="verified for a moment"),
+    pytest.param(15.0, "Ready", None, id="verified for as long as it is to be"),
+]
+
+
+@pytest.mark.parametrize(("now", "state", "until"), MINUTES)
+def test_min_ready(now, state, until):
+    it = world(rolling(min_ready=10), [under_way("a")], said("prod", PASSED, "v2", when=5), now=now)
+    decision = evaluate(it)
+    assert decision.variants["a"].state == state
+    assert decision.next == (at(until) if until else None)
+    if until:
+        assert reasons_of(decision, "a") == ["MinReadyRunning"]
+
+
+def test_who_says_again_that_it_passes_does_not_start_min_ready_anew():
+    again = [said("prod", PASSED, "v2", when=minute) for minute in (5, 9, 14)]
+    it = world(rolling(min_ready=10), [under_way("a")], *again, now=15)
+    assert evaluate(it).variants["a"].state is State.READY
+
+
+def test_min_ready_starts_anew_after_a_failure():
+    told = [said("prod", PASSED, "v2", when=5), bad(when=8), said("prod", PASSED, "v2", when=9)]
+    it = world(rolling(min_ready=10), [under_way("a")], *told, now=15)
+    assert evaluate(it).variants["a"].state is State.VERIFYING
+
+
+DEADLINE = rolling(progress_deadline=10, max_in_flight=1, max_failures=1)
+
+
+def test_in_flight_until_the_deadline():
+    decision = evaluate(world(DEADLINE, [under_way("a"), waiting("b")], now=14))
+    assert decision.variants["a"].state is State.VERIFYING
+    assert decision.next == at(15)
+
+
+def test_too_long_in_flight_is_failed_and_frees_the_slot():
+    decision = evaluate(world(DEADLINE, [under_way("a"), waiting("b")], now=15))
+    assert decision.variants["a"].state is State.FAILED
+    assert "DeadlineExceeded" in reasons_of(decision, "a")
+    assert released(decision) == ["b"]
+
+
+def test_a_deadline_is_not_over_while_min_ready_runs():
+    rollout = replace(DEADLINE, min_ready=timedelta(minutes=60))
+    told = said("prod", PASSED, "v2", when=14)
+    assert evaluate(world(rollout, [under_way("a")], told, now=20)).variants["a"].state == (
+        "Verifying"
+    )
+
+
+def test_what_passes_after_the_deadline_still_counts():
+    decision = evaluate(
+        world(DEADLINE, [under_way("a")], said("prod", PASSED, "v2", when=30), now=31)
+    )
+    assert decision.variants["a"].state is State.READY
+
+
+def test_a_retry_gives_the_deadline_anew():
+    retry = decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=20)
+    decision = evaluate(world(DEADLINE, [under_way("a")], retry, now=21))
+    assert decision.variants["a"].state is State.VERIFYING
+    assert decision.next == at(30)
