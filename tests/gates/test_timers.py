@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from gates.rolling import bad, released, rolling, under_way, waiting, world
-from gates.worlds import PASSED, at, decided, said
+from gates.worlds import PASSED, at, decided, reasons_of, said
 
 from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
