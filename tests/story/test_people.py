@@ -32,7 +32,7 @@ def test_a_commit_on_a_draft_is_published_with_it(fleet: Fleet):
 def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
     fleet.site("dub", "prod", "edge")
     fleet.settle()
-    fleet.write("promotion.yaml", PROMOTION.replace("  autoPromotion: {stages: [\"*\"]}\n", ""))
+    fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
     before = fleet.refs()
     fleet.remove("site-ams.yaml")
     fleet.remove("site-ber.yaml")
