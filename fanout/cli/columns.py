@@ -79,7 +79,7 @@ COLUMNS: Mapping[str, Sequence[Column]] = {
         _WHY,
         Column("NEXT", lambda item: item.get("next")),
         Column("IN FLIGHT", _in_flight, wide=True),
-        Column("HALTED", lambda item: "yes" if item["halted"] else "no", wide=True),
+        Column("HALTED", lambda item: item["halted"], wide=True),
         Column("QUEUED", lambda item: ",".join(item["queued"]), wide=True),
         _SENTENCE,
     ),

@@ -50,7 +50,7 @@ class Slots:
         number = self._open_group
         if number is not None and member.facts.group > number:
             sentence = f"group {number + 1} of the rollout comes first; {self._awaited}"
-            return Hold(Reason.GROUP_AWAITS, sentence, "whoever waits there")
+            return Hold(Reason.GROUP_AWAITS, sentence, "whoever answers the checks of that group")
         limit = self.budget
         if limit is None or (limit > 0 and self.keeps(member)):
             return None

@@ -20,14 +20,14 @@ VIEW = {
 }
 
 ROLLOUTS = [
-    pytest.param({}, "0", "no", "<none>", id="without a budget the number in flight is all"),
-    pytest.param({"inFlight": 2}, "2", "no", "<none>", id="as many are in flight as there are"),
+    pytest.param({}, "0", "False", "<none>", id="without a budget the number in flight is all"),
+    pytest.param({"inFlight": 2}, "2", "False", "<none>", id="as many are in flight as there are"),
     pytest.param(
-        {"inFlight": 3, "budget": 1}, "3/1", "no", "<none>", id="more in flight than may be now"
+        {"inFlight": 3, "budget": 1}, "3/1", "False", "<none>", id="more in flight than may be now"
     ),
-    pytest.param({"budget": 0}, "0/0", "no", "<none>", id="a budget of nothing is shown"),
-    pytest.param({"halted": True}, "0", "yes", "<none>", id="a halted stage says so"),
-    pytest.param({"queued": ["v2", "v3"]}, "0", "no", "v2,v3", id="what is queued behind it"),
+    pytest.param({"budget": 0}, "0/0", "False", "<none>", id="a budget of nothing is shown"),
+    pytest.param({"halted": True}, "0", "True", "<none>", id="a halted stage says so"),
+    pytest.param({"queued": ["v2", "v3"]}, "0", "False", "v2,v3", id="what is queued behind it"),
 ]
 
 

@@ -1,0 +1,89 @@
+"""Pages that tell of whole commands: what they ask for, in order, and doing it in a directory.
+
+A block of `yaml` is written to the file that is named before it, a block of `console` is run line
+by line and prints what is shown: a line `…` stands for any lines, `…` within a line for any text.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from fanout.cli.main import invoke
+
+_BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+_FILE = re.compile(r"`((?:work|policies)/[^`]+)`[^`]*\Z")
+_OR_TRUE = " || true"
+
+
+def parts(text: str) -> Iterator[tuple[str, str, str]]:
+    """What the page asks for: ("write", path, content) and ("run", command, output) in order."""
+    end = 0
+    for block in _BLOCK.finditer(text):
+        language, content = block.groups()
+        if language == "yaml":
+            named = _FILE.search(text[end : block.start()])
+            assert named, f"no file is named before:\n{content}"
+            yield "write", named[1], content
+        elif language == "console":
+            for command in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
+                line, _, output = command.partition("\n")
+                yield "run", line, output
+        end = block.end()
+
+
+def pattern(output: str) -> str:
+    """What is shown, as a pattern."""
+    lines = [
+        r"(?:[^\n]*\n)*" if line == "…" else re.escape(line).replace("…", r"[^\n]*") + r"\n"
+        for line in output.splitlines()
+    ]
+    return "".join(lines)
+
+
+def write(root: Path, name: str, content: str) -> None:
+    """A file that the page shows."""
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(content, encoding="utf-8")
+
+
+def play(page: str, monkeypatch) -> int:
+    """Do what the page asks for in the working directory; answers how many commands were run.
+
+    `fanout` runs in this process, which is many times faster, `export` changes its environment, and
+    everything else is bash's.
+    """
+    ran = 0
+    for what, subject, content in parts(page):
+        if what == "write":
+            write(Path.cwd(), subject, content)
+        elif subject.startswith("export "):
+            for setting in shlex.split(subject)[1:]:
+                monkeypatch.setenv(*setting.split("=", 1))
+        else:
+            code, printed = _run(subject)
+            assert code == 0 or subject.endswith(_OR_TRUE), f"{subject}\n{printed}"
+            assert re.fullmatch(pattern(content), printed), f"{subject}\n{printed}"
+            ran += 1
+    return ran
+
+
+def _run(line: str) -> tuple[int, str]:
+    if not line.startswith("fanout "):
+        done = subprocess.run(
+            ["bash", "-c", line],
+            env=dict(os.environ),
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        return done.returncode, done.stdout
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        code = invoke(shlex.split(line.removesuffix(_OR_TRUE))[1:])
+    return int(code), told.getvalue()
