@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from fanout.api.faults import BadValue
 from fanout.api.texts import shown
@@ -45,10 +45,12 @@ def _write(value: int | Fraction | None) -> int | str | None:
     return f"{int(value * 100)}%" if isinstance(value, Fraction) else value
 
 
-def _positive(value: int | Fraction | None) -> int | Fraction | None:
-    if value is not None and value <= 0:
+def _read_quorum(value: Any) -> int | Fraction | None:
+    below = isinstance(value, int) and not isinstance(value, bool) and value <= 0
+    amount = None if below else _read(value)
+    if below or amount == 0:
         raise BadValue("nothing would be enough", "write 1 or more, or 1% or more")
-    return value
+    return amount
 
 
 Amount = Annotated[
@@ -57,7 +59,12 @@ Amount = Annotated[
     PlainSerializer(_write),
     WithJsonSchema(_SCHEMA),
 ]
-Quorum = Annotated[Amount, AfterValidator(_positive)]
+Quorum = Annotated[
+    int | Fraction | None,
+    PlainValidator(_read_quorum),
+    PlainSerializer(_write),
+    WithJsonSchema(_SCHEMA),
+]
 
 
 def parse_factor(value: object) -> Fraction:

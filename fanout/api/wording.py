@@ -105,6 +105,10 @@ def _too_short(_: Any, __: Mapping[str, Any]) -> Words:
     return "is empty", "write something"
 
 
+def _too_few(_: Any, __: Mapping[str, Any]) -> Words:
+    return "names nothing", "name at least one"
+
+
 def _long(_: Any, details: Mapping[str, Any]) -> Words:
     limit = plural_of(details["max_length"], "character")
     return f"is longer than {limit}", "make it shorter"
@@ -116,7 +120,7 @@ _WORDS: Mapping[str, Callable[[Any, Mapping[str, Any]], Words]] = {
     "string_type": _text,
     "string_too_short": _too_short,
     "string_too_long": _long,
-    "too_short": _too_short,
+    "too_short": _too_few,
     "tuple_type": _must_be("a list"),
     "mapping_type": _must_be("an object"),
     "dict_type": _must_be("an object"),

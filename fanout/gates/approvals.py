@@ -66,6 +66,10 @@ class ApprovalIndex:
         if own:
             hint = f"{listed(own)} approved what they have changed themselves: that does not count"
             view = replace(view, sentence=f"{view.sentence}; {hint}")
+        outside = {it.by for _, it in self._given(rule, variant, draft)} - rule.subjects
+        if outside and rule.subjects:
+            hint = f"{listed(outside)} approved it without being {members(rule)}"
+            view = replace(view, sentence=f"{view.sentence}; {hint}")
         elsewhere = self._elsewhere(rule, variant, draft) - live.keys() - {*own}
         if not elsewhere:
             return view
@@ -96,10 +100,15 @@ class ApprovalIndex:
         )
 
     def _about(self, rule: ApprovalRule, variant: VariantFacts, draft: Draft) -> Iterable[_Dated]:
+        """The approvals of the draft by those who may give one."""
+        given = self._given(rule, variant, draft)
+        return ((at, approval) for at, approval in given if approval.by in rule.subjects)
+
+    def _given(self, rule: ApprovalRule, variant: VariantFacts, draft: Draft) -> Iterable[_Dated]:
+        """The approvals of the draft, by whomever."""
         for at, approval in self._by_tree.get((variant.stage, rule.name, draft.tree), ()):
             if (
-                approval.by in rule.subjects
-                and approval.revision == draft.revision
+                approval.revision == draft.revision
                 and (not approval.variants or variant.name in approval.variants)
                 and not _before(at, variant)
             ):

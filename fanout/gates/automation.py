@@ -14,7 +14,7 @@ from fanout.gates.decisions import Order
 from fanout.gates.facts import Draft, Hold
 from fanout.gates.judgement import Judgement
 from fanout.gates.rules import StageRule
-from fanout.gates.wording import stage_named
+from fanout.gates.wording import listed, stage_named
 
 
 class Automation:
@@ -49,9 +49,16 @@ class Automation:
 
     @cached_property
     def _off(self) -> Hold:
+        named = stage_named(self._rule.name)
+        sentence = f"nobody has switched automatic promotion on for {named}"
+        if self._rule.opposed:
+            sentence = (
+                f"PromotionPolicy {listed(self._rule.opposed)} does not switch automatic promotion"
+                f" on for {named} as others do, and all that name the policy must"
+            )
         return Hold(
             Reason.AUTOMATION_OFF,
-            f"nobody has switched automatic promotion on for {stage_named(self._rule.name)}",
+            sentence,
             "an administrator: PromotionPolicy.autoPromotion; whoever may decide: fanout promote",
         )
 

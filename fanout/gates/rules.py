@@ -133,6 +133,7 @@ class StageRule:
     control_flow: bool = False  # it has no targets and only joins others
     pin: str = ""  # the revision that it goes back to and stays at
     automatic: bool = False  # an administrator switched automation on
+    opposed: tuple[str, ...] = ()  # PromotionPolicies that do not, where others do
     suspended: bool = False  # by spec
 
     @property

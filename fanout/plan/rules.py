@@ -44,7 +44,11 @@ def stage_rules(
     A stage is automatic when all of them say so, and at least one does. (Design §7.) `condition`
     makes of the text of an expression what the gates can ask.
     """
-    automations = [_automation(item) for item in promotions]
+    automations = [(item.metadata.name, _automation(item)) for item in promotions]
+    opposed = {
+        stage.name: [name for name, automates in automations if not automates(stage.name)]
+        for stage in policy.spec.stages
+    }
     return tuple(
         StageRule(
             name=stage.name,
@@ -55,11 +59,17 @@ def stage_rules(
             propagate_when=tuple(condition(text) for text in stage.propagate_when),
             control_flow=stage.control_flow,
             pin=stage.pin or "",
-            automatic=bool(automations) and all(one(stage.name) for one in automations),
+            automatic=bool(automations) and not opposed[stage.name],
+            opposed=_some(opposed[stage.name], promotions),
             suspended=stage.suspend,
         )
         for stage in policy.spec.stages
     )
+
+
+def _some(opposed: Sequence[str], promotions: Sequence[PromotionPolicy]) -> tuple[str, ...]:
+    """Those that do not switch automation on for a stage, where others do."""
+    return tuple(opposed) if len(opposed) < len(promotions) else ()
 
 
 def hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> StageRule:

@@ -39,12 +39,12 @@ MISTAKES = [
     (
         "no stage before is none to wait for",
         after(stages=[]),
-        ["spec.stages[1].after.stages: is empty; write something"],
+        ["spec.stages[1].after.stages: names nothing; name at least one"],
     ),
     (
         "no stage before is none to wait for, whatever is required of it",
         after(stages=[], atLeast=1),
-        ["spec.stages[1].after.stages: is empty; write something"],
+        ["spec.stages[1].after.stages: names nothing; name at least one"],
     ),
     (
         "a stage that is listed twice counts once",
@@ -79,7 +79,7 @@ MISTAKES = [
             ("0", 0, "nothing would be enough; write 1 or more, or 1% or more"),
             ("0%", "0%", "nothing would be enough; write 1 or more, or 1% or more"),
             ("101%", "101%", "101% is more than all; write at most 100%"),
-            ("-1", -1, "-1 is negative; write 0 or more"),
+            ("-1", -1, "nothing would be enough; write 1 or more, or 1% or more"),
             ("p%", "p%", f"'p%' {NO_AMOUNT}"),
             ("1.5", 1.5, f"1.5 {NO_AMOUNT}"),
             ("1.5%", "1.5%", f"'1.5%' {NO_AMOUNT}"),

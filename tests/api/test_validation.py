@@ -80,8 +80,8 @@ def test_no_stages_and_no_targets_are_refused():
     data = example("UpstreamPolicy")
     data["spec"] |= {"stages": [], "targets": []}
     assert faults_of(data) == [
-        "spec.stages: is empty; write something",
-        "spec.targets: is empty; write something",
+        "spec.stages: names nothing; name at least one",
+        "spec.targets: names nothing; name at least one",
     ]
 
 

@@ -20,6 +20,12 @@ ROWS = [
     ("one person twice is one person", [ANN, approved("ann")], PENDING, "1 of 2"),
     ("who is not of the rule's does not count", [ANN, approved("eve")], PENDING, "1 of 2"),
     (
+        "who is not, or not any more, is told",
+        [ANN, approved("eve")],
+        PENDING,
+        "; eve approved it without being a member of sre",
+    ),
+    (
         "another tree asks again",
         [ANN, approved("bob", trees=frozenset({"tree-v1-new"}))],
         PENDING,

@@ -175,6 +175,12 @@ def test_a_stage_is_automatic_when_all_who_name_the_policy_say_so(_, stages, exp
     assert ruled({}, *promotions).automatic is expected
 
 
+def test_who_keeps_a_stage_from_being_automatic_is_named_where_others_do_not():
+    said = [promotion(autoPromotion={"stages": ["prod"]}), promotion(name="second")]
+    assert ruled({}, *said).opposed == ("second",)
+    assert ruled({}, said[1]).opposed == ()
+
+
 def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
     night = {"deny": {"schedule": "0 20 * * *", "duration": "10h"}}
     found = [
