@@ -57,6 +57,12 @@ def test_all_examples_together_have_no_fault():
     assert fanout("validate", "-f", str(POLICIES)) == (0, "no faults\n", "")
 
 
+def test_their_own_tests_pass():
+    code, out, err = fanout("test", str(POLICIES))
+    assert (code, err) == (0, ""), out
+    assert out.endswith(" scenarios, 0 failed\n")
+
+
 def test_the_page_lists_every_example():
     text = (POLICIES / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"\]\(([^)]+)\)", text))
@@ -67,6 +73,10 @@ EXAMPLES = {
     "clusters.yaml": (
         {"edge-eu": ["monitoring-ams"], "edge-us": []},
         {"monitoring-ber", "monitoring-bos", "monitoring-cph"},
+    ),
+    "waves.yaml": (
+        {"fleet": ["lab-1/gateway"]},
+        {"osl/gateway", "rom/gateway", "lis/gateway", "bos/gateway", "sea/gateway"},
     ),
     "tenants.yaml": (
         {"tenant-blue": ["cluster/baseline"], "tenant-green": ["baseline"], "tenant-red": []},
