@@ -219,6 +219,10 @@ def _ahead(check: str, stage: str, ahead: list[_Said]) -> CheckView:
     )
 
 
+def _elsewhere(commit: str) -> str:
+    return f"commit {commit[:12]}, at which the branch does not have the package as it is published"
+
+
 def _missing(view: CheckView, question: _Question, said: _Said | None) -> CheckView:
     """Names the answer that was given and does not count, so that nobody wonders where it went."""
     if said is None:
@@ -229,7 +233,7 @@ def _missing(view: CheckView, question: _Question, said: _Said | None) -> CheckV
     elif not _is_about(evidence, published):
         if said.at < published.at:
             return view  # the answer to an earlier question
-        fault = f"is about {evidence.revision or evidence.commit}"
+        fault = f"is about {evidence.revision or _elsewhere(evidence.commit)}"
     else:
         step = "tried again" if question.hears(said) else "published"
         fault = f"was recorded before {published.revision} was {step}"

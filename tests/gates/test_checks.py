@@ -83,7 +83,7 @@ ROWS = [
         [said("dev", PASSED, "", commit="abc")],
         PENDING,
         "VerificationPending",
-        "is about abc",
+        "is about commit abc, at which the branch does not have the package as it is published",
     ),
     (
         "evidence that names both must be right in both",
