@@ -3,59 +3,29 @@
 import shutil
 from pathlib import Path
 
-import pytest
 from companies import company
-from fleet import POLICY, PROMOTION, RULE, Fleet, Result
-
-BER, CPH = "sites/ber", "sites/cph"
-FILE = f"{BER}/deployment.yaml"
-VENDOR = "refs/heads/fanout/default/rendered"
-WHY = ("--reason", "it does not work", "--by", "Ann <ann@example.com>")
-STAGES = POLICY[POLICY.index("  stages:") :]
-ONE_STAGE = POLICY.replace(STAGES, "  stages:\n  - {name: prod}\n")
-OFF = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
-OURS = "# ours: keep\n"
+from fleet import PROMOTION, RULE, Fleet
+from returning import (
+    BER,
+    CPH,
+    FILE,
+    OFF,
+    ONE_STAGE,
+    OURS,
+    VENDOR,
+    WHY,
+    edit,
+    fates,
+    rollback,
+    tree,
+    two_sites,
+    withdrawn,
+)
 
 
 @company
 def fleet(root: Path) -> Fleet:
-    """Two sites in prod, at v2 after v1; while it had v1, somebody edited one of them."""
-    made = Fleet.build(root, {"ber": ("prod", "edge"), "cph": ("prod", "core")})
-    made.write("policy.yaml", ONE_STAGE)
-    made.settle()
-    edit(made, FILE, OURS)
-    made.release("v2")
-    made.later(minutes=5).settle()
-    assert made.published() == {BER: "v2", CPH: "v2"}
-    return made
-
-
-def edit(fleet: Fleet, path: str, text: str, repository: str = "edge") -> None:
-    repo = fleet.repos[repository]
-    repo.commit("main", {path: repo.file("main", path) + text})
-
-
-def rollback(fleet: Fleet, *args: str) -> Result:
-    fleet.later(minutes=5)
-    return fleet.run("rollback", "monitoring", "--stage", "prod", *args, *WHY)
-
-
-def withdrawn(fleet: Fleet) -> None:
-    name = next(
-        item["metadata"]["name"]
-        for item in fleet.run("get", "decisions", "-o", "json").items
-        if item["spec"]["action"] == "Rollback" and item["status"]["state"] == "standing"
-    )
-    assert fleet.later(minutes=5).run("withdraw", "monitoring", name, *WHY).code == 0
-
-
-def tree(fleet: Fleet, revision: str, repository: str = "edge") -> str:
-    return fleet.repos[repository].git("rev-parse", revision)
-
-
-def fates(fleet: Fleet) -> list[str]:
-    items = fleet.run("get", "decisions", "-o", "json").items
-    return [f"{item['spec']['action']} {item['status']['state']}" for item in items]
+    return two_sites(root)
 
 
 def test_each_variant_gets_what_it_last_had_of_the_revision(fleet: Fleet):
@@ -338,64 +308,3 @@ def test_a_suspended_variant_stays_as_it_is(fleet: Fleet):
     fleet.later(minutes=5).run("resume", "monitoring", "--variant", BER, *WHY)
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v1", CPH: "v1"}
-
-
-BY_HAND = """\
-apiVersion: fanout.dev/v1alpha1
-kind: PackageVariant
-metadata: {name: own}
-spec:
-  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
-  downstream: {repository: edge, package: own}
-"""
-
-
-def test_a_variant_written_by_hand_goes_back_by_its_name(tmp_path: Path):
-    fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
-    for name in ("policy.yaml", "promotion.yaml", "site-ber.yaml"):
-        fleet.remove(name)
-    fleet.write("own.yaml", BY_HAND)
-    for revision in ("v1", "v2"):
-        if revision != "v1":
-            fleet.release(revision)
-        fleet.later(minutes=5).settle()
-        fleet.run("promote", "own", *WHY)
-        assert fleet.published() == {"own": revision}
-    assert fleet.later(minutes=5).run("rollback", "own", *WHY).code == 0
-    assert fleet.published() == {"own": "v1"}
-    fleet.later(minutes=5).settle()
-    explained = fleet.run("explain", "own").out
-    assert "candidate v1" in explained
-    assert "takes it back to v1, to stay there" in explained
-    assert tree(fleet, "main:own") == tree(fleet, "own/v1:own")
-
-
-#   sentence, arguments, what is told
-REFUSED = [
-    ("an unknown stage", ("--stage", "qa"), "has no stage qa; choose one of: prod"),
-    ("no stage", (), "no stage of default/monitoring is named"),
-    ("an unknown variant", ("--stage", "prod", "--variant", "x"), "has no variant x"),
-    (
-        "a revision that nobody had",
-        ("--stage", "prod", "--revision", "v7"),
-        "v7 was never published in stage prod of default/monitoring; choose one of: v1, v2",
-    ),
-]
-
-
-@pytest.mark.parametrize(("_", "args", "told"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_refused(fleet: Fleet, _: str, args: tuple[str, ...], told: str):
-    before = fleet.records().refs()
-    done = fleet.run("rollback", "monitoring", *args, *WHY)
-    assert done.code == 2
-    assert told in done.err
-    assert fleet.records().refs() == before
-
-
-def test_refused_where_nothing_was_published_before(tmp_path: Path):
-    fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
-    fleet.write("policy.yaml", ONE_STAGE)
-    fleet.settle()
-    told = rollback(fleet)
-    assert told.code == 2
-    assert "nothing was published in stage prod of default/monitoring before v1" in told.err
