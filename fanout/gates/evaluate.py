@@ -19,6 +19,8 @@ from fanout.gates.release import StageGate
 from fanout.gates.rules import StageRule
 from fanout.gates.summary import gathered, soak_ends, stage_holds
 
+_GOES_ON = "the next sweep, which goes on there"
+
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
@@ -107,7 +109,7 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
     hungry = starving(judgement, rule)
     if hungry is not None:
         holds = (*holds, hungry)
-    judgement.decided(rule.name, holds[0].who if holds else "")
+    judgement.decided(rule.name, holds[0].who if holds else _GOES_ON)
     instants = (
         gate.next(),
         soak_ends(judgement, census),

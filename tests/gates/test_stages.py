@@ -305,3 +305,12 @@ def test_a_hold_of_a_stage_counts_each_variant_once():
     variants = [variant(name, "dev", draft=draft("v1")) for name in "abc"]
     [hold] = evaluate(facts((rule,), variants)).stages["dev"].holds
     assert hold.sentence.startswith("3 variants, a first: signed-off: ")
+
+
+def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on():
+    d = variant("d", "dev", draft=draft("v1"))
+    decision = evaluate(facts((DEV, PROD), (d, variant("p", "prod", draft=draft("v1")))))
+    assert decision.variants["d"].publish
+    assert [hold.who for hold in decision.variants["p"].holds] == [
+        "the next sweep, which goes on there"
+    ]
