@@ -126,8 +126,32 @@ def production(world: World, tell: Teller) -> None:
         tell.fanout(f"approve monitoring --stage prod --revision v2 {who}")
     tell.say("No automation is switched on for prod: a person promotes, through the same gates.")
     tell.fanout(f'promote monitoring --stage prod --reason "change 4711" {ANN}')
+    tell.check(world.published("prod"), {"none": 13, "v2": 1}, "one of the 14 has v2")
+    waves(world, tell)
+
+
+def waves(world: World, tell: Teller) -> None:
+    """A rollout inside a stage, with a failure that it bears."""
+    everywhere = f"report monitoring --stage prod {OK} --revision v2 {CI}"
+    tell.chapter("In waves", minutes=20)
+    tell.say("The rollout of prod lets one go, and then six for each that is ready.")
+    tell.fanout("explain monitoring/prod", leaves=1, lines=7)
+    tell.fanout(everywhere)
+    tell.fanout("sweep")
+    tell.check(world.published("prod"), {"none": 7, "v2": 7}, "seven of 14 have v2")
+    tell.chapter("One of them fails", minutes=20)
+    tell.say("Five of the six are well. The stage bears one failure; with two it would halt.")
+    tell.fanout(everywhere)
+    tell.fanout(
+        "report monitoring --stage prod --variant clusters/bom --check e2e --status failed"
+        f" --revision v2 {CI}"
+    )
+    tell.fanout("sweep")
     tell.check(world.published(), {"v2": 24}, "all 24 variants are at v2")
-    tell.fanout(f"report monitoring --stage prod {OK} --revision v2 {CI}")
+    tell.fanout("get stages", lines=6)
+    tell.chapter("The end", minutes=20)
+    tell.say("bom has come back: evidence that passes takes its failure back.")
+    tell.fanout(everywhere)
     tell.fanout("sweep")
     tell.fanout("plan")
     tell.check(drafts(world), 0, "there is nothing to do, and no draft is left")
