@@ -42,8 +42,8 @@ def test_approvals_count_distinct_people_of_the_group(fleet: Fleet):
     reason, sentence = fleet.condition("sites/ber")
     assert (reason, sentence) == (
         "ApprovalMissing",
-        "signed: approved by ann@example.com, 1 of 2 approvals for this draft;"
-        " eve@example.com approved it without being a member of sre",
+        ("signed: approved by ann@example.com, 1 of 2 approvals for this draft;"
+        " eve@example.com approved it without being a member of sre"),
     )  # fmt: skip
     approve(fleet, BOB)
     assert prod(fleet) == ["v1", "v1"]
