@@ -50,6 +50,8 @@ def test_hours_minutes_and_seconds(text, seconds):
         "٣h",
         "1H",
         "999999999h",
+        "1h|",  # Open Cluster Management's pattern takes it, and "1h1" too
+        "1h1",
     ],
 )
 def test_what_is_no_duration(text):
