@@ -4,6 +4,8 @@
 PYTHON ?= python3
 WORKERS ?= 2
 ROUNDS ?= 10
+SEED ?= 1
+MINUTES ?= 10
 CONTAINER ?= podman
 UV ?= uv
 
@@ -14,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus laws worlds check lint format bench bench-quick docs lock image clean FORCE
+.PHONY: help demo test test-core prometheus laws worlds soak check lint format bench bench-quick docs lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +58,9 @@ laws: $(VENV)/test ## Look for counterexamples to the laws, at random, ROUNDS ti
 
 worlds: $(VENV)/test ## Judge every small world of the gates twice, not some of them
 	WORLDS=all $(PY) -m pytest -q -n $(WORKERS) tests/gates/test_every_world.py
+
+soak: $(VENV)/test ## Let anything happen to the gates at random, for MINUTES from SEED
+	SEED=$(SEED) MINUTES=$(MINUTES) $(PY) -m pytest -q -s tests/gates/test_model.py
 
 format: $(VENV)/test ## Rewrite files as the linter wants them
 	$(PY) -m ruff check --fix

@@ -1,0 +1,238 @@
+"""What the design says about a running system: `specification`, fed with what was observed.
+
+Keeps its own clocks, from the passes that put something on record, and shares no rule with the
+evaluator.
+"""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import ceil, floor
+
+from gates.specification import FAILED, PASSED, PENDING, Told, gate, stage_verdict
+
+from fanout.gates.facts import PolicyFacts, VariantFacts
+from fanout.gates.records import Action, Decision, Override
+from fanout.gates.rules import StageRule, Strategy, Verdict
+
+
+class Oracle:
+    """The second judge of a running system."""
+
+    def __init__(self) -> None:
+        self.since: dict[tuple[str, str], datetime] = {}
+        self.left: dict[tuple[str, str], datetime] = {}
+
+    # ---- variants --------------------------------------------------------------------------------
+
+    def stand(self, facts: PolicyFacts, rule: StageRule, it: VariantFacts) -> Verdict | None:
+        """How what a variant has published stands; None: nothing is."""
+        if it.published is None:
+            return None
+        retried = self._last(facts, Action.RETRY, it, it.published.revision)
+        begun = it.published.at if retried is None else max(it.published.at, retried.at)
+        since = self._verified(facts, rule, it, retried) if rule.verification else it.published.at
+        if since is FAILED:
+            return FAILED
+        if since is None:
+            deadline = rule.rollout.progress_deadline
+            return FAILED if deadline and facts.now >= begun + deadline else PENDING
+        return PASSED if facts.now >= since + rule.rollout.min_ready else PENDING
+
+    def _verified(
+        self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, retried: Decision | None
+    ) -> datetime | Verdict | None:
+        """Since when all who reported say that it passed."""
+        assert it.published is not None
+        runs: dict[str, tuple[Verdict, datetime, datetime]] = {}  # by → says, since, last
+        for said in facts.records.evidence:
+            about = said.stage == rule.name and said.revision == it.published.revision
+            mine = not said.variants or it.name in said.variants
+            if about and mine and said.at >= it.published.at:
+                says, since, _ = runs.get(said.by, (None, said.at, said.at))
+                runs[said.by] = (said.status, since if says is said.status else said.at, said.at)
+        counted = [
+            (says, since)
+            for says, since, last in runs.values()
+            if not (says is FAILED and retried is not None and last <= retried.at)
+        ]
+        if any(says is FAILED for says, _ in counted):
+            return FAILED
+        if not counted or any(says is PENDING for says, _ in counted):
+            return None
+        return max(since for _, since in counted)
+
+    def skipped(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
+        """Is it taken out of the rollout of the revision?"""
+        skip = self._last(facts, Action.SKIP, it, revision)
+        retry = self._last(facts, Action.RETRY, it, revision)
+        said = facts.records.decisions
+        return skip is not None and (retry is None or said.index(retry) < said.index(skip))
+
+    def counts(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
+        """Does it count for the revision: is it there, or was it released before it went?"""
+        away = it.offline or it.suspended or self._suspended(facts, it)
+        has = {item.revision for item in (it.grant, it.published) if item is not None}
+        return (not away or revision in has) and not self.skipped(facts, it, revision)
+
+    def under_way(self, it: VariantFacts) -> bool:
+        """Was it released to something that it has not got yet?"""
+        grant, has = it.grant, it.published
+        if grant is None:
+            return False
+        return has is None or (grant.revision, grant.digest) != (has.revision, has.digest)
+
+    def in_flight(self, facts: PolicyFacts, rule: StageRule, it: VariantFacts) -> bool:
+        """Released, and neither ready nor failed, at whatever revision."""
+        return self.under_way(it) or self.stand(facts, rule, it) is PENDING
+
+    # ---- stages ----------------------------------------------------------------------------------
+
+    def verdict(self, facts: PolicyFacts, rule: StageRule, revision: str) -> Verdict:
+        """Of one revision. Once it is on record as passed only failures take it back."""
+        mine = [it for it in facts.variants if it.stage == rule.name]
+        counting = {it.name for it in mine if self.counts(facts, it, revision)}
+        at_it = [it for it in mine if it.published and it.published.revision == revision]
+        by = {it.name: self.stand(facts, rule, it) for it in at_it}
+        ready = {name for name, stand in by.items() if stand is PASSED}
+        failed = {name for name, stand in by.items() if stand is FAILED}
+        found = stage_verdict(counting, ready, failed, borne(rule, len(counting)))
+        return PASSED if found is PENDING and (rule.name, revision) in self.since else found
+
+    def record(self, facts: PolicyFacts) -> None:
+        """A pass has put on record what it saw."""
+        for rule in facts.stages:
+            mine = [it for it in facts.variants if it.stage == rule.name]
+            seen = {it.published.revision for it in mine if it.published}
+            for revision in seen | {it for name, it in self.since if name == rule.name}:
+                key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
+                if verdict is FAILED:
+                    self.since.pop(key, None)
+                    self.left.pop(key, None)
+                elif verdict is PASSED and key not in self.since:
+                    self.since[key] = facts.now
+                elif key in self.since and key not in self.left:
+                    self._move(key, mine)
+
+    def _move(self, key: tuple[str, str], mine: Collection[VariantFacts]) -> None:
+        gone = [
+            it.published.at
+            for it in mine
+            if it.published
+            and it.published.revision != key[1]
+            and it.published.at >= self.since[key]
+        ]
+        if gone:
+            self.left[key] = min(gone)
+
+    def gate(
+        self, facts: PolicyFacts, rule: StageRule, revision: str, lifted: Collection[Override]
+    ) -> Verdict:
+        """`after` of the stage, soak included."""
+        if rule.after is None:
+            return PASSED
+        rules = {it.name: it for it in facts.stages}
+        told = [self._told(facts, rules[name], revision) for name in rule.after.stages]
+        require = rule.after.require if rule.after.at_least is None else rule.after.at_least
+        return gate(require, told, rule.after.soak / timedelta(minutes=1), lifted)
+
+    def _told(self, facts: PolicyFacts, rule: StageRule, revision: str) -> Told:
+        key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
+        begun = self.since.get(key) if verdict is not FAILED else None
+        mine = [it for it in facts.variants if it.stage == rule.name]
+        if begun is not None and key not in self.left:
+            self._move(key, mine)
+        end = self.left.get(key, facts.now)
+        soaked = (end - begun) / timedelta(minutes=1) if begun is not None else 0
+        return Told(verdict, soaked)
+
+    def halted(self, facts: PolicyFacts, rule: StageRule, revision: str) -> bool:
+        """Have more of its variants failed at the candidate than the stage bears?"""
+        mine = [it for it in facts.variants if it.stage == rule.name]
+        counting = [it for it in mine if self.counts(facts, it, revision)]
+        failed = [
+            it
+            for it in counting
+            if it.published
+            and it.published.revision == revision
+            and self.stand(facts, rule, it) is FAILED
+            and not self.under_way(it)
+        ]
+        return len(failed) > borne(rule, len(counting))
+
+    def budget(self, facts: PolicyFacts, rule: StageRule, revision: str) -> int | None:
+        """How many may be in flight; None: as many as there are."""
+        mine = [it for it in facts.variants if it.stage == rule.name]
+        counting = [it for it in mine if self.counts(facts, it, revision)]
+        ready = [
+            it
+            for it in counting
+            if it.published
+            and it.published.revision == revision
+            and self.stand(facts, rule, it) is PASSED
+            and (it.draft is None or not it.draft.current or it.draft.revision != revision)
+        ]
+        limits = {
+            Strategy.LINEAR: rule.rollout.step,
+            Strategy.EXPONENTIAL: max(1, floor((rule.rollout.factor - 1) * len(ready))),
+            Strategy.ALL_AT_ONCE: None,
+        }
+        most = rule.rollout.max_in_flight
+        if isinstance(most, Fraction):
+            most = ceil(most * len(counting))
+        found = [it for it in (limits[rule.rollout.strategy], most) if it is not None]
+        return min(found, default=None)
+
+    # ---- decisions -------------------------------------------------------------------------------
+
+    def lifted(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> set[Override]:
+        """What people have lifted for the variant's next step to the revision."""
+        return {
+            override
+            for decision in self.ordered(facts, it, revision)
+            for override in decision.overrides
+        }
+
+    def ordered(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> list[Decision]:
+        """Who has decided to publish it, since its last step."""
+        return [
+            decision
+            for decision in facts.records.decisions
+            if decision.action is Action.PUBLISH
+            and decision.revision == revision
+            and _is_about(decision, it)
+            and (it.published is None or it.published.at <= decision.at)
+        ]
+
+    def _last(
+        self, facts: PolicyFacts, action: Action, it: VariantFacts, revision: str
+    ) -> Decision | None:
+        said = [
+            decision
+            for decision in facts.records.decisions
+            if decision.action is action
+            and decision.revision == revision
+            and _is_about(decision, it)
+        ]
+        return said[-1] if said else None
+
+    def _suspended(self, facts: PolicyFacts, it: VariantFacts) -> bool:
+        """Did the last word about exactly the variant, or its stage, or everything suspend it?"""
+        last: dict[str, Action] = {}
+        for decision in facts.records.decisions:
+            if decision.action in (Action.SUSPEND, Action.RESUME):
+                for about in decision.variants or [f"stage {decision.stage}"]:
+                    last[about] = decision.action
+        return Action.SUSPEND in (last.get(it.name), last.get(f"stage {it.stage}"))
+
+
+def borne(rule: StageRule, counting: int) -> int:
+    """How many failures the stage bears; a share is rounded down."""
+    most = rule.rollout.max_failures
+    return floor(most * counting) if isinstance(most, Fraction) else most
+
+
+def _is_about(decision: Decision, it: VariantFacts) -> bool:
+    if decision.variants:
+        return it.name in decision.variants
+    return decision.stage in ("", it.stage)
