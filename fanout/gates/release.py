@@ -77,6 +77,7 @@ class StageGate:
         """The variant's state, what this pass may do to it, and all that is in its way."""
         if member.wake is not None:
             self.instants.add(member.wake)
+        self._wake_for(member.checks)  # of what is published, whatever the candidate is
         found = self._stand(member)
         undone = member.facts.published.undone if member.facts.published else None
         if undone is None or found.state not in (State.DRAFTED, State.HELD):
@@ -106,7 +107,6 @@ class StageGate:
 
     def _published(self, member: Member, stopped: tuple[State, Hold] | None) -> VariantDecision:
         assert member.state is not None
-        self._wake_for(member.checks)
         state, holds = member.state, (*member.holds, *_unanswered(member.checks))
         if state is not State.READY:
             skip = self._judgement.standing.skipped(

@@ -1,6 +1,7 @@
 """Stage verdicts: what counts, what is remembered, what withdraws it."""
 
 from dataclasses import replace
+from datetime import timedelta
 from operator import itemgetter
 
 import pytest
@@ -28,7 +29,7 @@ from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
 from fanout.gates.facts import Hold
 from fanout.gates.records import Action
-from fanout.gates.rules import ApprovalRule, Require
+from fanout.gates.rules import ApprovalRule, CheckRule, Require
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev", soak=60))
@@ -314,3 +315,17 @@ def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on()
     assert [hold.who for hold in decision.variants["p"].holds] == [
         "the next sweep, which goes on there"
     ]
+
+
+def test_a_check_of_an_older_revision_wakes_the_policy_too():
+    """Its verdict there decides what the stages after may take."""
+    timed = CheckRule("e2e", timeout=timedelta(minutes=30))
+    d = variant("d", "dev", published("v1"), draft=draft("v2"))
+    p = variant("p", "prod", published("v1"))
+    it = facts(
+        (stage("dev", verification=(timed,), automatic=False), stage("prod", after("dev"))),
+        (d, p), revisions="v1 v2",
+    )  # fmt: skip
+    assert evaluate(it).next == at(30)
+    assert evaluate(it).stages["prod"].candidate == "v1"
+    assert evaluate(replace(it, now=at(30))).stages["prod"].candidate == "v2"

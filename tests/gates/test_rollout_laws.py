@@ -1,0 +1,249 @@
+"""Laws of rollouts over random worlds: budgets, halts, groups, timers, windows, machine checks."""
+
+from dataclasses import replace
+from datetime import timedelta
+from fractions import Fraction
+
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    PENDING,
+    after,
+    at,
+    decided,
+    draft,
+    facts,
+    grant,
+    passed,
+    published,
+    said,
+    stage,
+    variant,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.calendar.periods import period
+from fanout.calendar.windows import Calendar
+from fanout.gates.answer import State
+from fanout.gates.evaluate import evaluate
+from fanout.gates.facts import Answer, PolicyFacts, Reading
+from fanout.gates.records import Action, Override
+from fanout.gates.rules import CheckRule, Condition, RolloutRule, Strategy, Way
+from fanout.selection.model import Broken
+
+REVISIONS = ["v1", "v2", "v3"]
+NAMES = "abcdef"
+
+
+def minutes(number: float) -> timedelta:
+    return timedelta(minutes=number)
+
+
+OFFICE = Calendar("office", allow=(period("30 0 * * *", "UTC", duration=minutes(60)),))
+FREEZE = Calendar("freeze", deny=(period("5 0 * * *", "UTC", duration=minutes(20)),))
+CONDITIONS = [
+    (),
+    (Condition("few", lambda row: row["stage"]["inFlight"] < 2),),
+    (Condition("broken", lambda _: Broken("ExpressionError", "no such field")),),
+]
+ROLLOUTS = st.builds(
+    RolloutRule,
+    strategy=st.sampled_from(Strategy),
+    step=st.integers(1, 3),
+    factor=st.sampled_from([Fraction(2), Fraction(3, 2), Fraction(5)]),
+    max_in_flight=st.sampled_from([None, 0, 1, 2, Fraction(1, 2)]),
+    max_failures=st.sampled_from([0, 1, Fraction(1, 3), 9]),
+    min_ready=st.sampled_from([minutes(0), minutes(7)]),
+    progress_deadline=st.sampled_from([None, minutes(4), minutes(90)]),
+)
+CHECKS = st.builds(
+    CheckRule,
+    st.just("e2e"),
+    st.sampled_from([Way.REPORT, Way.OBJECT]),
+    timeout=st.sampled_from([None, minutes(3), minutes(30)]),
+    fresh_for=st.sampled_from([None, minutes(5)]),
+    settle=st.sampled_from([None, minutes(2), minutes(40)]),
+)
+VERDICTS = st.sampled_from([PASSED, FAILED, PENDING])
+
+
+@st.composite
+def variants(draw, name):
+    has, drafted, granted = (
+        draw(st.sampled_from(["", *REVISIONS])) for _ in ("has", "draft", "grant")
+    )
+    digests = [f"digest-{revision}" for revision in REVISIONS]
+    readings = draw(st.lists(st.builds(
+        Reading, st.just("e2e"), st.sampled_from(digests), VERDICTS, st.just("it says so")),
+        max_size=1,
+    ))  # fmt: skip
+    answers = draw(st.lists(st.builds(
+        Answer, st.just("e2e"), st.sampled_from(digests), st.sampled_from([PASSED, FAILED]),
+        st.integers(0, 10).map(at)), max_size=1,
+    ))  # fmt: skip
+    return variant(
+        name,
+        draw(st.sampled_from(["dev", "prod"])),
+        published(has, draw(st.integers(0, 9))) if has else None,
+        draft=draft(drafted, draw(st.sampled_from(["", "-new"]))) if drafted else None,
+        grant=grant(granted, when=draw(st.integers(0, 9))) if granted else None,
+        group=draw(st.integers(0, 2)),
+        priority=draw(st.integers(0, 1)),
+        suspended=draw(st.integers(0, 9)) == 0,
+        offline=draw(st.integers(0, 9)) == 0,
+        readings=tuple(readings),
+        answers=tuple(answers),
+    )
+
+
+EVIDENCE = st.builds(
+    said,
+    st.sampled_from(["dev", "prod"]),
+    VERDICTS,
+    st.sampled_from(REVISIONS),
+    when=st.integers(0, 10),
+    variants=st.sampled_from([(), ("a",), ("b", "c")]),
+)
+DECISIONS = st.builds(
+    decided,
+    st.sampled_from([Action.SKIP, Action.RETRY, Action.ROLLBACK, Action.PUBLISH]),
+    stage=st.sampled_from(["dev", "prod"]),
+    variants=st.sampled_from([(), ("a",), ("b",)]),
+    revision=st.sampled_from(REVISIONS),
+    when=st.integers(0, 10),
+)
+LIFTED = st.builds(
+    lambda override, **fields: decided(Action.PUBLISH, override, **fields),
+    st.sampled_from(Override),
+    stage=st.sampled_from(["dev", "prod"]),
+    revision=st.sampled_from(REVISIONS),
+)
+
+
+@st.composite
+def worlds(draw, *, orders: bool = True) -> PolicyFacts:
+    """Two stages that roll out; without `orders` nobody has decided anything."""
+    rules = [
+        stage(
+            name,
+            upstream,
+            rollout=draw(ROLLOUTS),
+            verification=(draw(CHECKS),),
+            requires=draw(st.sampled_from([(), (CheckRule("lint"),)])),
+            propagate_when=draw(st.sampled_from(CONDITIONS)),
+        )
+        for name, upstream in (("dev", None), ("prod", after("dev", soak=draw(SOAKS))))
+    ]
+    records = draw(st.lists(EVIDENCE, max_size=6))
+    if orders:
+        records += draw(st.lists(st.one_of(DECISIONS, LIFTED), max_size=2))
+    return facts(
+        rules,
+        [draw(variants(name)) for name in NAMES[: draw(st.integers(0, 6))]],
+        *records,
+        revisions=" ".join(REVISIONS),
+        history=draw(HISTORY),
+        serialize=draw(st.booleans()),
+        calendars=draw(st.sampled_from([(), (OFFICE,), (FREEZE,)])),
+        finishing=draw(st.sampled_from([frozenset(), frozenset({"office"})])),
+    )
+
+
+SOAKS = st.sampled_from([0, 5, 60])
+HISTORY = st.dictionaries(
+    st.tuples(st.sampled_from(["dev", "prod"]), st.sampled_from(REVISIONS)),
+    st.sampled_from([passed(1), passed(1, 4)]),
+    max_size=2,
+)
+
+
+def answered(world: PolicyFacts) -> PolicyFacts:
+    """The world with what a pass remembers of it."""
+    decision = evaluate(world)
+    kept = {name: item.answers for name, item in decision.variants.items()}
+    known = tuple(replace(it, answers=kept[it.name]) for it in world.variants)
+    return replace(world, history=decision.history, variants=known)
+
+
+@given(worlds())
+def test_nobody_is_released_over_the_budget(world):
+    lifted = any(Override.BUDGET in it.overrides for it in world.records.decisions)
+    for item in evaluate(world).stages.values():
+        if item.budget is None or lifted:
+            continue
+        broken = {it.name for it in world.variants if it.published is not None}
+        fresh = [name for name in item.released if name not in broken]
+        room = max(0, item.budget - item.aggregates.in_flight)
+        on_the_way = [it.name for it in world.variants if it.grant is not None]
+        assert len([name for name in fresh if name not in on_the_way]) <= room
+
+
+@given(worlds(orders=False))
+def test_a_halted_stage_lets_nobody_go(world):
+    decision = evaluate(world)
+    for item in decision.stages.values():
+        inside = [it for it in decision.variants.values() if it.stage == item.name]
+        if item.halted:
+            assert not item.released
+            assert not any(it.publish for it in inside)
+
+
+@given(worlds(orders=False))
+def test_a_group_begins_when_those_before_it_are_through(world):
+    decision = evaluate(world)
+    groups = {it.name: it.group for it in world.variants}
+    for item in decision.stages.values():
+        started = [groups[name] for name in item.released]
+        assert len(set(started)) <= 1, "one group at a time begins"
+
+
+@given(worlds(orders=False))
+def test_where_revisions_are_serialized_no_stage_goes_on_to_a_second_one(world):
+    serial = replace(world, serialize=True)
+    decision = evaluate(serial)
+    for item in decision.stages.values():
+        verifying = {
+            it.published.revision
+            for it in world.variants
+            if it.stage == item.name
+            and it.published is not None
+            and decision.variants[it.name].state is State.VERIFYING
+        }
+        assert not (item.released and verifying - {item.candidate} and _older(verifying, item))
+
+
+def _older(verifying: set[str], item) -> bool:
+    return any(revision < item.candidate for revision in verifying)
+
+
+@given(worlds())
+def test_whoever_is_not_ready_goes_or_hears_why_not(world):
+    decision = evaluate(world)
+    for item in decision.variants.values():
+        assert item.state is State.READY or item.publish or item.holds
+        assert all(hold.reason and hold.sentence and hold.who for hold in item.holds)
+
+
+@given(worlds())
+def test_asking_again_changes_nothing(world):
+    settled = answered(world)
+    assert answered(settled) == settled
+    for name, item in evaluate(world).variants.items():
+        again = evaluate(settled).variants[name]
+        assert (again.state, again.release, again.publish) == (
+            item.state, item.release, item.publish
+        )  # fmt: skip
+
+
+@given(worlds())
+def test_nothing_changes_before_the_next_instant(world):
+    settled = answered(world)
+    decision = evaluate(settled)
+    before = replace(settled, now=(decision.next or at(9999)) - minutes(1 / 60))
+    then = evaluate(before)
+    for name, item in decision.variants.items():
+        other = then.variants[name]
+        assert (other.state, other.release, other.publish) == (
+            item.state, item.release, item.publish
+        )  # fmt: skip
