@@ -59,6 +59,7 @@ def serialized(
     chosen: Choice,
     census: Census,
     ledger: Ledger,
+    ask: Ask,
     after: Sequence[tuple[timedelta, Census]],
     ages: Ages,
     now: datetime,
@@ -67,7 +68,8 @@ def serialized(
 
     It waits for what is in flight in the stage, and until the stages after it, of which `after` has
     the soak, have had the soak that they wait for: else nothing would ever soak where releases come
-    faster. What has failed, or halted the stage, is not waited for.
+    faster. What has failed, or halted the stage, is not waited for; nor is what was only released
+    and can pass the gate no more, for nothing would ever come of it.
     """
     present = _present(census, ages)
     if present in ("", chosen.revision) or not ages.older(present, chosen.revision):
@@ -78,8 +80,11 @@ def serialized(
     soaking = ledger.stays(present) and any(
         soaked(past, now) < soak and _wanting(other, present, ages) for soak, other in after
     )
+    gate = ask(present)
+    can_pass = gate.verdict is Verdict.PASSED or gate.possible
     in_flight = any(
-        member.state is State.VERIFYING or member.on_its_way for member in census.members
+        member.state is State.VERIFYING or (member.on_its_way and can_pass)
+        for member in census.members
     )
     if not soaking and not in_flight:
         return chosen

@@ -198,13 +198,11 @@ def _choose(result: Judgement, rule: StageRule) -> Choice:
         newer = result.ages.newer_than(pin.revision) if known else ()
         return Choice(pin.revision, newer, (pin.revision,))
     census, ledger = result.censuses[rule.name], result.ledgers[rule.name]
-    chosen = choose(
-        census,
-        ledger,
-        lambda revision: result.stage_gate(rule, revision),
-        result.approvals,
-        result.ages,
-    )
+
+    def ask(revision: str) -> Gate:
+        return result.stage_gate(rule, revision)
+
+    chosen = choose(census, ledger, ask, result.approvals, result.ages)
     if not result.facts.serialize:
         return chosen
     after = [
@@ -212,7 +210,7 @@ def _choose(result: Judgement, rule: StageRule) -> Choice:
         for it in result.stages
         if it.after is not None and rule.name in it.after.stages
     ]
-    return serialized(chosen, census, ledger, after, result.ages, result.now)
+    return serialized(chosen, census, ledger, ask, after, result.ages, result.now)
 
 
 def _history_by_stage(facts: PolicyFacts) -> Mapping[str, dict[str, StageHistory]]:

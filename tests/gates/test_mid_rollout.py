@@ -200,3 +200,25 @@ def test_a_machine_check_that_is_added_leaves_the_others_evidence():
     rule = stage("prod", verification=("e2e", CheckRule("load")))
     decision = evaluate(world(at_v1("a"), rule=rule, revisions="v1"))
     assert [check.verdict for check in decision.variants["a"].checks] == [PASSED, "pending"]
+
+
+def test_who_was_released_to_what_can_pass_no_more_is_not_waited_for():
+    """It awaits an approval, and dev has failed v1 since and gone past it."""
+    rules = (stage("dev"), stage("prod", after("dev"), requires=(SIGNED,)))
+    d = variant("d", "dev", published("v2", 5))
+    p = variant("p", "prod", draft=draft("v1"), grant=grant("v1"))
+    ok = said("dev", PASSED, "v2", when=6)
+    decision = evaluate(facts(rules, (d, p), ok, revisions="v1 v2", serialize=True))
+    assert decision.stages["prod"].candidate == "v2"
+
+
+def test_who_was_released_to_what_can_still_pass_is_waited_for():
+    rules = (stage("dev"), stage("prod", after("dev"), requires=(SIGNED,)))
+    d = variant("d", "dev", published("v2", 5))
+    p = variant("p", "prod", draft=draft("v1"), grant=grant("v1"))
+    ok = said("dev", PASSED, "v2", when=6)
+    history = {("dev", "v1"): passed(1, 5)}
+    decision = evaluate(
+        facts(rules, (d, p), ok, revisions="v1 v2", serialize=True, history=history)
+    )
+    assert decision.stages["prod"].candidate == "v1"
