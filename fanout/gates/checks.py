@@ -48,6 +48,7 @@ class _Channel:
 
 
 _SILENCE = _Channel()
+_BEFORE_ALL = -1
 
 
 class _Run(NamedTuple):
@@ -65,11 +66,12 @@ class _Question(NamedTuple):
     published: Published
     retried: datetime | None
     drafted: bool
+    floor: int  # the last that was said before it, where instants alone do not tell
 
     def hears(self, said: _Said) -> bool:
         """Was it said late enough to be about this?"""
         known = self.drafted and said.evidence.commit in self.published.commits
-        return known or said.at >= self.published.at
+        return known or (said.at >= self.published.at and said.order > self.floor)
 
     def forgets(self, said: _Said) -> bool:
         """Was it a failure before a person asked for another try?"""
@@ -84,7 +86,9 @@ class EvidenceIndex:
         self._now = now
         self._channels: dict[tuple[str, str], _Channel] = {}
         self._known: dict[tuple[object, ...], CheckView] = {}
+        self._orders: dict[str, int] = {}
         for order, (at, item) in enumerate(in_record_order(evidence, now)):
+            self._orders[item.name] = order
             channel = self._channels.setdefault((item.stage, item.check), _Channel())
             channel.add(_Said(order, at, item))
 
@@ -101,20 +105,22 @@ class EvidenceIndex:
         """How the check stands for what the variant has published.
 
         Evidence counts when it is about the published revision or one of its commits, and recorded
-        no earlier than the publication. Anything else is missing, and missing is pending; so is a
-        failure that was recorded before a person asked for another try. Of what is only `drafted`,
-        and is written down as if it were published at its release, a commit may be told of earlier.
+        no earlier than the publication, nor among what was on record then. Anything else is
+        missing, and missing is pending; so is a failure that was recorded before a person asked for
+        another try. Of what is only `drafted`, and is written down as if it were published at its
+        release, a commit may be told of earlier.
         """
         channel = self._channels.get((stage, check), _SILENCE)
         own = channel.variants.get(variant, ())
+        floor = self._orders.get(published.heard, _BEFORE_ALL)
         if not own and not channel.commits:  # what was said is said of all that were published then
-            common = (stage, check, published.revision, published.at, retried)
+            common = (stage, check, published.revision, published.at, floor, retried)
             view = self._known.get(common)
             if view is None:
-                question = _Question(stage, check, published, retried, drafted)
+                question = _Question(stage, check, published, retried, drafted, floor)
                 view = self._known[common] = self._answer(question, own, channel)
             return view
-        question = _Question(stage, check, published, retried, drafted)
+        question = _Question(stage, check, published, retried, drafted, floor)
         return self._answer(question, own, channel)
 
     def _answer(self, question: _Question, own: Sequence[_Said], channel: _Channel) -> CheckView:

@@ -45,6 +45,7 @@ class Published:
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     undone: Hold | None = None  # somebody took it back on the branch
+    heard: str = ""  # the last evidence on record then, where instants alone do not tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,3 +89,20 @@ class Records:
     approvals: tuple[Approval, ...] = ()
     decisions: tuple[Decision, ...] = ()
     removals: Mapping[str, datetime] = field(default_factory=dict)  # variant → when last removed
+
+    def moment(self, now: datetime) -> "Moment":
+        """The pass's instant, and where these records ended then, if instants do not tell it."""
+        late = any(item.at >= now for item in self.evidence)
+        return Moment(now, self.evidence[-1].name if late else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something came into force, among what people said.
+
+    What is dated no earlier may have been said before: in the same second, or by a clock that runs
+    ahead. So the last evidence is remembered that was on record.
+    """
+
+    now: datetime
+    heard: str = ""

@@ -17,7 +17,7 @@ from fanout.gates.facts import (
     StageHistory,
     VariantFacts,
 )
-from fanout.gates.records import Action, Approval, Decision, Evidence, Override, Records
+from fanout.gates.records import Action, Approval, Decision, Evidence, Moment, Override, Records
 from fanout.gates.rules import StageRule, Verdict
 from fanout.plan.about import NOTHING, Abouts
 from fanout.plan.book import Recorded
@@ -49,6 +49,7 @@ class Question:
     calendars: tuple[Calendar, ...] = ()
     finishing: frozenset[str] = frozenset()  # the calendars that let a rollout go on to its end
     unread: bool = False  # a calendar may be missing
+    heard: str = ""  # what is published now was not there when that was said
     about: Abouts = field(default_factory=dict)  # by variant
 
 
@@ -136,6 +137,7 @@ def _variant(case: Case, seen: Seen, question: Question) -> VariantFacts:
             commits=seen.published | ({known.merge} if known.merge else frozenset()),
             reads=case.reads,
             undone=case.undone,
+            heard=question.heard if case.unrecorded else known.heard,
         )
         if known
         else None,
@@ -171,24 +173,25 @@ def foreseen(facts_before: PolicyFacts, decision: PolicyDecision) -> PolicyFacts
 
     Drafts follow these, so that after one pass they are up to date. (Design §3.)
     """
+    moment = facts_before.records.moment(facts_before.now)
     return replace(
         facts_before,
         variants=tuple(
-            _published(variant, facts_before.now)
-            if decision.variants[variant.name].publish
-            else variant
+            _published(variant, moment) if decision.variants[variant.name].publish else variant
             for variant in facts_before.variants
         ),
         history=decision.history,
     )
 
 
-def _published(variant: VariantFacts, now: datetime) -> VariantFacts:
+def _published(variant: VariantFacts, moment: Moment) -> VariantFacts:
     assert variant.draft is not None, "only a standing draft is published"
     draft = variant.draft
     return replace(
         variant,
-        published=Published(draft.revision, draft.digest, draft.tree, now),
+        published=Published(
+            draft.revision, draft.digest, draft.tree, moment.now, heard=moment.heard
+        ),
         draft=None,
         grant=None,
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from fanout.gates.facts import StageHistory
+from fanout.gates.records import Moment
 from fanout.plan.actions import Action, Kind, Plan
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Clearing, Leftovers
@@ -48,7 +49,7 @@ def plan_policy(
     steps: Sequence[Planned],
     before: Status,
     history: Mapping[tuple[str, str], StageHistory],
-    now: datetime,
+    moment: Moment,
     leftovers: Leftovers,
 ) -> PolicyPlan:
     """What to do for one policy, and what to remember of it."""
@@ -63,7 +64,7 @@ def plan_policy(
     for planned in steps:
         case = planned.case
         name_of = case.spec.name
-        line = _remembered(planned, now)
+        line = _remembered(planned, moment)
         unknown = VariantLine(case.view.key, case.spec.path, orphan=line.orphan)
         recorded = before.variants.get(name_of, unknown)
         differences = _differences(case, recorded, line)
@@ -71,10 +72,9 @@ def plan_policy(
             lines[name_of] = line
         actions += differences
         if planned.step is Step.PUBLISH:
-            published[name_of] = _arrived(line, case, arrivals, _in_force(case, now))
+            published[name_of] = _arrived(line, case, arrivals, _in_force(case, moment))
         elif case.unrecorded:
-            seen = replace(case.published, reads=case.reads) if case.published else None
-            published[name_of] = _arrived(line, case, arrivals, seen)
+            published[name_of] = _arrived(line, case, arrivals, _seen(case, moment))
         actions += _actions(planned)
     for clearing in leftovers.clearings:
         actions += clearing_actions(clearing)
@@ -108,14 +108,14 @@ def joined(plans: Iterable[PolicyPlan]) -> Plan:
     return Plan(tuple(action for plan in plans for action in plan.actions))
 
 
-def _remembered(planned: Planned, now: datetime) -> VariantLine:
+def _remembered(planned: Planned, moment: Moment) -> VariantLine:
     """The variant's line as it is to be before anything is pushed."""
     case = planned.case
     line = replace(case.line, stage=case.spec.stage)
     if planned.step is Step.ADOPT:
-        line = replace(line, grant=None, published=_adopted(case, now))
+        line = replace(line, grant=None, published=_adopted(case, moment))
     if planned.release:
-        line = replace(line, grant=_grant(case, now))
+        line = replace(line, grant=_grant(case, moment.now))
     return replace(line, answers=planned.answers)
 
 
@@ -173,26 +173,34 @@ def _read(case: Case) -> Mapping[str, str]:
     return case.inputs.reads if case.inputs is not None and case.standing else {}
 
 
-def _adopted(case: Case, now: datetime) -> PublishedLine:
+def _adopted(case: Case, moment: Moment) -> PublishedLine:
     """Other inputs that render to the same bytes: in force without a commit."""
     assert case.inputs is not None, "a rendered case has inputs"
     assert case.content is not None, "an adopted case is rendered"
     assert case.rendered is not None, "an adopted case is rendered"
     before = case.published if case.reverted is None else None
+    stays = before is not None and before.revision == case.revision
     return PublishedLine(
         revision=case.revision,
         commit=case.upstream_commit,
         digest=case.inputs.digest,
         tree=case.content.tree,
-        at=before.at if before and before.revision == case.revision else now,
+        at=before.at if before and stays else moment.now,
         merge=before.merge if before else case.view.head,
         tag=before.tag if before else "",
         pristine=case.rendered.tree,
         reads=case.inputs.reads,
+        heard=before.heard if before and stays else moment.heard,
     )
 
 
-def _in_force(case: Case, now: datetime) -> PublishedLine:
+def _seen(case: Case, moment: Moment) -> PublishedLine | None:
+    """A publication that nobody has recorded."""
+    found = case.published
+    return replace(found, reads=case.reads, heard=moment.heard) if found is not None else None
+
+
+def _in_force(case: Case, moment: Moment) -> PublishedLine:
     """What is in force once the publication is pushed; the merge's id is filled in then."""
     assert case.draft is not None, "only a standing draft is published"
     trailers = case.draft.trailers
@@ -201,9 +209,10 @@ def _in_force(case: Case, now: datetime) -> PublishedLine:
         commit=trailers.commit,
         digest=trailers.digest,
         tree=case.draft.tree or "",
-        at=now,
+        at=moment.now,
         pristine=trailers.rendered,
         reads=_read(case),
+        heard=moment.heard,
     )
 
 

@@ -46,6 +46,7 @@ class PublishedLine:
     out_of_band: bool = False  # a person merged it without the gates
     pristine: str = ""  # tree without anybody's edits; "": not known
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
+    heard: str = ""  # the last evidence on record then, where instants alone do not tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,8 @@ class Judge:
         asked = Asked(told_facts, standing(told.book.records), told.doubt, act=self.publish)
         removals, going = departures(named, status, told.known, gone, asked)
         leftovers = Leftovers(clear, going, opener.emptied(), found)
-        plan = plan_policy(named.namespace, named.name, steps, status, history, self.now, leftovers)
+        moment = said.moment(self.now)
+        plan = plan_policy(named.namespace, named.name, steps, status, history, moment, leftovers)
         done = PolicyPass(
             named=named,
             book=told.book,
@@ -181,6 +182,7 @@ class Judge:
             calendars=calendars(told.promotions),
             finishing=finishing(told.promotions),
             unread=not told.all_read,
+            heard=said.moment(self.now).heard,
             about=abouts(named, told.depends_on),
         )
 

@@ -25,7 +25,7 @@ moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
 reads = st.dictionaries(text, text, max_size=2)
 grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | text, text, reads)
 published = st.builds(
-    PublishedLine, text, text, text, text, moments, text, text, st.booleans(), text, reads
+    PublishedLine, text, text, text, text, moments, text, text, st.booleans(), text, reads, text
 )
 left = st.lists(st.builds(LeftPlace, text, text, text), max_size=2).map(tuple)
 verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
