@@ -66,10 +66,14 @@ def stage_holds(
 
 
 def soak_ends(judgement: Judgement, census: Census) -> datetime | None:
-    """When time alone next lets a revision through that the stage may take."""
-    rule = census.rule
+    """When time alone next lets a revision through that the stage may take.
+
+    One that is everywhere is nothing to take, but it may become the candidate again, before what
+    has not passed yet.
+    """
+    rule, candidate = census.rule, judgement.candidate(census.rule.name)
     reach = within_reach(census, judgement.ledgers[rule.name], judgement.ages)
-    wanted = (name for name in reach if not _everywhere(census, name))
+    wanted = (name for name in reach if name != candidate or not _everywhere(census, name))
     return soonest(
         (judgement.stage_gate(rule, revision).next for revision in wanted), judgement.now
     )

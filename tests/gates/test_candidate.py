@@ -227,3 +227,16 @@ def test_stages_may_be_written_in_any_order():
     assert list(candidates(w).items()) == [("prod", "v2"), ("dev", "v3")]
     assert evaluate(w).stages["dev"].verdicts["v2"] is PASSED
     assert at(10) == w.now
+
+
+def test_the_end_of_a_soak_that_changes_the_candidate_alone_is_an_instant():
+    """What soaks again is everywhere already, and goes before what has not passed yet."""
+    rules = (stage("dev"), stage("eu", after("dev", soak=60)))
+    d = variant("d", "dev", published("v1"), draft=draft("v2"))
+    e = variant("e", "eu", published("v1"), draft=draft("v2"))
+    told = (said("dev", PASSED), said("eu", PASSED))
+    history = {("dev", "v1"): passed(80), ("eu", "v1"): passed(2)}
+    world = facts(rules, (d, e), *told, now=100, history=history, revisions="v1 v2")
+    assert evaluate(world).stages["eu"].candidate == "v2"
+    assert evaluate(replace(world, now=at(140))).stages["eu"].candidate == "v1"
+    assert evaluate(world).stages["eu"].next == at(140)
