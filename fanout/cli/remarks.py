@@ -81,7 +81,7 @@ def _pin(item: PolicyPass, stage: str, variant: str = "") -> Iterator[Explanatio
     rule = next((rule for rule in item.rules if rule.name == stage), None)
     if item.facts is None or rule is None:
         return
-    said = Standing(item.facts.records.decisions, item.facts.now)
+    said = Standing(item.facts.records.decisions, item.facts.now, item.facts.variants)
     pin = pinned(rule, said.rollbacks, variant)
     if pin is None:
         yield from _own_pins(item, rule, said) if not variant else ()

@@ -94,7 +94,9 @@ def _standing(item: PolicyPass, stage: str, variants: Iterable[str]) -> list[Pin
     """The rollbacks in force for the stage ("") or for variants in it."""
     if item.facts is None:
         return []
-    rollbacks = Standing(item.facts.records.decisions, item.facts.now).rollbacks
+    rollbacks = Standing(
+        item.facts.records.decisions, item.facts.now, item.facts.variants
+    ).rollbacks
     found = (rollbacks.of(stage, variant) for variant in variants)
     return [pin for pin in found if pin is not None]
 

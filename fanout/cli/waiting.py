@@ -59,7 +59,7 @@ def refuse_unreachable(
     if decided is None or revision in decided.eligible or (lifts and revision in there):
         return
     rule = next(rule for rule in item.rules if rule.name == stage)
-    pin = pinned(rule, Standing(then.decisions, facts.now).rollbacks)
+    pin = pinned(rule, Standing(then.decisions, facts.now, facts.variants).rollbacks)
     if pin is not None:
         raise _goes_back(item, stage, revision, pin)
     known = tuple(item.revisions)  # oldest first

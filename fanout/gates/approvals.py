@@ -11,6 +11,7 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.gates.answer import CheckView
+from fanout.gates.decisions import Standing
 from fanout.gates.facts import Draft, VariantFacts
 from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
 from fanout.gates.records import Approval
@@ -24,9 +25,14 @@ class ApprovalIndex:
     """All approvals of one policy that were not taken back, by stage, check and tree."""
 
     def __init__(
-        self, approvals: Iterable[Approval], stages: Iterable[StageRule], now: datetime
+        self,
+        approvals: Iterable[Approval],
+        stages: Iterable[StageRule],
+        now: datetime,
+        standing: Standing,
     ) -> None:
         self._now = now
+        self._standing = standing
         self._by_tree: dict[tuple[str, str, str], list[_Dated]] = {}
         self._by_revision: dict[tuple[str, str, str], list[_Dated]] = {}
         said = list(approvals)
@@ -96,8 +102,15 @@ class ApprovalIndex:
             if approval.by in rule.subjects
             and draft.tree not in approval.trees
             and (not approval.variants or variant.name in approval.variants)
-            and not _before(at, variant)
+            and not self._before(at, variant)
         )
+
+    def _before(self, at: datetime, variant: VariantFacts) -> bool:
+        """Was it said before the step that the variant has taken last, or before it went back?"""
+        if variant.stepped is not None and at < variant.stepped:
+            return True
+        back = self._standing.went_back(variant.stage, variant.name)
+        return back is not None and at < back.at
 
     def _about(self, rule: ApprovalRule, variant: VariantFacts, draft: Draft) -> Iterable[_Dated]:
         """The approvals of the draft by those who may give one."""
@@ -110,14 +123,9 @@ class ApprovalIndex:
             if (
                 approval.revision == draft.revision
                 and (not approval.variants or variant.name in approval.variants)
-                and not _before(at, variant)
+                and not self._before(at, variant)
             ):
                 yield at, approval
-
-
-def _before(at: datetime, variant: VariantFacts) -> bool:
-    """Was it said before the step that the variant has taken last?"""
-    return variant.stepped is not None and at < variant.stepped
 
 
 def taken_back(approvals: Iterable[Approval], stages: Iterable[StageRule]) -> frozenset[str]:

@@ -34,6 +34,7 @@ class Member:
     draft: Draft | None = None  # its standing draft of the candidate, when that is not in force
     required: tuple[CheckView, ...] = ()  # what is asked before that is published
     failing: Hold | None = None  # it fails the candidate before it could be published
+    returned: Hold | None = None  # a person had it go back, and not all of its stage
 
     @property
     def away(self) -> bool:
@@ -122,7 +123,7 @@ class Census:
         return sum(
             1
             for member in self.members
-            if member.failing is not None
+            if (member.failing is not None or member.returned is not None)
             and not member.has(revision)
             and self.counts(member, revision)
         )

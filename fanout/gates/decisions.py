@@ -93,10 +93,14 @@ class _Orders:
 class Standing:
     """The decisions of one policy that are in force."""
 
-    def __init__(self, decisions: Iterable[Decision], now: datetime) -> None:
+    def __init__(
+        self, decisions: Iterable[Decision], now: datetime, variants: Iterable[VariantFacts] = ()
+    ) -> None:
+        """`variants`: those that there are, for what is carried out is over."""
         self._suspensions: dict[Scope, Decision] = {}
         self._orders, self._skips, self._retries = _Orders(), _Orders(), _Orders()
-        self.rollbacks = Rollbacks()
+        self.rollbacks = Rollbacks(variants)
+        self._ways_back: list[Order] = []
         self.holds: list[Hold] = []  # decisions that nothing can come of
         self._instants: list[tuple[str, datetime]] = []  # (stage or "", when one lets more through)
         self._ends: list[datetime] = []
@@ -147,8 +151,21 @@ class Standing:
         return overrides(self._orders.wide(stage, revision))
 
     def orders(self, stage: str, variant: str, revision: str) -> list[Order]:
-        """The Publish decisions that name the variant, its stage or everything."""
-        return self._orders.about(stage, variant, revision)
+        """The Publish decisions that name the variant, its stage or everything.
+
+        Those from before a way back are about what was gone back from.
+        """
+        found = self._orders.about(stage, variant, revision)
+        back = self.went_back(stage, variant) if found else None
+        return found if back is None else [it for it in found if it.number > back.number]
+
+    def went_back(self, stage: str, variant: str) -> Order | None:
+        """The last rollback about the variant or its stage, whether it stands still or is over."""
+        for order in reversed(self._ways_back):
+            decision = order.decision
+            if variant in decision.variants if decision.variants else decision.stage in ("", stage):
+                return order
+        return None
 
     def ordered_revisions(self, stage: str) -> dict[str, Order]:
         """What people have decided to publish in the stage as a whole, by revision."""
@@ -162,11 +179,15 @@ class Standing:
     def skipped(self, stage: str, variant: str, revision: str) -> Order | None:
         """Did somebody take the variant out of the rollout of the revision?
 
-        Who has it try again has put it back.
+        Who has it try again has put it back, and so has who had it go back to the revision.
         """
         skip = _last(self._skips.about(stage, variant, revision))
-        retry = _last(self._retries.about(stage, variant, revision)) if skip is not None else None
-        return skip if skip and (retry is None or retry.number < skip.number) else None
+        if skip is None:
+            return None
+        retry = _last(self._retries.about(stage, variant, revision))
+        back = self.went_back(stage, variant)
+        later = (it for it in (retry, back) if it is not None)
+        return None if any(it.number > skip.number for it in later) else skip
 
     def retried(self, stage: str, variant: str, revision: str) -> datetime | None:
         """When somebody last had the variant try the revision again."""
@@ -192,6 +213,8 @@ class Standing:
             self.rollbacks.add(order.at, decision)
             if decision.action is Action.PUBLISH:
                 self._orders.add(order)
+            else:
+                self._ways_back.append(order)
 
     def _await(self, at: datetime, decision: Decision) -> None:
         start = counts_from(at)

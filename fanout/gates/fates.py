@@ -31,7 +31,7 @@ def fates(
     is carried out when it is made.
     """
     said = list(decisions)
-    standing = Standing(said, now)
+    standing = Standing(said, now, variants)
     suspending = {it.name for it in standing.suspensions().values()}
     found: dict[str, Fate] = {}
     for at, decision in in_record_order(said, now):

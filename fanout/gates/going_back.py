@@ -1,18 +1,20 @@
 """Which variants of a policy go back to an earlier publication, and to which revision."""
 
-from fanout.gates.decisions import Standing
 from fanout.gates.facts import PolicyFacts
-from fanout.gates.pins import Pin, pinned
+from fanout.gates.judgement import survey
+from fanout.gates.pins import Pin
+from fanout.gates.records import Action
 
 
 def going_back(facts: PolicyFacts) -> dict[str, Pin]:
     """The pins in force, by variant. Needs nothing that is rendered."""
-    rollbacks = Standing(facts.records.decisions, facts.now).rollbacks
-    if not rollbacks and not any(rule.pin for rule in facts.stages):
+    decided = any(it.action is Action.ROLLBACK for it in facts.records.decisions)
+    if not decided and not any(rule.pin for rule in facts.stages):
         return {}
+    judgement = survey(facts)
     rules = {rule.name: rule for rule in facts.stages}
     found = {
-        it.name: pinned(rules[it.stage], rollbacks, it.name)
+        it.name: judgement.pin(rules[it.stage], it.name)
         for it in facts.variants
         if it.stage in rules
     }

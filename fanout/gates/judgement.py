@@ -8,20 +8,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from fanout.api.reasons import Reason
 from fanout.gates.after import OPEN, Gate, Upstream, ask
 from fanout.gates.approvals import ApprovalIndex
 from fanout.gates.candidate import Choice, choose, coming, serialized
 from fanout.gates.census import Census, Member, by_stage
 from fanout.gates.checks import EvidenceIndex
 from fanout.gates.control import forward
-from fanout.gates.decisions import Standing, by_spec
+from fanout.gates.decisions import Standing, by_spec, overrides
 from fanout.gates.facts import Draft, Hold, PolicyFacts, StageHistory, VariantFacts
 from fanout.gates.order import Ages, topological
 from fanout.gates.pins import Pin, pinned
 from fanout.gates.records import Override
 from fanout.gates.registrar import Registrar
 from fanout.gates.requirements import Requirements, failing
-from fanout.gates.rules import StageRule
+from fanout.gates.rules import StageRule, Verdict
 from fanout.gates.sources import Sources
 from fanout.gates.verdict import Ledger, judge
 from fanout.gates.windows import Windows
@@ -68,7 +69,15 @@ class Judgement:
 
     def pin(self, rule: StageRule, variant: str = "") -> Pin | None:
         """What the stage, or one variant in it, goes back to and stays at."""
-        return pinned(rule, self.standing.rollbacks, variant)
+        found = pinned(rule, self.standing.rollbacks, variant)
+        return None if found is None or self._left(rule, found, variant) else found
+
+    def _left(self, rule: StageRule, pin: Pin, variant: str) -> bool:
+        """May the revision be taken that a person has promoted since they went back?"""
+        if not pin.until:
+            return False
+        orders = self.standing.orders(rule.name, variant, pin.until)
+        return self.gate(rule, pin.until, overrides(orders)).verdict is Verdict.PASSED
 
     def candidate_of(self, rule: StageRule, variant: str) -> str:
         """The revision that one variant of the stage is to take next."""
@@ -115,6 +124,8 @@ class Judgement:
         facts = member.facts
         candidate = self.candidate_of(rule, facts.name)
         member.draft = draft = standing_draft(facts, candidate)
+        if candidate != self.candidate(rule.name):
+            member.returned = _sent_back(self.pin(rule, facts.name))
         if draft is not None and rule.requires:
             orders = [
                 order
@@ -152,7 +163,7 @@ class Judgement:
 def survey(facts: PolicyFacts) -> Judgement:
     """Count every stage and choose its candidate, the stages before first."""
     now = facts.now
-    standing = Standing(facts.records.decisions, now)
+    standing = Standing(facts.records.decisions, now, facts.variants)
     suspended = standing.policy_suspended()
     if suspended is None and facts.suspended:
         suspended = by_spec("the policy", "the policy's author")
@@ -164,7 +175,7 @@ def survey(facts: PolicyFacts) -> Judgement:
         Ages(facts.revisions),
         topological(facts.stages),
         evidence,
-        ApprovalIndex(facts.records.approvals, facts.stages, now),
+        ApprovalIndex(facts.records.approvals, facts.stages, now, standing),
         standing,
         suspended,
         tuple(nowhere),
@@ -176,6 +187,15 @@ def survey(facts: PolicyFacts) -> Judgement:
         result.ledgers[rule.name] = result.ledger(rule, past)
         result.choices[rule.name] = _choose(result, rule)
     return result
+
+
+def _sent_back(pin: Pin | None) -> Hold | None:
+    """A variant that went back without the rest of its stage has failed where that goes on."""
+    if pin is None or pin.decision is None:
+        return None
+    said = pin.decision
+    sentence = f"{said.by} had it go back to {pin.revision}: {said.reason}".rstrip(": ")
+    return Hold(Reason.PINNED, sentence, f"{said.by}: fanout withdraw {said.name}", pin.at)
 
 
 def standing_draft(facts: VariantFacts, candidate: str) -> Draft | None:
@@ -192,11 +212,10 @@ def standing_draft(facts: VariantFacts, candidate: str) -> Draft | None:
 
 
 def _choose(result: Judgement, rule: StageRule) -> Choice:
-    pin = result.pin(rule)
+    pin = pinned(rule, result.standing.rollbacks)
     if pin is not None:
-        known = result.ages.allows(pin.revision)
-        newer = result.ages.newer_than(pin.revision) if known else ()
-        return Choice(pin.revision, newer, (pin.revision,))
+        revision = pin.revision if result.pin(rule) is not None else pin.until
+        return Choice(revision, result.ages.newer_than(revision), _distinct(revision, pin.until))
     census, ledger = result.censuses[rule.name], result.ledgers[rule.name]
 
     def ask(revision: str) -> Gate:
@@ -211,6 +230,10 @@ def _choose(result: Judgement, rule: StageRule) -> Choice:
         if it.after is not None and rule.name in it.after.stages
     ]
     return serialized(chosen, census, ledger, ask, after, result.ages, result.now)
+
+
+def _distinct(*revisions: str) -> tuple[str, ...]:
+    return tuple(filter(None, dict.fromkeys(revisions)))
 
 
 def _history_by_stage(facts: PolicyFacts) -> Mapping[str, dict[str, StageHistory]]:

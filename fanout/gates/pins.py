@@ -1,14 +1,16 @@
 """Who goes back to which revision: a stage's `pin`, and people's rollbacks.
 
-A rollback stands until it is withdrawn, it ends, or a later decision for another revision follows
-about all that it is about: a stage that goes back goes back as a whole. Of two about the same
-variant the later word counts. While one stands it goes before the pin of the spec, which whoever
-decided has seen. (Design §6, "Order and change".)
+A rollback stands until it is withdrawn, it ends, or what was promoted later about all that it is
+about has been taken: a stage that goes back goes back as a whole, and stays where it is until the
+revision that mends it may go. Of two about the same variant the later word counts. While one stands
+it goes before the pin of the spec, which whoever decided has seen. (Design §6, "Order and change".)
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from fanout.gates.facts import VariantFacts
 from fanout.gates.records import Action, Decision
 from fanout.gates.rules import StageRule
 
@@ -20,12 +22,22 @@ class Pin:
     revision: str
     decision: Decision | None = None  # None: the policy's spec says so
     at: datetime | None = None  # when it was decided
+    until: str = ""  # a revision that was promoted since: it is left when that may be taken
+
+    @property
+    def alone(self) -> bool:
+        """Is it about variants by name, and not about all of their stage?"""
+        return self.decision is not None and bool(self.decision.variants)
 
 
 @dataclass(slots=True)
 class Rollbacks:
-    """The rollbacks in force. Publications and rollbacks are added in record order."""
+    """The rollbacks in force. Publications and rollbacks are added in record order.
 
+    `variants` are those that there are: what they have tells which promotions were carried out.
+    """
+
+    variants: Iterable[VariantFacts] = ()
     _said: list[tuple[datetime, Decision]] = field(default_factory=list)
     _named: set[str] = field(default_factory=set)  # variants that one of them names
     _wide: dict[str, Pin | None] = field(default_factory=dict)  # by stage, as far as asked
@@ -67,8 +79,22 @@ class Rollbacks:
                 standing = standing if decision.variants else []
                 standing.append(Pin(decision.revision, decision, at))
             else:
-                standing = [pin for pin in standing if not _ends(decision, pin)]
+                standing = [it for pin in standing for it in self._after(decision, at, pin, stage)]
         return standing[-1] if standing else None
+
+    def _after(self, publish: Decision, at: datetime, pin: Pin, stage: str) -> tuple[Pin, ...]:
+        """What is left of a pin after a promotion: all of it until that is carried out."""
+        if not _ends(publish, pin):
+            return (pin,)
+        named = pin.decision.variants if pin.decision is not None else ()
+        taken = any(
+            it.published is not None
+            and it.published.revision == publish.revision
+            and it.published.at >= at
+            for it in self.variants
+            if (it.name in named if pin.alone else it.stage == stage)
+        )
+        return () if taken else (replace(pin, until=publish.revision),)
 
 
 def pinned(rule: StageRule, rollbacks: Rollbacks, variant: str = "") -> Pin | None:
@@ -88,5 +114,4 @@ def _is_about(decision: Decision, stage: str, variant: str) -> bool:
 
 def _ends(publish: Decision, pin: Pin) -> bool:
     """Is it about another revision, and about all that goes back?"""
-    own = pin.decision is not None and bool(pin.decision.variants)
-    return publish.revision != pin.revision and (own or not publish.variants)
+    return publish.revision != pin.revision and (pin.alone or not publish.variants)

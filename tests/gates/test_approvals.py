@@ -8,6 +8,7 @@ import pytest
 from gates.worlds import PASSED, PENDING, SIGNED, approved, at, draft, published, stage, variant
 
 from fanout.gates.approvals import ApprovalIndex
+from fanout.gates.decisions import Standing
 
 NOW = at(10)
 ANN = approved("ann", name="by-ann")
@@ -89,7 +90,7 @@ ROWS = [
 
 
 def answer(approvals, rule=SIGNED, now=NOW, has=None):
-    index = ApprovalIndex(approvals, [stage("prod", requires=(rule,))], now)
+    index = ApprovalIndex(approvals, [stage("prod", requires=(rule,))], now, Standing((), now))
     return index.answer(rule, variant("a", "prod", has), draft("v1"))
 
 

@@ -3,13 +3,17 @@
 from operator import itemgetter
 
 import pytest
-from gates.worlds import at, decided, stage
+from gates.worlds import at, decided, published, stage, variant
 
 from fanout.gates.decisions import Standing
 from fanout.gates.pins import pinned
 from fanout.gates.records import Action
 
 PUBLISH, ROLLBACK, SKIP, RETRY = Action.PUBLISH, Action.ROLLBACK, Action.SKIP, Action.RETRY
+HAVE = (
+    variant("p", "prod", published("v2")),
+    variant("q", "prod", published("v4", 20)),
+)
 PROD, PINNED = stage("prod"), stage("prod", pin="v1")
 P, P_AND_Q, PROD_WIDE = {"variants": ("p",)}, {"variants": ("p", "q")}, {"stage": "prod"}
 
@@ -21,14 +25,21 @@ ROWS = [
     ("one variant is rolled back", PROD, [(ROLLBACK, "v2", P)], "- v2 -"),
     ("another stage is rolled back", PROD, [(ROLLBACK, "v2", {"stage": "dev"})], "- - -"),
     ("a rollback goes before the spec", PINNED, [(ROLLBACK, "v2", PROD_WIDE)], "v2 v2 v2"),
+    ("the rollback stands until what was promoted since may go", PINNED,
+     [(ROLLBACK, "v2", PROD_WIDE), (PUBLISH, "v3", PROD_WIDE)], "v2>v3 v2>v3 v2>v3"),
     ("the spec is left when the rollback ends", PINNED,
-     [(ROLLBACK, "v2", PROD_WIDE), (PUBLISH, "v3", PROD_WIDE)], "v1 v1 v1"),
+     [(ROLLBACK, "v2", PROD_WIDE), (PUBLISH, "v4", PROD_WIDE)], "v1 v1 v1"),
     ("the later rollback counts", PROD,
      [(ROLLBACK, "v2", PROD_WIDE), (ROLLBACK, "v1", PROD_WIDE)], "v1 v1 v1"),
     ("the later rollback counts, the stage's over the variant's too", PROD,
      [(ROLLBACK, "v2", P), (ROLLBACK, "v1", PROD_WIDE)], "v1 v1 v1"),
     ("another revision is promoted later", PROD,
-     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v3", PROD_WIDE)], "- - -"),
+     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v3", PROD_WIDE)], "v1>v3 v1>v3 v1>v3"),
+    ("another revision is promoted later, and published since", PROD,
+     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v4", PROD_WIDE)], "- - -"),
+    ("two are promoted later", PROD,
+     [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v2", PROD_WIDE), (PUBLISH, "v3", PROD_WIDE)],
+     "v1>v3 v1>v3 v1>v3"),
     ("another revision was promoted before", PROD,
      [(PUBLISH, "v3", PROD_WIDE), (ROLLBACK, "v1", PROD_WIDE)], "v1 v1 v1"),
     ("the revision that it went back to is promoted", PROD,
@@ -36,9 +47,9 @@ ROWS = [
     ("another revision is promoted for one variant of a stage that goes back", PROD,
      [(ROLLBACK, "v1", PROD_WIDE), (PUBLISH, "v3", P)], "v1 v1 v1"),
     ("and for one that was sent further back by itself", PROD,
-     [(ROLLBACK, "v2", PROD_WIDE), (ROLLBACK, "v1", P), (PUBLISH, "v3", P)], "v2 v2 v2"),
+     [(ROLLBACK, "v2", PROD_WIDE), (ROLLBACK, "v1", P), (PUBLISH, "v3", P)], "v2 v1>v3 v2"),
     ("another revision is promoted for one of two", PROD,
-     [(ROLLBACK, "v1", P_AND_Q), (PUBLISH, "v3", P)], "- - v1"),
+     [(ROLLBACK, "v1", P_AND_Q), (PUBLISH, "v3", P)], "- v1>v3 v1"),
 ]  # fmt: skip
 
 
@@ -48,14 +59,21 @@ def standing(said):
         decided(action, when=minute, revision=revision, **about)
         for minute, (action, revision, about) in enumerate(said)
     ]
-    return Standing(decisions, at(30))
+    return Standing(decisions, at(30), HAVE)
+
+
+def shown(pin):
+    """`v1`, or `v1>v3` where v3 was promoted since and is not taken yet."""
+    if pin is None:
+        return "-"
+    return f"{pin.revision}>{pin.until}" if pin.until else pin.revision
 
 
 @pytest.mark.parametrize(("_", "rule", "said", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
 def test_who_goes_back(_, rule, said, expected):
     rollbacks = standing(said).rollbacks
     pins = [pinned(rule, rollbacks, variant) for variant in ("", "p", "q")]
-    assert [pin.revision if pin else "-" for pin in pins] == expected.split()
+    assert [shown(pin) for pin in pins] == expected.split()
 
 
 def test_a_rollback_dated_ahead_is_not_in_force_yet_and_one_that_is_over_is_no_more():
@@ -84,6 +102,14 @@ ATTEMPTS = [
     ("it was skipped and is tried again", [(SKIP, "v2", P), (RETRY, "v2", P)], False, 1),
     ("it was tried again and is skipped", [(RETRY, "v2", P), (SKIP, "v2", P)], True, 0),
     ("a rollback says nothing of it", [(ROLLBACK, "v2", P)], False, None),
+    ("it was skipped, and went back to it", [(SKIP, "v2", P), (ROLLBACK, "v2", P)], False, None),
+    (
+        "it was skipped, and all of its stage went back",
+        [(SKIP, "v2", P), (ROLLBACK, "v2", PROD_WIDE)],
+        False,
+        None,
+    ),
+    ("it went back, and was skipped", [(ROLLBACK, "v2", P), (SKIP, "v2", P)], True, None),
 ]
 
 

@@ -15,7 +15,6 @@ from fanout.api.records import Answer as Said
 from fanout.api.scenario_state import StatedDraft, StatedHold, StatedVariant
 from fanout.calendar.windows import Calendar
 from fanout.gates.answer import PolicyDecision
-from fanout.gates.decisions import Standing
 from fanout.gates.facts import (
     Answer,
     Dependency,
@@ -28,7 +27,7 @@ from fanout.gates.facts import (
     StageHistory,
     VariantFacts,
 )
-from fanout.gates.pins import pinned
+from fanout.gates.going_back import going_back
 from fanout.gates.records import Records
 from fanout.gates.rules import StageRule
 from fanout.plan.book import Recorded, standing
@@ -201,11 +200,9 @@ class World:
 
     def draft(self, candidates: Mapping[str, str], now: datetime) -> None:
         """Bring all drafts up to date with the candidates of their stages."""
-        decided = Standing(self.said.decisions, now)
-        rules = {rule.name: rule for rule in self.setting.rules}
+        pins = going_back(self.facts(now))
         for player in self.players.values():
-            rule = rules.get(player.stated.stage)
-            pin = pinned(rule, decided.rollbacks, player.name) if rule else None
+            pin = pins.get(player.name)
             player.missing = ""
             player.release()
             if pin is not None:

@@ -1,0 +1,143 @@
+"""Rollbacks in the engine: how long they stand, and what was said before they were made."""
+
+from dataclasses import replace
+
+import pytest
+from gates.worlds import (
+    FAILED,
+    PASSED,
+    SIGNED,
+    after,
+    approved,
+    decided,
+    draft,
+    facts,
+    grant,
+    passed,
+    published,
+    reasons_of,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.gates.answer import State
+from fanout.gates.evaluate import evaluate
+from fanout.gates.going_back import going_back
+from fanout.gates.records import Action
+from fanout.gates.rules import RolloutRule
+
+BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)
+MEND = decided(Action.PUBLISH, stage="prod", revision="v3", when=4)
+
+
+def world(*records, dev="v3", open_draft="v2", has="v1", **fields):
+    """Dev has v3 and prod went back from v2 to v1; v2 has passed dev for ever."""
+    rules = [stage("dev"), stage("prod", after("dev"), **fields)]
+    variants = [
+        variant("d", "dev", published(dev, 2)),
+        variant("p", "prod", published(has, 3), draft=draft(open_draft)),
+    ]
+    return facts(
+        rules, variants, *records, revisions="v1 v2 v3", history={("dev", "v2"): passed(1, 2)}
+    )
+
+
+def test_it_stands_until_the_revision_that_mends_it_may_go():
+    waiting = world(BACK, MEND, open_draft="v1")
+    decision = evaluate(waiting)
+    assert decision.stages["prod"].candidate == "v1", "not the bad one, which has passed dev"
+    assert going_back(waiting).keys() == {"p"}
+    ready = world(BACK, MEND, said("dev", PASSED, "v3", when=5), open_draft="v3")
+    assert evaluate(ready).stages["prod"].candidate == "v3"
+    assert evaluate(ready).variants["p"].publish
+    assert going_back(ready) == {}
+
+
+def test_automation_does_not_take_the_bad_revision_again():
+    decision = evaluate(world(BACK, MEND, open_draft="v2"))
+    assert not decision.variants["p"].publish
+
+
+def test_it_is_over_when_the_revision_that_mends_it_is_published():
+    taken = world(BACK, MEND, said("dev", PASSED, "v3", when=5), has="v3", open_draft="v3")
+    late = published("v3", 6)
+    it = taken.variants[1]
+    taken = replace(taken, variants=(taken.variants[0], replace(it, published=late)))
+    assert evaluate(taken).stages["prod"].candidate == "v3"
+    assert going_back(taken) == {}
+
+
+def test_approvals_from_before_it_are_not_asked():
+    yes = [approved(name, revision="v2") for name in ("ann", "bob")]
+    rule = {"requires": (SIGNED,)}
+    before = evaluate(world(*yes, dev="v2", **rule))
+    assert before.stages["prod"].candidate == "v2"
+    withdrawn_since = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3, expires=None)
+    mended = [said("dev", PASSED, "v3", when=5), withdrawn_since, MEND]
+    decision = evaluate(world(*yes, *mended, **rule))
+    assert decision.stages["prod"].candidate == "v3"
+
+
+def test_promotions_from_before_it_are_not_carried_out_after_it():
+    old = decided(Action.PUBLISH, stage="prod", revision="v2", when=2)
+    over = [BACK, MEND, said("dev", PASSED, "v3", when=5)]
+    rules = [stage("dev"), stage("prod", after("dev"), automatic=False)]
+    variants = [
+        variant("d", "dev", published("v3", 2)),
+        variant("p", "prod", published("v1"), draft=draft("v2")),
+        variant("q", "prod", published("v3", 6)),
+    ]
+    decision = evaluate(facts(rules, variants, old, *over, revisions="v1 v2 v3"))
+    assert not decision.variants["p"].publish
+
+
+ALONE = decided(Action.ROLLBACK, variants=("a",), stage="prod", revision="v1", when=7)
+
+
+def two_groups(*records, max_failures=1):
+    """The canary a had v2 and failed; b comes after it."""
+    rule = stage("prod", rollout=RolloutRule(max_failures=max_failures))
+    variants = [
+        variant("a", "prod", published("v1", 8)),
+        variant("b", "prod", published("v1"), draft=draft("v2"), group=1),
+    ]
+    return facts([rule], variants, said("prod", PASSED, "v1", when=9), *records, revisions="v1 v2")
+
+
+def test_who_went_back_alone_has_failed_where_the_others_go_on():
+    decision = evaluate(two_groups(ALONE))
+    assert decision.variants["b"].publish
+    assert decision.variants["a"].state is State.READY
+    assert decision.stages["prod"].aggregates.failed == 1
+
+
+def test_and_halts_a_stage_that_bears_no_failure():
+    decision = evaluate(two_groups(ALONE, max_failures=0))
+    assert decision.stages["prod"].verdict is FAILED
+    assert "Halted" in reasons_of(decision, "b")
+
+
+def test_who_is_skipped_besides_is_not_counted():
+    skip = decided(Action.SKIP, variants=("a",), stage="prod", revision="v2", when=8)
+    decision = evaluate(two_groups(ALONE, skip, max_failures=0))
+    assert decision.variants["b"].publish
+
+
+def test_a_skip_from_before_it_keeps_nobody_from_going_back():
+    skip = decided(Action.SKIP, variants=("p",), stage="prod", revision="v1", when=1)
+    it = facts(
+        [stage("prod")], [variant("p", "prod", published("v2"), draft=draft("v1"))], skip, BACK,
+        revisions="v1 v2",
+    )  # fmt: skip
+    assert evaluate(it).variants["p"].publish
+
+
+@pytest.mark.parametrize("when", [2, 3])
+def test_what_is_released_to_the_bad_revision_goes_back_too(when):
+    it = facts(
+        [stage("prod")],
+        [variant("p", "prod", published("v1"), draft=draft("v2"), grant=grant("v2", when=when))],
+        BACK, revisions="v1 v2",
+    )  # fmt: skip
+    assert not evaluate(it).variants["p"].publish
