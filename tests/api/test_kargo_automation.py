@@ -79,12 +79,14 @@ NAMED = [
     ("a pattern that fits none", on(name="glob:qa*"), True),
     ("what cannot be read", on(name="regex:("), True),
     ("labels, which become names", on(**LABELS), False),
+    ("a Stage that only joins", on(name="prod-join"), False),
+    ("a pattern that fits Stages alone that only join", on(name="regex:join$"), False),
 ]
 
 
 @pytest.mark.parametrize(("_", "policy", "is_lost"), NAMED, ids=map(itemgetter(0), NAMED))
 def test_what_a_policy_does_not_say_any_more_is_told(_, policy, is_lost):
-    _, lost, noted = imported(DEV, PROD, config(policy))
+    _, lost, noted = imported(DEV, PROD, JOIN, config(policy))
     assert ("project", "spec.promotionPolicies[0]") in (lost if is_lost else noted)
 
 

@@ -25,12 +25,16 @@ class _Policy:
 
 
 def automation(
-    config: Item, stages: Sequence[Item], there: Collection[str], shut: Collection[str]
+    config: Item,
+    stages: Sequence[Item],
+    joins: Sequence[Item],
+    there: Collection[str],
+    shut: Collection[str],
 ) -> Iterator[Put | Remark]:
     """Names of stages that go by themselves.
 
-    `stages`: those of the Project that have targets. `there`: the names of those that could be
-    translated. `shut`: the names of those where automation must stay off.
+    `stages`: those of the Project that have targets. `joins`: the others. `there`: the names of
+    those that could be translated. `shut`: the names of those where automation must stay off.
     """
     policies = []
     for index, entry in enumerate(items(config.spec.get("promotionPolicies"))):
@@ -58,7 +62,8 @@ def automation(
         yield Put((*_TO, number), text, path)
     for policy in policies:
         if policy.enabled and policy.selector:
-            yield from _told(policy, stages, [n for n, path in on.items() if path == policy.path])
+            names = [name for name, path in on.items() if path == policy.path]
+            yield from _told(policy, policy.selector, stages, joins, names)
 
 
 def _selector(entry: object) -> Selector:
@@ -88,13 +93,25 @@ def _patterns(
             yield policy, policy.selector.pattern
 
 
-def _told(policy: _Policy, stages: Sequence[Item], names: Sequence[str]) -> Iterator[Remark]:
-    assert policy.selector is not None
-    if not any(policy.selector.chooses(stage) for stage in stages):
-        exact = policy.selector.exact
-        problem = f"there is no Stage {exact} with steps" if exact else "it chooses no Stage"
+def _told(
+    policy: _Policy,
+    chooses: Selector,
+    stages: Sequence[Item],
+    joins: Sequence[Item],
+    names: Sequence[str],
+) -> Iterator[Remark]:
+    joined = [stage.name for stage in joins if chooses.chooses(stage)]
+    if any(chooses.chooses(stage) for stage in stages):
+        if names and chooses.exact is None:
+            problem = f"of the Stages in the input it chooses {', '.join(names)}, now by name"
+            remedy = "add later ones to spec.autoPromotion.stages"
+            yield Remark(policy.path, problem, remedy, lost=False)
+    elif joined:
+        problem = (
+            f"it chooses control-flow Stages alone ({', '.join(joined)}): nothing is published in"
+            " those, so there is nothing to promote"
+        )
+        yield Remark(policy.path, problem, "remove it", lost=False)
+    else:
+        problem = f"there is no Stage {chooses.exact}" if chooses.exact else "it chooses no Stage"
         yield Remark(policy.path, f"{problem} in the input", "import the Stages with it")
-    elif names and policy.selector.exact is None:
-        problem = f"of the Stages in the input it chooses {', '.join(names)}, now by name"
-        remedy = "add later ones to spec.autoPromotion.stages"
-        yield Remark(policy.path, problem, remedy, lost=False)

@@ -44,8 +44,9 @@ def _translated(project: Project, judge: Judge) -> Imported:
 def _promotion(config: Item, project: Project, there: frozenset[str], judge: Judge) -> Imported:
     """The PromotionPolicy of a ProjectConfig, if it says anything that one can say."""
     stages = [stage for stage in project.stages if steps_of(stage.data)]
+    joins = [stage for stage in project.stages if not steps_of(stage.data)]
     closed = windows(config, stages)
-    asked = automation(config, stages, there, closed.shut)
+    asked = automation(config, stages, joins, there, closed.shut)
     said = [*walk(PROJECT_CONFIG, config.data), *closed.pieces, *asked]
     if not any(isinstance(piece, Put) and piece.path[0] == "spec" for piece in said):
         remarks = ((config.index, piece) for piece in said if isinstance(piece, Remark))
