@@ -120,6 +120,21 @@ variants:
 """
 
 
+REPORTED_AS_IT_IS_PUBLISHED = """
+stages: [{name: dev, verification: [{name: e2e, report: {}}]}]
+revisions: [v1]
+now: 2030-01-07T12:00:00Z
+variants: [{name: a, stage: dev}]
+evidence: [{at: +1m, by: ci, stage: dev, check: e2e, status: passed, revision: v1}]
+events: [{at: +1m, publish: true}, {at: +2m}]
+"""
+
+
+def test_what_was_said_when_it_was_published_is_about_what_was_there_before():
+    decided = played(REPORTED_AS_IT_IS_PUBLISHED)[-1].decision
+    assert decided.variants["a"].state == "Verifying"
+
+
 def test_all_that_the_gates_look_at_can_be_stated():
     """A field that the evaluator gets one day, and no scenario can set, is found here."""
     checked = (
@@ -128,6 +143,7 @@ def test_all_that_the_gates_look_at_can_be_stated():
     )
     text = EVERYTHING.replace("promotion:", f"{checked}promotion:", 1)
     worlds = [played(text)[-1].facts, played(f"{text}unread: true\n")[-1].facts]
+    worlds.append(played(REPORTED_AS_IT_IS_PUBLISHED)[-1].facts)
     variants = [it for facts in worlds for it in facts.variants]
     drafts = [it.draft for it in variants if it.draft]
     publications = [it.published for it in variants if it.published]

@@ -214,6 +214,7 @@ class World:
     def carry_out(self, decision: PolicyDecision, now: datetime) -> tuple[str, ...]:
         """Record what is released and publish what may be; answers what was published."""
         published: list[str] = []
+        heard = self.said.moment(now).heard
         for name, item in decision.variants.items():
             player = self.players[name]
             draft = player.draft
@@ -223,7 +224,9 @@ class World:
                 player.grant = Grant(draft.revision, draft.digest, now)
             if item.publish:
                 player.publish(
-                    Published(draft.revision, draft.digest, draft.tree, now, reads=draft.reads)
+                    Published(
+                        draft.revision, draft.digest, draft.tree, now, reads=draft.reads, heard=heard
+                    )
                 )
                 player.draft = player.grant = player.special = None
                 published.append(name)
