@@ -138,6 +138,7 @@ def test_what_is_wrong_with_many_is_told_once(tmp_path: Path):
 def test_variants_whose_targets_are_gone_are_one_line_with_a_command_that_works(tmp_path: Path):
     fleet = Fleet.build(tmp_path, dict.fromkeys(("ams", "ber", "cph"), ("dev", "edge")))
     fleet.settle()
+    fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [prod]"))
     fleet.remove("site-ber.yaml")
     fleet.remove("site-cph.yaml")
     plan = fleet.plan()
