@@ -59,7 +59,7 @@ VERBS = {
     "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),
     "package": Verb("package", "Merge, render, compare and check packages in directories.", _TOOLS),
     "simulate": Verb("simulate", "Say what the gates let through in a stated world.", _TOOLS),
-    "test": Verb("test", "Play the scenarios of files and directories, and compare with what they expect.", _TOOLS),
+    "test": Verb("test", "Play scenarios, and compare with what they expect.", _TOOLS),
     "schedule": Verb("schedule", "Say what a cron line or a window means.", _TOOLS),
     "schema": Verb("schema", "Print JSON Schemas of the kinds, for editors.", _TOOLS),
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),

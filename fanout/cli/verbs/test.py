@@ -35,7 +35,9 @@ _MARKS = {"passed": "ok", "failed": "FAILED", "invalid": "INVALID", "empty": "em
 )
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
 def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> ExitCode:
-    """Play the scenarios of files and directories, and compare with what they expect.
+    """Play scenarios, and compare with what they expect.
+
+    PATHS are files and directories with scenarios.
 
     Policies are those in the same files, and those of -f. Leaves with 1 when something is not as
     it was expected, and says what the engine says about it; with 2 when a scenario has faults.
