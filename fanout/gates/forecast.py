@@ -14,14 +14,15 @@ from statistics import median
 from fanout.api.reasons import Reason
 from fanout.calendar.windows import Opening, opening
 from fanout.gates.after import needed
-from fanout.gates.amounts import budget
+from fanout.gates.amounts import budget, tolerance
 from fanout.gates.answer import State
 from fanout.gates.census import Census, Member
 from fanout.gates.facts import Hold, PolicyFacts
 from fanout.gates.judgement import Judgement, survey
+from fanout.gates.pins import Pin
 from fanout.gates.rules import RolloutRule, StageRule, Strategy, Verdict
 from fanout.gates.soak import soaked
-from fanout.gates.wording import counted, lasting, stage_named
+from fanout.gates.wording import counted, lasting, listed, stage_named
 
 NextSweep = Callable[[datetime], datetime | None]
 """When automation publishes at an instant or next after it; None: never."""
@@ -79,6 +80,8 @@ class _Stage:
     census: Census
     revision: str
     takes: timedelta  # from publication to ready
+    candidate: str  # of the stage: who fails, fails that
+    back: Pin | None  # the stage is to go back to exactly this
     assumptions: list[str] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
 
@@ -86,7 +89,7 @@ class _Stage:
         return Reach(
             self.rule.name,
             self.revision,
-            begins if not self.holds else None,
+            begins,
             passes if not self.holds else None,
             tuple(dict.fromkeys(self.assumptions)),
             tuple(self.holds),
@@ -122,42 +125,59 @@ def _reach(
     takes: Mapping[str, timedelta],
 ) -> Reach:
     census, ledger = judgement.censuses[rule.name], judgement.ledgers[rule.name]
-    stage = _Stage(rule, census, revision, _AT_ONCE)
+    pin = judgement.pin(rule)
+    back = pin if pin is not None and pin.revision == revision else None
+    stage = _Stage(rule, census, revision, _AT_ONCE, judgement.candidate(rule.name), back)
     if ledger.verdict(revision) is Verdict.PASSED:
         past = ledger.past(revision)
-        return stage.reach(past.passed, past.passed)
-    gate = _gate(judgement, stage, before)
+        return stage.reach(_begun(census, revision, past.passed), past.passed)
+    gate = judgement.now if back is not None else _gate(judgement, stage, before)
     if rule.control_flow or gate is None:
-        return stage.reach(gate, gate)
+        return stage.reach(_begun(census, revision) if gate is None else gate, gate)
     _note(judgement, stage)
     stage.takes = _takes(stage, takes)
     if stage.holds:
-        return stage.reach(None, None)
+        return stage.reach(_begun(census, revision), None)
     return _roll_out(stage, max(gate, judgement.now), clock)
+
+
+def _begun(census: Census, revision: str, passed: datetime | None = None) -> datetime | None:
+    """The first publication of it that is still there, at the latest when the stage had passed it.
+
+    New inputs at the same revision are published after that, and what is not there any more can
+    not be asked.
+    """
+    published = (it.facts.published for it in census.members)
+    instants = [it.at for it in published if it is not None and it.revision == revision]
+    return min([*instants, *([passed] if passed is not None else [])], default=None)
 
 
 def _gate(judgement: Judgement, stage: _Stage, before: Mapping[str, Reach]) -> datetime | None:
     """When enough of the stages before have passed and soaked; None and a hold: never."""
     after = stage.rule.after
-    if after is None:
+    gate = judgement.stage_gate(stage.rule, stage.revision)
+    if after is None or gate.verdict is Verdict.PASSED:
         return judgement.now
-    instants: list[datetime] = []
+    instants: dict[str, datetime] = {}
     for name in after.stages:
         ledger = judgement.ledgers[name]
         past = ledger.past(stage.revision)
         if ledger.verdict(stage.revision) is Verdict.PASSED and past.left is not None:
-            instants += [judgement.now] if soaked(past, judgement.now) >= after.soak else []
+            if soaked(past, judgement.now) >= after.soak:
+                instants[name] = judgement.now
         elif (passes := before[name].passes) is not None:
-            instants.append(passes + after.soak)
-    instants.sort()
+            instants[name] = passes + after.soak
     wanted = needed(after)
     if len(instants) >= wanted:
-        return max(instants[wanted - 1], judgement.now)
-    sentence = (
-        f"{counted(wanted - len(instants), 'stage')} too few of {', '.join(after.stages)} can come"
-        f" to have passed {stage.revision}"
-    )
-    stage.holds.append(Hold(Reason.AFTER_PENDING, sentence, "whoever can act there"))
+        return max(sorted(instants.values())[wanted - 1], judgement.now)
+    cut = [step.hold for step in gate.steps if step.stage not in instants and not step.possible]
+    stage.holds += [hold for hold in cut if hold is not None]
+    if not stage.holds:
+        sentence = (
+            f"{counted(wanted - len(instants), 'stage')} too few of {', '.join(after.stages)} can"
+            f" come to have passed {stage.revision}"
+        )
+        stage.holds.append(Hold(Reason.AFTER_PENDING, sentence, "whoever can act there"))
     return None
 
 
@@ -165,7 +185,7 @@ def _note(judgement: Judgement, stage: _Stage) -> None:
     """What stops the stage for good, and what is taken to be done at once."""
     rule, census = stage.rule, stage.census
     pin = judgement.pin(rule)
-    if pin is not None and pin.revision != stage.revision:
+    if pin is not None and stage.revision not in (pin.revision, pin.until):
         sentence = f"{stage_named(rule.name)} is to stay at {pin.revision}"
         stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "whoever pinned it"))
     if rule.rollout.max_in_flight is not None and not budget(rule.rollout.max_in_flight, 100):
@@ -175,26 +195,85 @@ def _note(judgement: Judgement, stage: _Stage) -> None:
     elif not census.counting(stage.revision):
         sentence = f"nothing counts in {stage_named(rule.name)}"
         stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide"))
-    if not rule.automatic:
-        stage.assumptions.append("a person promotes as soon as the gate opens: automation is off")
-    if rule.requires:
-        names = ", ".join(check.name for check in rule.requires)
-        stage.assumptions.append(f"what it requires is given at once: {names}")
-    if rule.propagate_when:
-        stage.assumptions.append("propagateWhen lets all of them go")
+    _note_unpublished(stage)
     held = sum(
         it.facts.held is not None and census.counts(it, stage.revision) for it in census.members
     )
     if held:
         are = "is" if held == 1 else "are"
         stage.assumptions.append(f"{counted(held, 'held variant')} {are} let go at once")
-    failed = sum(_fails(it, stage.revision) for it in census.members)
-    if failed:
-        stage.assumptions.append(f"{counted(failed, 'failed variant')} mended or skipped at once")
+    _note_failed(judgement, stage)
 
 
-def _fails(member: Member, revision: str) -> bool:
-    return member.failing is not None or (member.has(revision) and member.state is State.FAILED)
+def _note_unpublished(stage: _Stage) -> None:
+    """What those still need that do not have the revision yet."""
+    rule = stage.rule
+    left = [
+        it
+        for it in stage.census.members
+        if stage.census.counts(it, stage.revision) and not it.has(stage.revision)
+    ]
+    if not left:
+        return
+    if not rule.automatic and (stage.back is None or stage.back.decision is None):
+        stage.assumptions.append("a person promotes as soon as the gate opens: automation is off")
+    missing = [
+        check.name
+        for check in rule.requires
+        if not all(_given(it, check.name, stage) for it in left)
+    ]
+    if missing and stage.back is None:
+        stage.assumptions.append(f"what it requires is given at once: {', '.join(missing)}")
+    if rule.propagate_when and stage.back is None:
+        stage.assumptions.append("propagateWhen lets all of them go")
+
+
+def _given(member: Member, check: str, stage: _Stage) -> bool:
+    """Has the check passed for its draft of the revision?"""
+    draft = member.draft
+    return (
+        draft is not None
+        and draft.revision == stage.revision
+        and any(it.name == check and it.verdict is Verdict.PASSED for it in member.required)
+    )
+
+
+def _note_failed(judgement: Judgement, stage: _Stage) -> None:
+    """Of those that failed, more than the stage bears; who was sent back is mended by nobody."""
+    failed = [it for it in stage.census.members if _fails(it, stage)]
+    too_many = len(failed) - _borne(stage)
+    if too_many <= 0:
+        return
+    back = [it for it in failed if _stays_back(judgement, it, stage)]
+    if len(back) > _borne(stage):
+        first = next(it.returned for it in back if it.returned is not None)
+        names = listed(it.facts.name for it in back)
+        go, take = ("goes", "does") if len(back) == 1 else ("go", "do")
+        sentence = f"{names} {go} back and {take} not take {stage.revision}: {first.sentence}"
+        stage.holds.append(Hold(first.reason, sentence, first.who, first.since))
+    elif len(failed) > len(back):
+        number = min(too_many, len(failed) - len(back))
+        stage.assumptions.append(f"{counted(number, 'failed variant')} mended or skipped at once")
+
+
+def _fails(member: Member, stage: _Stage) -> bool:
+    if not stage.census.counts(member, stage.revision):
+        return False
+    if member.has(stage.revision):
+        return member.state is State.FAILED
+    failing = member.failing is not None and stage.candidate == stage.revision
+    return failing or member.returned is not None
+
+
+def _stays_back(judgement: Judgement, member: Member, stage: _Stage) -> bool:
+    """Was it sent back, and not only until this very revision may be taken?"""
+    pin = judgement.pin(stage.rule, member.facts.name)
+    return member.returned is not None and pin is not None and pin.until != stage.revision
+
+
+def _borne(stage: _Stage) -> int:
+    counting = stage.census.counting(stage.revision)
+    return tolerance(stage.rule.rollout.max_failures, counting)
 
 
 def _takes(stage: _Stage, declared: Mapping[str, timedelta]) -> timedelta:
@@ -213,7 +292,9 @@ def _takes(stage: _Stage, declared: Mapping[str, timedelta]) -> timedelta:
         return middle + wanted
     if rule.verification:
         names = ", ".join(check.name for check in rule.verification)
-        stage.assumptions.append(f"its checks are answered at once, since none was seen: {names}")
+        stage.assumptions.append(
+            f"its checks are answered at once, since none is seen at present: {names}"
+        )
     return wanted
 
 
@@ -257,9 +338,13 @@ class _UnderWay:
 
 def _under_way(stage: _Stage) -> _UnderWay:
     found = _UnderWay()
+    failed = {id(member) for member in stage.census.members if _fails(member, stage)}
+    borne = failed if len(failed) <= _borne(stage) else set()
     for member in stage.census.members:
         if not stage.census.counts(member, stage.revision):
             continue
+        if id(member) in borne and not member.has(stage.revision):
+            continue  # nobody waits for it
         published = member.facts.published
         if published is None or not member.has(stage.revision):
             group = member.facts.group

@@ -8,6 +8,7 @@ from gates.worlds import (
     PASSED,
     SIGNED,
     after,
+    approved,
     at,
     decided,
     draft,
@@ -21,8 +22,9 @@ from gates.worlds import (
 
 from fanout.calendar.periods import period
 from fanout.calendar.windows import Calendar
+from fanout.gates.facts import Hold
 from fanout.gates.forecast import forecast
-from fanout.gates.records import Action
+from fanout.gates.records import Action, Override
 from fanout.gates.rules import CheckRule, RolloutRule, Strategy
 
 NONE = ()
@@ -119,13 +121,16 @@ def test_how_long_it_takes_is_what_was_seen():
     )
 
 
+UNSEEN = "its checks are answered at once, since none is seen at present: e2e"
+
+
 def test_what_people_do_is_taken_to_be_done_at_once():
     rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(CheckRule("e2e"),))
     it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
     assert told(it)["prod"].assumptions == (
         "a person promotes as soon as the gate opens: automation is off",
         "what it requires is given at once: signed-off",
-        "its checks are answered at once, since none was seen: e2e",
+        UNSEEN,
     )
 
 
@@ -169,11 +174,121 @@ def test_a_soak_that_was_cut_short_is_no_way():
     assert spans(it, revision="v1")["prod"] == (None, None)
 
 
-def test_a_failure_is_told():
+#   how many are borne, whether it is told
+FAILURES = [
+    pytest.param(0, True, id="that no stage bears"),
+    pytest.param(1, False, id="that the stage bears"),
+]
+
+
+@pytest.mark.parametrize(("borne", "is_told"), FAILURES)
+def test_a_failure_is_told(borne, is_told):
     it = facts(
-        [stage("dev")], [variant("d", "dev", published("v1")), variant("e", "dev")],
+        [stage("dev", rollout=RolloutRule(max_failures=borne))],
+        [variant("d", "dev", published("v1")), variant("e", "dev")],
         said("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
     )  # fmt: skip
-    assert (
-        "1 failed variant mended or skipped at once" in told(it, revision="v1")["dev"].assumptions
+    assumptions = told(it, revision="v1")["dev"].assumptions
+    assert ("1 failed variant mended or skipped at once" in assumptions) is is_told
+
+
+def test_who_cannot_be_rendered_and_is_borne_is_not_waited_for():
+    broken = Hold("RenderFailed", "it cannot be rendered")
+    rollout = RolloutRule(strategy=Strategy.LINEAR, max_failures=1)
+    variants = [variant(name, "dev", draft=draft("v1")) for name in "ab"]
+    variants.append(variant("c", "dev", failed=broken))
+    it = facts([stage("dev", rollout=rollout, verification=NONE)], variants)
+    assert spans(it, revision="v1", takes={"dev": 10})["dev"] == (10, 30)
+
+
+def test_a_stage_that_has_passed_began_with_its_first_publication():
+    it = facts(
+        [stage("dev")],
+        [variant("d", "dev", published("v1", 2)), variant("e", "dev", published("v1", 4))],
+        said("dev", PASSED, when=7), history={("dev", "v1"): passed(8)},
+    )  # fmt: skip
+    assert spans(it, revision="v1")["dev"] == (2, 8)
+
+
+def test_a_stage_that_got_new_inputs_since_began_before_it_had_passed():
+    it = facts(
+        [stage("dev")], [variant("d", "dev", published("v1", 9))],
+        said("dev", PASSED, when=10), history={("dev", "v1"): passed(8)},
+    )  # fmt: skip
+    assert spans(it, revision="v1")["dev"] == (8, 8)
+
+
+GIVEN = "what it requires is given at once: signed-off"
+#   variants of prod, whether something is still to be given
+REQUIRED = [
+    pytest.param([variant("p", "prod", draft=draft("v1"))], (), True, id="nobody has approved"),
+    pytest.param([variant("p", "prod", draft=draft("v1"))], ("ann", "bob"), False, id="both have"),
+    pytest.param([variant("p", "prod", draft=draft("v1")), variant("q", "prod")], ("ann", "bob"),
+                 True, id="both have, and one draft is not written yet"),
+    pytest.param([variant("p", "prod", published("v1"))], (), False, id="it is published already"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("variants", "by", "is_told"), REQUIRED)
+def test_what_is_required_is_told_while_it_is_missing(variants, by, is_told):
+    it = facts([stage("prod", requires=(SIGNED,))], variants, *map(approved, by))
+    assert (GIVEN in told(it, revision="v1")["prod"].assumptions) is is_told
+
+
+def test_what_is_published_needs_nobody_to_promote_it():
+    it = facts([stage("dev", automatic=False)], [variant("d", "dev", published("v1"))])
+    assert told(it, revision="v1")["dev"].assumptions == (UNSEEN,)
+
+
+def test_a_stage_that_goes_back_waits_for_nothing_but_windows():
+    back = decided(Action.ROLLBACK, stage="prod", revision="v1", when=5)
+    rule = stage("prod", after("dev", soak=60), requires=(SIGNED,), automatic=False)
+    it = facts(
+        [stage("dev"), rule], [variant("d", "dev"), variant("p", "prod", published("v2", 4))],
+        back, revisions="v1 v2",
+    )  # fmt: skip
+    reach = told(it, revision="v1", takes={"prod": 5})["prod"]
+    assert (minutes(reach.begins), minutes(reach.passes), reach.assumptions) == (10, 15, ())
+
+
+def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
+    back = decided(Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5)
+    variants = [variant("p", "prod", published("v1", 1)), variant("q", "prod", published("v1", 1))]
+    rule = stage("prod", rollout=RolloutRule(max_failures=1), verification=NONE)
+    it = facts([rule], variants, back, revisions="v1 v2")
+    assert spans(it)["prod"] == (10, 10)
+
+
+def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
+    back = decided(
+        Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5, name="decision-x"
     )
+    variants = [variant("p", "prod", published("v2", 4)), variant("q", "prod", published("v1", 1))]
+    it = facts([stage("prod")], variants, back, revisions="v1 v2")
+    reach = told(it)["prod"]
+    assert (minutes(reach.begins), reach.passes) == (4, None)
+    [hold] = reach.holds
+    assert str(hold.reason) == "Pinned"
+    assert hold.sentence.startswith("q goes back and does not take v2: ann had it go back to v1")
+    assert hold.who == "ann: fanout withdraw decision-x"
+
+
+def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
+    join = stage("join", after("dev"), verification=NONE, control_flow=True)
+    rules = [stage("dev", verification=NONE), join, stage("prod", after("join", soak=60))]
+    history = {("dev", "v1"): passed(2, 5), ("join", "v1"): passed(2, 5)}
+    it = facts(
+        rules, [variant("d", "dev", published("v2", 5)), variant("p", "prod")],
+        revisions="v1 v2", history=history,
+    )  # fmt: skip
+    [hold] = told(it, revision="v1")["prod"].holds
+    assert str(hold.reason) == "SoakCutShort"
+    assert "moved on from v1 after 3m of the 1h" in hold.sentence
+
+
+def test_a_soak_that_a_person_has_lifted_is_not_waited_for():
+    lifted = decided(Action.PUBLISH, Override.SOAK, stage="prod", revision="v1")
+    rules = [stage("dev"), stage("prod", after("dev", soak=60), verification=NONE)]
+    variants = [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))]
+    it = facts(rules, variants, said("dev", PASSED), lifted, history={("dev", "v1"): passed(5)})
+    assert spans(it, revision="v1")["prod"] == (10, 10)

@@ -52,7 +52,9 @@ def command(
     """Say when each stage can have a revision at the earliest.
 
     Soaks, windows, sweeps and budgets are reckoned with. What people still have to do is taken to
-    be done at once, and told. Leaves with 1 when a stage can never be reached without a person.
+    be done at once, and told. How long variants took to become ready is known of what they have at
+    present, not of what they had before. Leaves with 1 when a stage can never be reached without a
+    person.
     """
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
