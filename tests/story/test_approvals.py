@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import POLICY, Fleet
+from fleet import POLICY, PROMOTION, Fleet
 
 ANN = "Ann <ann@example.com>"
 BOB = "Bob <bob@example.com>"
@@ -205,3 +205,101 @@ def test_who_approves_what_is_in_force_hears_that_nothing_waits(fleet: Fleet):
     told = fleet.run("approve", "monitoring", "--by", ANN)
     assert told.code == 2
     assert "no draft waits for one now; who asks for approvals: stage prod" in told.err
+
+
+# ---- what is told at once ------------------------------------------------------------------------
+
+FOREVER = SIGNED.replace(", expires: 72h", "")
+
+
+def line_of(by: str, revision: str = "v1", *more: str) -> tuple[str, ...]:
+    return ("approve", "monitoring", "--stage", "prod", "--revision", revision, "--by", by, *more)
+
+
+def number(fleet: Fleet) -> int:
+    return len(fleet.run("get", "approvals", "-o", "json").items)
+
+
+def test_who_has_approved_these_drafts_hears_that_and_nothing_is_recorded(fleet: Fleet):
+    policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
+    fleet.write("policy.yaml", policy.replace(SIGNED, FOREVER))
+    approve(fleet, ANN, "--variant", "sites/cph")
+    first = fleet.run(*line_of(ANN))
+    assert "recorded for 2 drafts" in first.out
+    assert "ann@example.com has approved 1 of them (monitoring-cph-" in first.err
+    again = fleet.run(*line_of("Ann Again <ANN@example.com>"))
+    assert (again.code, again.out) == (0, "")
+    assert again.err == "nothing to do: ann@example.com has approved these drafts already\n"
+    assert number(fleet) == 2
+
+
+def test_an_approval_that_was_taken_back_or_expires_is_given_again(fleet: Fleet):
+    taken = approve(fleet, ANN)
+    anew = fleet.later(hours=1).run(*line_of(ANN))
+    assert "recorded for 2 drafts" in anew.out
+    assert "has approved these drafts already; that counts anew from now, for 72h" in anew.err
+    for name in (taken, anew.out.split()[0]):
+        assert fleet.later(minutes=1).run("revoke", "monitoring", name, "--by", ANN).code == 0
+    assert fleet.later(minutes=1).run(*line_of(ANN)).err == ""
+    assert number(fleet) == 5
+
+
+def test_who_changed_a_draft_hears_that_theirs_does_not_count_for_it(fleet: Fleet):
+    fleet.write("promotion.yaml", PROMOTION + "  requiresSeparation: true\n")
+    edge, branch = fleet.repos["edge"], "drafts/default/sites/ber/monitoring"
+    with pytest.MonkeyPatch.context() as set_:
+        edge.commit(branch, {"sites/ber/notes.txt": "by ada\n"})
+        for role in ("AUTHOR", "COMMITTER"):
+            set_.setenv(f"GIT_{role}_NAME", "Bob")
+            set_.setenv(f"GIT_{role}_EMAIL", "bob@example.com")
+        mine = edge.git("commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "by bob")
+        edge.git("update-ref", f"refs/heads/{branch}", mine)
+    fleet.settle()
+    told = fleet.run(*line_of(BOB))
+    assert "recorded for 2 drafts" in told.out
+    assert "it does not count for 1 of them (monitoring-ber-" in told.err
+    assert "bob@example.com has changed what is in it" in told.err
+    alone = fleet.run(*line_of(BOB, "v1", "--variant", "sites/ber"))
+    assert "it does not count: bob@example.com has changed what is in it" in alone.err
+    assert fleet.run(*line_of(ANN)).err == ""
+
+
+UNDRAFTED = [
+    ("a revision that there is not", "v9",
+     "has no draft of v9; choose one that the policy's rule allows: v1, v2"),
+    ("what is published", "v1", "has no draft of v1: it is published there already"),
+    ("what soaks in the stage before", "v2",
+     ("has no draft of v2: its candidate is v1; drafts of v2 are written when it may be taken"
+      " (at 2026-03-02T11:00:00Z, if nothing else changes): v2 soaks in stage dev")),
+]  # fmt: skip
+
+
+@company
+def waiting(root: Path) -> Fleet:
+    """Prod has v1; v2 soaks in dev for another hour."""
+    made = Fleet.build(root)
+    policy = POLICY.replace(", verification: [{name: e2e, report: {}}]", "")
+    made.write("policy.yaml", policy.replace(PROD, f"{PROD}, {SIGNED}"))
+    made.settle()
+    made.later(hours=1).settle()
+    for who in (ANN, BOB):
+        approve(made, who)
+    made.release("v2")
+    made.settle()
+    return made
+
+
+@pytest.mark.parametrize(("_", "revision", "words"), UNDRAFTED, ids=[row[0] for row in UNDRAFTED])
+def test_who_approves_what_is_not_drafted_hears_when_it_is(waiting: Fleet, _, revision, words):
+    told = waiting.run(*line_of(ANN, revision))
+    assert told.code == 2
+    assert words in told.err
+    assert number(waiting) == 2
+
+
+def test_what_was_announced_can_be_approved_then(waiting: Fleet):
+    waiting.later(hours=1).settle()
+    assert waiting.run(*line_of(ANN, "v2")).code == 0
+    assert "its candidate is v2; a newer one is on its way there: approve v2" in (
+        waiting.run(*line_of(ANN, "v1")).err
+    )

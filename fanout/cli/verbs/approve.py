@@ -1,8 +1,10 @@
 """`fanout approve`: a person's yes to the drafts of a stage, tree by tree."""
 
+from collections.abc import Sequence
+
 import click
 
-from fanout.api.people import person
+from fanout.cli.approving import approved_before, no_draft, seen, uncounted
 from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -12,7 +14,7 @@ from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
 from fanout.gates.rules import ApprovalRule, StageRule, Verdict
-from fanout.gates.wording import counted
+from fanout.gates.wording import counted, lasting, listed
 from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
 
@@ -35,7 +37,8 @@ def command(
     """Record an approval of drafts.
 
     Of those of a stage as they are now; --stage and --revision say which. It counts for exactly
-    these trees: a draft that is rewritten asks again, for itself only.
+    these trees: a draft that is rewritten asks again, for itself only. A stage has drafts of its
+    candidate; a newer revision is drafted, and can be approved, once it passes `after`.
     """
     who = identity(by)
     with open_program(settings) as program:
@@ -44,22 +47,30 @@ def command(
         _refuse_unnamed(item, stage, revision)
         rule = approval_rule(item, stage, check)
         spec |= {"revision": revision, "check": rule.name}
-        trees = spec["trees"] = _trees(item, stage, revision, spec.get("variants", ()))
-        name = record(program, item, "Approval", spec, who)
-    write(f"approval.fanout.dev/{name} recorded for {counted(len(trees), 'draft')}\n")
-    if not may_approve(rule, who):
-        say(f"it is recorded and does not count: {stranger(rule, who)}", settings.color)
+        those = meant(item, stage, spec.get("variants", ()))
+        trees = spec["trees"] = trees_to_see(those, revision)
+        if not trees:
+            raise no_draft(item, stage, revision, those)
+        drafted = seen(item, those, trees)
+        before = approved_before(item, rule, who, drafted)
+        again = len(before) == len(drafted)
+        if not again or rule.expires is not None:
+            name = record(program, item, "Approval", spec, who)
+            write(f"approval.fanout.dev/{name} recorded for {counted(len(trees), 'draft')}\n")
+    for note in (uncounted(rule, who, drafted), _said_before(rule, who, before, all_=again)):
+        if note:
+            say(note, settings.color)
 
 
-def may_approve(rule: ApprovalRule, who: Identity) -> bool:
-    """Is it somebody whose yes counts?"""
-    return person(f"{who.name} <{who.email}>") in rule.subjects
-
-
-def stranger(rule: ApprovalRule, who: Identity) -> str:
-    """Why somebody's yes does not count."""
-    groups = " or ".join(rule.groups) or "any group"
-    return f"{who.email.lower()} is not in {groups} (PromotionPolicy.approvers)"
+def _said_before(rule: ApprovalRule, who: Identity, before: Sequence[str], *, all_: bool) -> str:
+    """That a person has approved drafts before. Again changes something where approvals expire."""
+    if not before:
+        return ""
+    those = "these drafts" if all_ else f"{len(before)} of them ({listed(before)})"
+    said = f"{who.email.lower()} has approved {those} already"
+    if rule.expires is not None:
+        return f"{said}; that counts anew from now, for {lasting(rule.expires)}"
+    return f"nothing to do: {said}" if all_ else said
 
 
 def approval_rule(item: PolicyPass, stage: str, check: str) -> ApprovalRule:
@@ -118,14 +129,3 @@ def _waiting(item: PolicyPass, rule: StageRule) -> set[str]:
             for check in decided[case.spec.name].checks
         )
     }
-
-
-def _trees(item: PolicyPass, stage: str, revision: str, variants: list[str]) -> list[str]:
-    trees = trees_to_see(meant(item, stage, variants), revision)
-    if not trees:
-        raise InvalidInput(
-            f"stage {stage} of {item.title} has no draft that is up to date at {revision}",
-            reason="NoDraft",
-            remedy="see `fanout get drafts`; `fanout sweep --drafts-only` brings drafts up to date",
-        )
-    return trees

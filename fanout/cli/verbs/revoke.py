@@ -3,6 +3,7 @@
 import click
 
 from fanout.api.people import person
+from fanout.cli.approving import may_approve, stranger
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -10,7 +11,6 @@ from fanout.cli.recording import by_option, identity, policy_argument, record
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.cli.terminal import say
-from fanout.cli.verbs.approve import may_approve, stranger
 from fanout.errors import InvalidInput
 from fanout.gates.approvals import taken_back
 from fanout.gates.rules import ApprovalRule
