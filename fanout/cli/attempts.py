@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from fanout.cli.effects import changed
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.naming import candidate_of, judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
@@ -65,7 +66,8 @@ def verb(action: Action, words: str, choose: Choose) -> click.Command:
         if settings.output is Format.TABLE:
             whom = counted(len(chosen), "variant")
             write(f"decision.fanout.dev/{name} recorded for {whom} at {revision}\n")
-        tell_report(report, settings)
+        names = [case.spec.name for case in chosen]
+        tell_report(report, settings, changed(item, report, stage, revision, names))
         for note in notes:
             say(note, settings.color)
         return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK

@@ -58,8 +58,11 @@ def _lines(actions: Iterable[Action]) -> str:
     return table(("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"), rows) if rows else ""
 
 
-def tell_report(report: Report, settings: Settings) -> None:
-    """What was done, by kind and for each failure; with -o json the outcomes."""
+def tell_report(report: Report, settings: Settings, effect: str = "") -> None:
+    """What was done, by kind and for each failure; with -o json the outcomes.
+
+    `effect` is the line that says what the decision does that the pass acted on.
+    """
     if settings.output in (Format.JSON, Format.YAML):
         show_value(_plain(report), settings.output)
         return
@@ -70,7 +73,10 @@ def tell_report(report: Report, settings: Settings) -> None:
         write(_lines(outcome.action for outcome in report.outcomes if outcome.done))
     counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.done)
     parts = [_done(counts[kind], *_DONE[kind]) for kind in Kind if counts[kind]]
-    write((", ".join(parts) or _nothing(report.observed)) + "\n")
+    if effect:
+        write(f"{effect}\n")
+    if parts or not effect:
+        write((", ".join(parts) or _nothing(report.observed)) + "\n")
 
 
 def _done(number: int, noun: str, verb: str) -> str:

@@ -26,7 +26,7 @@ def nothing_to_publish(item: PolicyPass, stage: str, those: Sequence[Case], revi
     For variants of which no draft can be looked at. Raises InvalidInput where one is due: whoever
     decided now would decide about what is not written yet.
     """
-    due = [case for case in those if not _in_force(case, revision)]
+    due = [case for case in those if not in_force(case, revision)]
     if not due:
         return _idle(stage, revision, some=bool(those))
     drafted = any(_drafted(case, revision) for case in due)
@@ -106,7 +106,7 @@ def unseen(
     assert item.decision is not None, "the caller has looked"
     decided = item.decision.variants
     number = sum(
-        not _in_force(case, revision)
+        not in_force(case, revision)
         and (case.draft is None or case.draft.tree not in trees)
         and decided[case.spec.name].state is not State.SUSPENDED
         for case in those
@@ -138,7 +138,7 @@ def unpublished(
         waiting = [
             case
             for case in those
-            if case.spec.name not in published and not _in_force(case, revision)
+            if case.spec.name not in published and not in_force(case, revision)
         ]
         if waiting:
             head = _head(len(waiting), len(those), bool(published))
@@ -162,7 +162,8 @@ def _drafted(case: Case, revision: str) -> bool:
     return case.draft is not None and case.draft.trailers.revision == revision
 
 
-def _in_force(case: Case, revision: str) -> bool:
+def in_force(case: Case, revision: str) -> bool:
+    """Is the revision published for the variant, with the inputs that it is to have?"""
     return _published(case, revision) and (case.revision != revision or case.in_force)
 
 

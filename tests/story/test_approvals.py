@@ -128,7 +128,10 @@ def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, publ
         fleet.report("dev", "v1")
     flags = [f"--override={name}" for name in lifted]
     why = ("--reason", "outage", "--by", ANN)
-    assert fleet.run("promote", "monitoring", "--stage", "prod", *flags, *why).code == 0
+    told = fleet.run("promote", "monitoring", "--stage", "prod", *flags, *why)
+    assert told.code == 0
+    waits = "the decision stands for 2 variants, to be published when their gates open"
+    assert (waits in told.out) is (published == ["", ""])
     fleet.settle()
     assert prod(fleet) == published
 
@@ -136,7 +139,8 @@ def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, publ
 def test_verification_that_a_person_lifts_starts_the_soak(soaking: Fleet):
     fleet = soaking
     why = ("--override=verification", "--reason", "tested by hand", "--by", ANN)
-    assert fleet.run("promote", "monitoring", "--stage", "dev", *why).code == 0
+    told = fleet.run("promote", "monitoring", "--stage", "dev", *why).out
+    assert ": Ready, no longer Verifying; v1 in stage dev: passed, no longer pending\n" in told
     fleet.settle()
     assert fleet.states()["sites/ams"] == "Ready"
     assert fleet.later(minutes=59).settle() == 0
@@ -147,7 +151,9 @@ def test_verification_that_a_person_lifts_starts_the_soak(soaking: Fleet):
 def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision(fleet: Fleet):
     why = ("--override=requires", "--reason", "outage", "--by", ANN)
     line = ("promote", "monitoring", "--stage", "prod", "--variant", "sites/cph")
-    assert fleet.run(*line, *why).code == 0
+    told = fleet.run(*line, *why)
+    assert told.code == 0
+    assert "\nthe decision is carried out\n" in told.out
     fleet.settle()
     assert prod(fleet) == ["", "v1"]
 

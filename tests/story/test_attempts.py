@@ -45,6 +45,10 @@ def test_what_has_failed_is_asked_again_and_can_pass(fleet: Fleet):
     told = say(fleet, "retry")
     assert told.code == 0, told.err
     assert "recorded for 1 variant at v1" in told.out
+    assert told.out.endswith(
+        "\nmonitoring-ber-928771694f: Verifying, no longer Failed;"
+        " v1 in stage prod: pending, no longer failed\n"
+    )
     assert fleet.states() == {BER: "Verifying", CPH: "Ready"}
     fleet.later(minutes=5).report("prod", "v1", "passed", "--variant", BER)
     fleet.settle()
@@ -64,6 +68,10 @@ def test_who_is_skipped_counts_no_more_until_the_next_revision(fleet: Fleet):
     assert verdict(fleet) == "failed"
     told = say(fleet, "skip", "--variant", BER)
     assert told.code == 0, told.err
+    assert (
+        "\nmonitoring-ber-928771694f: Skipped, no longer Failed;"
+        " v1 in stage prod: passed, no longer failed\n"
+    ) in told.out
     assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
     assert verdict(fleet) == "passed"
     assert fates(fleet) == ["Skip standing"]

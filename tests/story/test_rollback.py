@@ -32,7 +32,7 @@ def test_each_variant_gets_what_it_last_had_of_the_revision(fleet: Fleet):
     shutil.rmtree(fleet.root / fleet.state / "mirrors")
     told = rollback(fleet)
     assert told.code == 0, told.err
-    assert "back to v1" in told.out
+    assert "back to v1\nthe decision stands: 2 of 2 variants at v1, to stay there until" in told.out
     assert fleet.published() == {BER: "v1", CPH: "v1"}
     assert fleet.states() == {BER: "Ready", CPH: "Ready"}
     edge, core = fleet.repos["edge"], fleet.repos["core"]

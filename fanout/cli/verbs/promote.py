@@ -2,6 +2,7 @@
 
 import click
 
+from fanout.cli.effects import changed, promoted
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.naming import candidate_of, judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
@@ -79,9 +80,13 @@ def command(
         name, report = carried_out(program, item, spec, who)
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
-    tell_report(report, settings)
+    named = spec.get("variants", ())
+    effect = promoted(report, stage, named, candidate, trees)
+    if lifts and not trees:
+        effect = changed(item, report, stage, candidate, [case.spec.name for case in those])
+    tell_report(report, settings, effect)
     left = unseen(item, those, trees, candidate) if trees else ()
-    for sentence in (*left, *unpublished(report, stage, spec.get("variants", ()), candidate)):
+    for sentence in (*left, *unpublished(report, stage, named, candidate)):
         say(sentence, settings.color)
     return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import click
 
+from fanout.cli.effects import returned
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.naming import judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
@@ -75,10 +76,11 @@ def command(
             report = _together(report, program.sweep(decided(item)))
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded: back to {revision}\n")
-    tell_report(report, settings)
+    named = spec.get("variants", ())
+    tell_report(report, settings, returned(report, stage, named, revision))
     for sentence in edits_left(those, revision):
         say(sentence, settings.color)
-    for sentence in unpublished(report, stage, spec.get("variants", ()), revision):
+    for sentence in unpublished(report, stage, named, revision):
         say(sentence, settings.color)
     return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
 

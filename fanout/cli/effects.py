@@ -1,0 +1,90 @@
+"""What a decision does now, in one line for whoever has just made it."""
+
+from collections.abc import Collection, Sequence
+
+from fanout.cli.naming import meant
+from fanout.cli.waiting import in_force
+from fanout.gates.rules import Verdict
+from fanout.gates.wording import counted, listed, stage_named
+from fanout.plan.actions import Kind
+from fanout.plan.cases import Case
+from fanout.reconcile.report import PolicyPass, Report
+
+
+def changed(
+    before: PolicyPass, report: Report, stage: str, revision: str, names: Sequence[str]
+) -> str:
+    """How variants and their stage's verdict stand since the decision, and how they stood before.
+
+    "" where something stopped the policy meanwhile: the pass tells that.
+    """
+    item = _judged(report)
+    if item is None or item.decision is None or before.decision is None:
+        return ""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        was, now = before.decision.variants.get(name), item.decision.variants.get(name)
+        if was is not None and now is not None:
+            groups.setdefault((was.state.value, now.state.value), []).append(name)
+    parts = [f"{listed(those)}: {_turned(*states)}" for states, those in groups.items()]
+    verdicts = [
+        decision.stages[stage].verdicts.get(revision, Verdict.PENDING).value
+        for decision in (before.decision, item.decision)
+        if stage in decision.stages
+    ]
+    if stage and len(set(verdicts)) > 1:
+        parts.append(f"{revision} in {stage_named(stage)}: {_turned(*verdicts)}")
+    return "; ".join(parts)
+
+
+def _turned(was: str, now: str) -> str:
+    return f"{now} as before" if was == now else f"{now}, no longer {was}"
+
+
+def promoted(
+    report: Report, stage: str, variants: Sequence[str], revision: str, trees: Collection[str]
+) -> str:
+    """Whether a promotion has been carried out, or for how many it stands. `trees`: its drafts."""
+    item = _judged(report)
+    if item is None:
+        return ""
+    done = _published(report)
+    left = sum(
+        case.spec.name not in done and not in_force(case, revision)
+        for case in meant(item, stage, variants)
+        if not trees or (case.draft is not None and case.draft.tree in trees)
+    )
+    if left:
+        its = "its gates open" if left == 1 else "their gates open"
+        return f"the decision stands for {counted(left, 'variant')}, to be published when {its}"
+    return "the decision is carried out" if done else ""
+
+
+def returned(report: Report, stage: str, variants: Sequence[str], revision: str) -> str:
+    """How many are back, and until when they stay."""
+    item = _judged(report)
+    if item is None:
+        return ""
+    those, done = meant(item, stage, variants), _published(report)
+    back = sum(_is_back(case, revision, done) for case in those)
+    return (
+        f"the decision stands: {back} of {counted(len(those), 'variant')} at {revision}, to stay"
+        " there until it is withdrawn or something else is promoted"
+    )
+
+
+def _is_back(case: Case, revision: str, done: Collection[str]) -> bool:
+    return case.spec.name in done or in_force(case, revision)
+
+
+def _published(report: Report) -> frozenset[str]:
+    return frozenset(
+        outcome.action.variant
+        for outcome in report.outcomes
+        if outcome.done and outcome.action.kind is Kind.PUBLISH
+    )
+
+
+def _judged(report: Report) -> PolicyPass | None:
+    """The one policy of the pass, unless something stopped it."""
+    return next((it for it in report.observed.policies if it.problem is None), None)
