@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -92,7 +93,8 @@ def open_program(settings: Settings) -> Iterator[Program]:
     with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
         workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
         lent = {it.name: it.addresses for it in configuration.check_secrets}
-        probes = HttpProbes(secrets, lent)
+        tell = partial(say, color=settings.color) if settings.verbosity else None
+        probes = HttpProbes(secrets, lent, tell=tell)
         world = World(git, records, sandbox, setup, counters, progress, workshop, probes)
         check_files(settings.files, cluster.read(), settings.namespace)
         reconciler = Reconciler(world)

@@ -9,12 +9,14 @@ import ssl
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from urllib.parse import urlsplit
 
 import httpx2
 
 from fanout.api.web import is_link_local, origin_of
 from fanout.errors import FanoutError
+from fanout.gates.wording import counted, listed
 from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.ports import TOKEN_USER, Secret
 from fanout.probes.heard import of_prometheus, of_service
@@ -32,21 +34,27 @@ class HttpProbes:
         secrets: Callable[[str], Secret],
         lent: Mapping[str, Collection[str]],
         limits: Limits | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """`lent` has, by the name of each secret that checks may use, the origins that may get it.
 
-        A policy's author may name any secret, and sees none of those that Repositories have.
+        A policy's author may name any secret, and sees none of those that Repositories have. `tell`
+        hears of every batch how long it took and who gave no answer.
         """
         self._secrets = secrets
         self._lent = lent
         self._limits = limits or Limits()
+        self._tell = tell
 
     def ask(self, questions: Sequence[Probe]) -> list[Heard | Unheard]:
         """An answer, or why there is none, to each question; equal ones are asked once."""
         distinct = list(dict.fromkeys(questions))
         if not distinct:
             return []
+        begun = monotonic()
         answers = asyncio.run(_Batch(self._secrets, self._lent, self._limits).ask(distinct))
+        if self._tell is not None:
+            self._tell(_cost(answers, monotonic() - begun))
         return [answers[question] for question in questions]
 
 
@@ -117,7 +125,10 @@ class _Batch:
                 return await self._fetch(question, secret)
         except TimeoutError:
             raise _NoAnswer(f"no answer within {self.limits.seconds:g} s") from None
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
+        except httpx2.ConnectTimeout:
+            waited = f"no connection within {self.limits.seconds / 2:g} s"
+            raise _Unreachable(f"it cannot be reached: {waited}") from None
+        except (httpx2.ConnectError, httpx2.ProxyError) as error:
             raise _Unreachable(f"it cannot be reached: {_reason(error)}") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             raise _NoAnswer(f"no answer that can be read: {_reason(error)}") from error
@@ -155,10 +166,21 @@ class _Batch:
             own = secret.certificate_authority if secret else ""
             self.clients[name] = httpx2.AsyncClient(
                 verify=ssl.create_default_context(cadata=own) if own else True,
-                timeout=None,
+                timeout=httpx2.Timeout(None, connect=self.limits.seconds / 2),
                 headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"},
             )
         return self.clients[name]
+
+
+def _cost(answers: Mapping[Probe, Heard | Unheard], seconds: float) -> str:
+    """What a batch took. Origins alone are named: the checks' sentences have the rest."""
+    silent = [probe for probe, answer in answers.items() if isinstance(answer, Unheard)]
+    said = f"services were asked {counted(len(answers), 'question')} in {seconds:.1f} s"
+    if not silent:
+        return said
+    have = "has" if len(silent) == 1 else "have"
+    whose = listed({origin_of(probe.url) for probe in silent})
+    return f"{said}; {len(silent)} {have} no answer, from {whose}"
 
 
 def _peer(response: httpx2.Response) -> str:

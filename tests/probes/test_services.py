@@ -1,6 +1,8 @@
 """HTTP services that are asked for checks, right and wrong; the service is a real one."""
 
+import contextlib
 import json
+import re
 import socket
 
 import pytest
@@ -130,6 +132,35 @@ def test_who_is_not_there_is_asked_once():
         )
     assert first.sentence.startswith(f"{url}/a: it cannot be reached: ")
     assert second.sentence.startswith(f"{url}: it cannot be reached: ")
+
+
+def test_who_lets_nobody_in_cannot_be_reached():
+    with socket.socket() as full, contextlib.ExitStack() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        where = full.getsockname()
+        for _ in range(3):  # nobody accepts them: there is no room for more
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(where)
+        url = f"http://127.0.0.1:{where[1]}"
+        answers = ask(Probe(f"{url}/a"), Probe(f"{url}/b"), limits=QUICK)
+    why = "it cannot be reached: no connection within 0.25 s"
+    assert answers == [Unheard(f"{url}/a: {why}"), Unheard(f"{url}/b: {why}")]
+
+
+def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(there):
+    there.pages["/state"] = Page("1")
+    told: list[str] = []
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        questions = [Probe(f"{there.url}/state"), Probe(f"{url}/a?key=1"), Probe(f"{url}/b")]
+        HttpProbes(secret, {}, PATIENT, told.append).ask(questions)
+    [line] = told
+    assert re.fullmatch(
+        rf"services were asked 3 questions in [0-9.]+ s; 2 have no answer, from {url}", line
+    )
 
 
 def test_who_is_no_http_server_gives_no_answer():

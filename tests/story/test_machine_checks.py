@@ -226,6 +226,15 @@ def test_a_service_that_says_nothing_useful_holds(tmp_path, there, page, told):
     assert told in words
 
 
+def test_what_asking_costs_is_told_with_v(tmp_path, there):
+    fleet = company(tmp_path, http(there))
+    there.pages["/state"] = Page('{"ok": true}')
+    fleet.later(minutes=5)
+    for verb in (("get", "variants"), ("explain", "monitoring"), ("sweep",)):
+        assert "services were asked 1 question in " in fleet.run(*verb, "-v").err
+        assert "services were asked" not in fleet.run(*verb).err
+
+
 def test_a_service_says_which_revision_it_has_seen(tmp_path, there):
     check = http(there, observedRevision="response.body.revision")
     fleet = company(tmp_path, check)
