@@ -64,7 +64,7 @@ def _when(item: PolicyPass, stage: str, revision: str) -> str:
     if pin is not None and pin.revision == candidate:
         return f"{stage_named(stage)} goes back to {candidate} and stays at it"
     if judgement.ages.older(revision, candidate):
-        return f"a newer one is on its way there: approve {candidate}"
+        return "that is newer, and a stage never goes back by itself"
     gate = judgement.stage_gate(rule, revision)
     if gate.verdict is Verdict.PASSED:
         return f"drafts of {revision} are written when the stage is done with {candidate}"

@@ -188,6 +188,12 @@ def _note(judgement: Judgement, stage: _Stage) -> None:
     if pin is not None and stage.revision not in (pin.revision, pin.until):
         sentence = f"{stage_named(rule.name)} is to stay at {pin.revision}"
         stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "whoever pinned it"))
+    elif pin is None and _passed_by(judgement, stage):
+        sentence = (
+            f"{stage_named(rule.name)} takes {stage.candidate}, which is newer, and never goes back"
+            " by itself"
+        )
+        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "whoever may decide: rollback"))
     if rule.rollout.max_in_flight is not None and not budget(rule.rollout.max_in_flight, 100):
         stage.holds.append(Hold(Reason.BUDGET_EXHAUSTED, "maxInFlight is 0", "the policy's author"))
     if census.suspended is not None:
@@ -203,6 +209,12 @@ def _note(judgement: Judgement, stage: _Stage) -> None:
         are = "is" if held == 1 else "are"
         stage.assumptions.append(f"{counted(held, 'held variant')} {are} let go at once")
     _note_failed(judgement, stage)
+
+
+def _passed_by(judgement: Judgement, stage: _Stage) -> bool:
+    """Is it older than what the stage takes, and nothing that it can come to as things stand?"""
+    eligible = judgement.choices[stage.rule.name].eligible
+    return stage.revision not in eligible and judgement.ages.older(stage.revision, stage.candidate)
 
 
 def _note_unpublished(stage: _Stage) -> None:

@@ -251,6 +251,15 @@ def test_a_stage_that_goes_back_waits_for_nothing_but_windows():
     assert (minutes(reach.begins), minutes(reach.passes), reach.assumptions) == (10, 15, ())
 
 
+def test_a_stage_does_not_come_to_what_is_older_than_it_takes():
+    rule = stage("prod", verification=NONE)
+    it = facts([rule], [variant("p", "prod", published("v2"))], revisions="v1 v2")
+    reach = told(it, revision="v1")["prod"]
+    assert (reach.begins, reach.passes) == (None, None)
+    [hold] = reach.holds
+    assert hold.sentence == "stage prod takes v2, which is newer, and never goes back by itself"
+
+
 def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
     back = decided(Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5)
     variants = [variant("p", "prod", published("v1", 1)), variant("q", "prod", published("v1", 1))]

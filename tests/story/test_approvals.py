@@ -306,6 +306,6 @@ def test_who_approves_what_is_not_drafted_hears_when_it_is(waiting: Fleet, _, re
 def test_what_was_announced_can_be_approved_then(waiting: Fleet):
     waiting.later(hours=1).settle()
     assert waiting.run(*line_of(ANN, "v2")).code == 0
-    assert "its candidate is v2; a newer one is on its way there: approve v2" in (
+    assert "its candidate is v2; that is newer, and a stage never goes back by itself" in (
         waiting.run(*line_of(ANN, "v1")).err
     )
