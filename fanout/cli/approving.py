@@ -69,8 +69,11 @@ def _when(item: PolicyPass, stage: str, revision: str) -> str:
     if gate.verdict is Verdict.PASSED:
         return f"drafts of {revision} are written when the stage is done with {candidate}"
     why = "; ".join(dict.fromkeys(hold.sentence for hold in gate.holds))
-    until = f" (at {written(gate.next)}, if nothing else changes)" if gate.next else ""
-    return f"drafts of {revision} are written when it may be taken{until}: {why}"
+    then = f"drafts of {revision} are written when it may be taken"
+    if gate.next is not None:
+        return f"{then} (at {written(gate.next)}, if nothing else changes): {why}"
+    foretold = f"`fanout forecast {item.named.name} --revision {revision}`"
+    return f"{then}: {why}; {foretold} tells when at the earliest"
 
 
 def seen(item: PolicyPass, those: Sequence[Case], trees: Collection[str]) -> list[VariantFacts]:

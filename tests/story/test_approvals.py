@@ -303,6 +303,15 @@ def test_who_approves_what_is_not_drafted_hears_when_it_is(waiting: Fleet, _, re
     assert number(waiting) == 2
 
 
+def test_who_cannot_be_told_when_hears_who_can_tell(waiting: Fleet):
+    waiting.release("v3")
+    waiting.sweep()
+    told = waiting.run(*line_of(ANN, "v3")).err
+    assert (
+        "when it may be taken: v3 has not passed stage dev yet; `fanout forecast monitoring" in told
+    )
+
+
 def test_what_was_announced_can_be_approved_then(waiting: Fleet):
     waiting.later(hours=1).settle()
     assert waiting.run(*line_of(ANN, "v2")).code == 0
