@@ -49,7 +49,7 @@ MEANT = (
         "CEL writes &&, || and !, and condition ? one : other",
     ),
 )
-LONGEST = 60  # characters of a name or of the source that are repeated
+LONGEST = 120  # characters of a name or of the source that are repeated
 
 
 def syntax_error(error: CELParseError, text: str) -> str:
@@ -127,4 +127,8 @@ def _field(error: CELEvalError) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    """With its end, in which the branches of one expression differ."""
+    if len(text) <= LONGEST:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]}…{text[-half:]}"

@@ -117,6 +117,18 @@ FAULTS = [
 ]  # fmt: skip
 
 
+BRANCHES = "size(target.metadata.name) > 3 && size(target.metadata.name + 'a') > 4"
+
+
+@pytest.mark.parametrize("branch", ["target.metadata", "target.spec"])
+def test_a_long_expression_is_repeated_with_its_end(branch):
+    """That is where two branches differ."""
+    text = f"({BRANCHES} && {BRANCHES} ? {branch} : {branch}).nothing"
+    found = outcome(text, ROW)
+    assert found.startswith("ExpressionError: size(target.metadata.name) > 3 && ")
+    assert f" ? {branch} : {branch} has no field 'nothing'" in found
+
+
 @pytest.mark.parametrize(("sentence", "text", "problem"), FAULTS, ids=[row[0] for row in FAULTS])
 def test_faults(sentence, text, problem):
     found = outcome(text, ROW)
