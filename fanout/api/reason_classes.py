@@ -83,7 +83,9 @@ _MEMBERS: Mapping[ReasonClass, tuple[Reason, ...]] = {
     ReasonClass.REVISION: (
         Reason.NO_REVISION,
         Reason.NEVER_PUBLISHED,
+        Reason.PINNED,
         Reason.SERIALIZED,
+        Reason.REVISION_QUEUED,
         Reason.WOULD_GO_BACK,
     ),
     ReasonClass.TARGETS: (Reason.NO_TARGETS, Reason.NOTHING_COUNTS, Reason.NOT_IN_STAGE),

@@ -120,6 +120,7 @@ class Reason(StrEnum):
     REPOSITORY_UNAVAILABLE = "RepositoryUnavailable", "the repository cannot be reached"
     REQUIRED_INJECTION_MISSING = "RequiredInjectionMissing", "a required point finds nothing"
     REQUIRES_FAILED = "RequiresFailed", "a check before publication has failed"
+    REVISION_QUEUED = "RevisionQueued", "a newer revision waits for the one in hand"
     SECRET_UNUSABLE = "SecretUnusable", "the named secret is missing or incomplete"
     SECRETS_DIFFER = "SecretsDiffer", "one URL is named with different secrets"
     SERIALIZED = "Serialized", "a newer revision waits for what is in flight"

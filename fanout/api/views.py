@@ -39,6 +39,14 @@ class View(Model):
     holds: tuple[HoldView, ...] = Field(default=(), description="What it waits for.")
 
 
+class OtherRevisionView(Model):
+    """A revision that a stage might be expected to take instead of its candidate."""
+
+    revision: str = Field(description="The revision's name.")
+    newer: bool = Field(description="Whether it waits behind the candidate; else it was dropped.")
+    holds: tuple[HoldView, ...] = Field(description="Why it is not the candidate.")
+
+
 class StageView(View):
     """One stage of a policy as it stands."""
 
@@ -55,6 +63,10 @@ class StageView(View):
     counts: dict[str, int] = Field(default={}, description="How many variants are in each state.")
     queued: tuple[str, ...] = Field(
         default=(), description="Newer revisions that wait behind the candidate."
+    )
+    others: tuple[OtherRevisionView, ...] = Field(
+        default=(),
+        description="Why the newest of those waits, and the last that can pass no more.",
     )
     in_flight: int = Field(
         default=0, description="How many variants are released and neither ready nor failed."

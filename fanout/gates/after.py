@@ -5,7 +5,7 @@ is a number that must have passed, so that All and Any are no special cases. (De
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
@@ -26,6 +26,7 @@ class Upstream:
     ledger: Ledger
     coming: bool  # it is at the revision or can still come to it
     who: str = ""  # who can do something about what it waits for
+    opens: datetime | None = None  # of one that only joins: when time alone opens its gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,11 @@ def _step(
     past = upstream.ledger.past(revision)
     if verdict is not Verdict.PASSED and Override.AFTER not in lifted:
         possible = verdict is Verdict.PENDING and upstream.coming
-        return Step(stage, verdict, possible, _not_passed(stage, revision, verdict, upstream))
+        hold = _not_passed(stage, revision, verdict, upstream)
+        if verdict is Verdict.PENDING and upstream.opens is not None:
+            wanted = timedelta(0) if Override.SOAK in lifted else soak
+            hold = replace(hold, until=upstream.opens + wanted)
+        return Step(stage, verdict, possible, hold)
     if Override.SOAK in lifted or soaked(past, now) >= soak:
         return Step(stage, Verdict.PASSED, possible=True, since=past.passed)
     if revision in upstream.ledger.unrecorded:

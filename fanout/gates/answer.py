@@ -50,6 +50,7 @@ class VariantDecision:
     checks: tuple[CheckView, ...] = ()
     holds: tuple[Hold, ...] = ()
     answers: tuple[Answer, ...] = ()  # what is to be on record of its machine checks from now on
+    next: datetime | None = None  # when something about it changes by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,15 @@ class Aggregates:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherRevision:
+    """A revision that a stage might be expected to take instead of its candidate, and why not."""
+
+    revision: str
+    holds: tuple[Hold, ...]
+    newer: bool = True  # it waits behind the candidate; else it can pass no more
+
+
+@dataclass(frozen=True, slots=True)
 class StageDecision:
     """One stage: its candidate, how each revision stands in it, and what it waits for."""
 
@@ -85,12 +95,13 @@ class StageDecision:
     holds: tuple[Hold, ...] = ()
     counts: Mapping[State, int] = field(default_factory=dict)
     queued: tuple[str, ...] = ()  # newer revisions that wait behind the candidate
+    others: tuple[OtherRevision, ...] = ()  # the newest of those, and the last that was dropped
     eligible: tuple[str, ...] = ()  # what can be or become the candidate as things stand
     released: tuple[str, ...] = ()  # the variants that this pass releases, in their order
     halted: bool = False  # by too many failures
     aggregates: Aggregates = Aggregates()
     budget: int | None = None  # how many may be in flight; None: as many as there are
-    next: datetime | None = None
+    next: datetime | None = None  # when time alone changes something
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,5 +120,5 @@ class PolicyDecision:
     variants: Mapping[str, VariantDecision]
     history: Mapping[tuple[str, str], StageHistory]
     holds: tuple[Hold, ...] = ()
-    next: datetime | None = None
+    next: datetime | None = None  # when to look again: the first instant that any timer knows
     unanswered: tuple[Wanted, ...] = ()  # while there are any, nothing of this is to be done

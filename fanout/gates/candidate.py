@@ -8,15 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from fanout.api.reasons import Reason
 from fanout.gates.after import Gate
 from fanout.gates.answer import State
 from fanout.gates.approvals import ApprovalIndex
 from fanout.gates.census import Census, Member
-from fanout.gates.facts import Draft
+from fanout.gates.facts import Draft, Hold
 from fanout.gates.order import Ages
 from fanout.gates.rules import Verdict
-from fanout.gates.soak import soaked
+from fanout.gates.soak import over_at, soaked
+from fanout.gates.timers import TIME_ALONE, landing
 from fanout.gates.verdict import Ledger
+from fanout.gates.wording import counted, stage_named
 
 Ask = Callable[[str], Gate]
 
@@ -28,6 +31,7 @@ class Choice:
     revision: str
     queued: tuple[str, ...] = ()
     eligible: tuple[str, ...] = ()
+    kept: Hold | None = None  # why it stays, though a newer one passes
 
 
 def choose(
@@ -44,15 +48,20 @@ def choose(
     present = _present(census, ages)
     gate = ask(present) if present in allowed else None
     can_pass = gate is not None and (gate.verdict is Verdict.PASSED or gate.possible)
-    if can_pass and _approved(census, present, approvals):
-        chosen = present
-    else:
-        passing = (name for name in reversed(allowed) if ask(name).verdict is Verdict.PASSED)
-        chosen = next(passing, present if can_pass else allowed[-1])
+    passing = (name for name in reversed(allowed) if ask(name).verdict is Verdict.PASSED)
+    chosen, kept = next(passing, present if can_pass else allowed[-1]), None
+    if can_pass and chosen != present and _approved(census, present, approvals):
+        chosen, kept = present, _signed(chosen, present)
     # The newest that passes goes first, so nothing older comes after it.
     passed = ask(chosen).verdict is Verdict.PASSED
     eligible = allowed[allowed.index(chosen) :] if passed else allowed
-    return Choice(chosen, ages.newer_than(chosen), eligible)
+    return Choice(chosen, ages.newer_than(chosen), eligible, kept)
+
+
+def _signed(newer: str, present: str) -> Hold:
+    sentence = f"{newer} waits: drafts of {present} have approvals, and it can still pass"
+    who = f"whoever answers what {present} waits for; who approved it: fanout revoke"
+    return Hold(Reason.REVISION_QUEUED, sentence, who)
 
 
 def serialized(
@@ -77,18 +86,41 @@ def serialized(
     if ledger.verdict(present) is Verdict.FAILED:
         return chosen
     past = ledger.past(present)
-    soaking = ledger.stays(present) and any(
-        soaked(past, now) < soak and _wanting(other, present, ages) for soak, other in after
-    )
+    soaks = [
+        (other.rule.name, soak)
+        for soak, other in after
+        if ledger.stays(present) and soaked(past, now) < soak and _wanting(other, present, ages)
+    ]
     gate = ask(present)
     can_pass = gate.verdict is Verdict.PASSED or gate.possible
-    in_flight = any(
-        member.state is State.VERIFYING or (member.on_its_way and can_pass)
+    flying = [
+        member
         for member in census.members
-    )
-    if not soaking and not in_flight:
+        if member.state is State.VERIFYING or (member.on_its_way and can_pass)
+    ]
+    if flying:
+        kept = _in_flight(chosen.revision, present, census, flying)
+    elif soaks:
+        end = over_at(past, max(soak for _, soak in soaks))
+        kept = _soaking(chosen.revision, present, [name for name, _ in soaks], end)
+    else:
         return chosen
-    return Choice(present, ages.newer_than(present), (present, *ages.newer_than(present)))
+    newer = ages.newer_than(present)
+    return Choice(present, newer, (present, *newer), kept)
+
+
+def _in_flight(newer: str, present: str, census: Census, flying: Sequence[Member]) -> Hold:
+    number, named = counted(len(flying), "variant"), stage_named(census.rule.name)
+    sentence = f"{newer} waits, by inFlight: Serialize: {number} in flight in {named} at {present}"
+    who, until = landing(flying, "whoever answers the checks of those in flight")
+    return Hold(Reason.SERIALIZED, sentence, who, until=until)
+
+
+def _soaking(newer: str, present: str, stages: Sequence[str], until: datetime | None) -> Hold:
+    behind = ", ".join(map(stage_named, stages))
+    sentence = f"{newer} waits, by inFlight: Serialize: {behind} waits for the soak of {present}"
+    who = TIME_ALONE if until is not None else "the next sweep, which records it"
+    return Hold(Reason.SERIALIZED, sentence, who, until=until)
 
 
 def _wanting(census: Census, revision: str, ages: Ages) -> bool:

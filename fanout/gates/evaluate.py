@@ -13,6 +13,7 @@ from fanout.gates.answer import PolicyDecision, StageDecision, State, VariantDec
 from fanout.gates.facts import Hold, PolicyFacts, VariantFacts
 from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement, survey
+from fanout.gates.others import other_revisions
 from fanout.gates.progress import starving, stuck
 from fanout.gates.records import Action
 from fanout.gates.release import StageGate
@@ -26,7 +27,7 @@ _GOES_ON = "the next sweep, which goes on there"
 class _Decided:
     stage: StageDecision
     variants: list[VariantDecision]
-    ends: frozenset[datetime]  # when what people said for it ends
+    timers: frozenset[datetime]  # when anything about its variants is to be looked at again
     unanswered: tuple[Wanted, ...]
 
 
@@ -83,7 +84,7 @@ def evaluate(facts: PolicyFacts) -> PolicyDecision:
     inside = [item for rule in facts.stages for item in decided[rule.name].variants]
     outside = [_in_no_stage(facts, variant) for variant in judgement.nowhere]
     instants = [stage.next for stage in stages.values()]
-    instants += [end for item in decided.values() for end in item.ends]
+    instants += [at for item in decided.values() for at in item.timers]
     timer = soonest([*instants, judgement.standing.next(facts.now)], facts.now)
     wake = soonest([timer, judgement.windows.closes], facts.now)
     return PolicyDecision(
@@ -110,7 +111,9 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
     if hungry is not None:
         holds = (*holds, hungry)
     judgement.decided(rule.name, holds[0].who if holds else _GOES_ON)
+    others = other_revisions(judgement, rule)
     instants = (
+        *(hold.until for other in others for hold in other.holds),
         gate.next(),
         soak_ends(judgement, census),
         judgement.standing.next(judgement.now, rule.name),
@@ -125,6 +128,7 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
         holds=holds,
         counts=_counts(variants),
         queued=choice.queued,
+        others=others,
         eligible=choice.eligible,
         released=tuple(gate.released),
         halted=gate.halted is not None,
@@ -132,7 +136,9 @@ def _decide(judgement: Judgement, rule: StageRule) -> _Decided:
         budget=gate.slots.budget,
         next=soonest(instants, judgement.now),
     )
-    return _Decided(stage, variants, frozenset(gate.ends), tuple(gate.propagation.unanswered))
+    return _Decided(
+        stage, variants, frozenset(gate.instants | gate.ends), tuple(gate.propagation.unanswered)
+    )
 
 
 def _counts(variants: list[VariantDecision]) -> dict[State, int]:

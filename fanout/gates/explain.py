@@ -4,18 +4,29 @@ Built from the facts and the evaluator's own answer, so that an explanation neve
 than what a sweep does.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.gates.after import required
-from fanout.gates.answer import CheckView, PolicyDecision, StageDecision, State, VariantDecision
+from fanout.gates.answer import (
+    CheckView,
+    OtherRevision,
+    PolicyDecision,
+    StageDecision,
+    State,
+    VariantDecision,
+)
 from fanout.gates.facts import Hold, PolicyFacts, StageHistory, VariantFacts
+from fanout.gates.instants import soonest
 from fanout.gates.rules import HAND_WRITTEN, StageRule, Verdict
 from fanout.gates.soak import NEVER, over_at, soaked
 from fanout.gates.wording import counted, lasting, listed, stage_named
+
+_HALTED = str(Reason.HALTED)
+_NOBODY_WAITS = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,7 @@ class Explanation:
     until: datetime | None = None  # when it can next change by itself
     who: str = ""  # who can do something about it
     children: tuple["Explanation", ...] = ()
+    waits: bool = False  # for anything, whatever its state
 
 
 def explain_policy(facts: PolicyFacts, decision: PolicyDecision) -> Explanation:
@@ -36,16 +48,23 @@ def explain_policy(facts: PolicyFacts, decision: PolicyDecision) -> Explanation:
     stages = tuple(_stage(facts, decision, rule, with_variants=False) for rule in facts.stages)
     ready = sum(item.state is State.READY for item in decision.variants.values())
     sentence = f"{ready} of {counted(len(decision.variants), 'variant')} ready"
-    if decision.holds:
-        sentence += f"; {decision.holds[0].sentence}"
-    state = State.READY.value if ready == len(decision.variants) else _waiting(decision.holds)
+    views = decision.stages.values()
+    of_stages = [hold for view in views for hold in view.holds]
+    first = next(iter([*decision.holds, *(it for it in of_stages if it.reason == _HALTED)]), None)
+    if first is not None:
+        sentence += f"; {first.sentence}"
+    through = ready == len(decision.variants)
+    instants = [*(view.next for view in views), *(hold.until for hold in decision.holds)]
     return Explanation(
         _title(facts),
-        state,
+        State.READY.value if through else _waiting([*decision.holds, *of_stages]),
         sentence,
-        until=decision.next,
-        who=_first_who([*decision.holds, *(h for s in decision.stages.values() for h in s.holds)]),
+        until=soonest(instants, facts.now),
+        who=_first_who([*decision.holds, *of_stages]),
         children=(*map(_held, decision.holds), *stages),
+        waits=not through
+        or bool(decision.holds)
+        or any(_waited_for(view) for view in views if view.counts),
     )
 
 
@@ -85,11 +104,7 @@ def explain_variant(facts: PolicyFacts, decision: PolicyDecision, variant: str) 
     if rule is None or view.state in (State.READY, State.VERIFYING):
         return line
     gate = _gate(facts, decision, rule, decision.stages[rule.name].candidate)
-    return replace(
-        line,
-        children=(*line.children, *gate),
-        until=_sooner(line.until, decision.stages[rule.name].next),
-    )
+    return replace(line, children=(*line.children, *gate))
 
 
 def _stage(
@@ -97,6 +112,7 @@ def _stage(
 ) -> Explanation:
     view = decision.stages[rule.name]
     children = [*_gate(facts, decision, rule, view.candidate), *map(_held, view.holds)]
+    children += (line for other in view.others for line in _other(other, told=with_variants))
     if with_variants:
         children += (
             _variant(item, decision.variants[item.name])
@@ -112,7 +128,29 @@ def _stage(
         until=view.next,
         who=_first_who(view.holds),
         children=tuple(children),
+        waits=view.verdict is not Verdict.PASSED or _waited_for(view),
     )
+
+
+def _waited_for(view: StageDecision) -> bool:
+    """Does anybody wait for something in a stage, though its candidate may have passed?
+
+    Not for who was taken out, and not for a newer revision where the stage is to stay as it is.
+    """
+    newer = (hold for other in view.others if other.newer for hold in other.holds)
+    return any(hold.reason not in _NOBODY_WAITS for hold in (*view.holds, *newer))
+
+
+def _other(other: OtherRevision, *, told: bool) -> Iterator[Explanation]:
+    """Why the stage does not take another revision than its candidate.
+
+    `told`: of a stage whose own remarks say what it is pinned to.
+    """
+    for hold in other.holds:
+        if told and hold.reason == Reason.PINNED:
+            continue
+        line = _held(hold)
+        yield replace(line, subject=f"revision {other.revision}", state=str(hold.reason))
 
 
 def _about_stage(view: StageDecision) -> str:
@@ -193,14 +231,14 @@ def _variant(facts: VariantFacts, view: VariantDecision) -> Explanation:
     elif view.holds:
         sentence += f"; {view.holds[0].sentence}"
     told = {check.sentence for check in view.checks}
-    instants = [hold.until for hold in view.holds] + [check.until for check in view.checks]
     return Explanation(
         f"variant {view.name}",
         view.state.value,
         sentence,
         since=_since(facts, view),
-        until=min((at for at in instants if at is not None), default=None),
+        until=view.next,
         who=_first_who(view.holds),
+        waits=view.state is not State.READY or bool(view.holds),
         children=(
             *map(_check, view.checks),
             *(_held(hold) for hold in view.holds if hold.sentence not in told),
@@ -228,8 +266,9 @@ def _held(hold: Hold) -> Explanation:
 
 
 def _waiting(holds: Iterable[Hold]) -> str:
-    stuck = any(hold.reason == Reason.STUCK for hold in holds)
-    return str(Reason.STUCK) if stuck else Verdict.PENDING.value
+    """The state of a policy that is not ready: what only a person ends goes first."""
+    found = {str(hold.reason) for hold in holds}
+    return next((it for it in (str(Reason.STUCK), _HALTED) if it in found), Verdict.PENDING.value)
 
 
 def _first_who(holds: Iterable[Hold]) -> str:
@@ -238,7 +277,3 @@ def _first_who(holds: Iterable[Hold]) -> str:
 
 def _future(at: datetime | None, now: datetime) -> datetime | None:
     return at if at is not None and at > now else None
-
-
-def _sooner(one: datetime | None, other: datetime | None) -> datetime | None:
-    return min((at for at in (one, other) if at is not None), default=None)

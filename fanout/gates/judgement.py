@@ -97,7 +97,10 @@ class Judgement:
         if found is None:
             upstreams = {
                 name: Upstream(
-                    self.ledgers[name], self._coming(name, revision), self.who.get(name, "")
+                    self.ledgers[name],
+                    self._coming(name, revision),
+                    self._who(name, revision),
+                    self._opens(name, revision),
                 )
                 for name in rule.after.stages
             }
@@ -152,6 +155,20 @@ class Judgement:
             self.ages.allowed,
             self.now,
         )
+
+    def _who(self, stage: str, revision: str) -> str:
+        """Who can do something about what a stage before waits for, if it is to take this."""
+        rule, choice = self.censuses[stage].rule, self.choices.get(stage)
+        if rule.control_flow or (choice is not None and choice.revision != revision):
+            holds = self.stage_gate(rule, revision).holds
+            if holds:
+                return holds[0].who
+        return self.who.get(stage, "")
+
+    def _opens(self, stage: str, revision: str) -> datetime | None:
+        """When time alone lets the revision through a stage that only joins others."""
+        rule = self.censuses[stage].rule
+        return self.stage_gate(rule, revision).next if rule.control_flow else None
 
     def _coming(self, stage: str, revision: str) -> bool:
         census, ledger = self.censuses[stage], self.ledgers[stage]

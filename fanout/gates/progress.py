@@ -58,21 +58,13 @@ def starving(judgement: Judgement, rule: StageRule) -> Hold | None:
     """The hold of a stage that never gets a revision because those before it run ahead."""
     if rule.after is None or not rule.after.soak:
         return None
-    census, ages = judgement.censuses[rule.name], judgement.ages
-    candidate = judgement.candidate(rule.name)
+    census, candidate = judgement.censuses[rule.name], judgement.candidate(rule.name)
     if (
         candidate not in census.published
         and judgement.stage_gate(rule, candidate).verdict is Verdict.PASSED
     ):
         return None
-    seen = {name for stage in rule.after.stages for name in judgement.ledgers[stage].history}
-    cut = [
-        name
-        for name in sorted(seen)
-        if ages.allows(name)
-        and all(ages.older(has, name) for has in census.published)
-        and _cut_short(judgement, rule, name)
-    ]
+    cut = cut_short(judgement, rule)
     if len(cut) < _TOO_MANY:
         return None
     sentence = (
@@ -83,9 +75,21 @@ def starving(judgement: Judgement, rule: StageRule) -> Hold | None:
     return Hold(Reason.STARVING, sentence, "the policy's author: spec.inFlight")
 
 
-def _cut_short(judgement: Judgement, rule: StageRule, revision: str) -> bool:
-    gate = judgement.stage_gate(rule, revision)
-    return not gate.possible and any(h.reason == Reason.SOAK_CUT_SHORT for h in gate.holds)
+def cut_short(judgement: Judgement, rule: StageRule) -> dict[str, Hold]:
+    """What the stage does not have and can have no more, and the soak that ended too early."""
+    if rule.after is None or not rule.after.soak:
+        return {}
+    ages, published = judgement.ages, judgement.censuses[rule.name].published
+    seen = {name for stage in rule.after.stages for name in judgement.ledgers[stage].history}
+    found: dict[str, Hold] = {}
+    for name in sorted(seen):
+        if ages.allows(name) and all(ages.older(has, name) for has in published):
+            gate = judgement.stage_gate(rule, name)
+            told = (hold for hold in gate.holds if hold.reason == Reason.SOAK_CUT_SHORT)
+            ended = next(told, None) if not gate.possible else None
+            if ended is not None:
+                found[name] = ended
+    return found
 
 
 def _soak_to_record(judgement: Judgement, rule: StageRule) -> bool:

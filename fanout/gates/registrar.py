@@ -5,7 +5,7 @@ fails by the clock alone is live: an answer that comes later for the same public
 (Design §6.)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -15,7 +15,7 @@ from fanout.gates.census import Census, Member
 from fanout.gates.checks import EvidenceIndex
 from fanout.gates.decisions import Standing, by_spec
 from fanout.gates.facts import Answer, Hold, Published, VariantFacts
-from fanout.gates.instants import written
+from fanout.gates.instants import soonest, written
 from fanout.gates.machine import fold, in_time, stale
 from fanout.gates.records import Override
 from fanout.gates.rules import CheckRule, StageRule, Verdict, Way
@@ -107,13 +107,12 @@ class Registrar:
             if end > self._now:
                 member.state, member.wake = State.VERIFYING, end
                 member.holds = (_min_ready(rollout.min_ready, since, end),)
-        elif member.state is State.VERIFYING and rollout.progress_deadline is not None:
-            end = begun + rollout.progress_deadline
-            if end > self._now:
-                member.wake = end
-            else:
-                member.state = State.FAILED
-                member.holds = (_too_late(rollout.progress_deadline, begun, end),)
+        elif member.state is State.VERIFYING:
+            member.wake = soonest(_too_late_at(rule, member.checks, begun), self._now)
+            deadline = rollout.progress_deadline
+            if deadline is not None and begun + deadline <= self._now:
+                member.state, member.wake = State.FAILED, None
+                member.holds = (_too_late(deadline, begun, begun + deadline),)
         return member
 
     def _lifted(
@@ -157,6 +156,17 @@ def _min_ready(wanted: timedelta, since: datetime, end: datetime) -> Hold:
         f" until {written(end)}"
     )
     return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, end)
+
+
+def _too_late_at(
+    rule: StageRule, checks: Iterable[CheckView], begun: datetime
+) -> Iterator[datetime]:
+    """The instants at which what is verified has taken too long."""
+    if rule.rollout.progress_deadline is not None:
+        yield begun + rule.rollout.progress_deadline
+    for check, view in zip(rule.verification, checks, strict=True):
+        if check.timeout is not None and view.verdict is Verdict.PENDING:
+            yield begun + check.timeout
 
 
 def _too_late(deadline: timedelta, begun: datetime, end: datetime) -> Hold:

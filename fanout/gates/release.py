@@ -5,7 +5,7 @@ A release is on record for one digest; it does not outlive the gate that gave it
 the gate must still be open. (Design §6.)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -25,7 +25,9 @@ from fanout.gates.propagation import Propagation
 from fanout.gates.records import Override
 from fanout.gates.rules import StageRule, Verdict
 from fanout.gates.slots import Slots
+from fanout.gates.timers import landing, of_published, of_waiting
 
+_ANSWERING = "whoever answers its checks"
 _NOTHING: frozenset[Override] = frozenset()
 
 
@@ -55,7 +57,8 @@ class StageGate:
         self._automation = Automation(judgement, rule, self.candidate)
         self.propagation = Propagation(rule, self.candidate)
         self._begun = self._has_begun()
-        self.instants: set[datetime] = set()  # when a check of a variant may pass by itself
+        self.opens: set[datetime] = set()  # when time alone changes something about a variant
+        self.instants: set[datetime] = set()  # when anything about one is to be looked at again
         self.ends: set[datetime] = set()  # when what has passed, or was said for it, ends
         self.released: list[str] = []
 
@@ -79,11 +82,12 @@ class StageGate:
             self.instants.add(member.wake)
         self._wake_for(member.checks)  # of what is published, whatever the candidate is
         found = self._stand(member)
+        self.opens.update([found.next] if found.next is not None else [])
         undone = member.facts.published.undone if member.facts.published else None
         if undone is None or found.state not in (State.DRAFTED, State.HELD):
             return found
         others = tuple(hold for hold in found.holds if hold != undone)
-        return replace(found, state=State.HELD, holds=(undone, *others))
+        return replace(found, state=State.HELD, holds=(undone, *others), next=None)
 
     def _stand(self, member: Member) -> VariantDecision:
         facts, draft = member.facts, member.draft
@@ -93,16 +97,17 @@ class StageGate:
         if (member.has(candidate) and (draft is None or stopped)) or (published and not candidate):
             return self._published(member, stopped)
         if stopped is not None:
-            return self._answer(member, stopped[0], holds=(stopped[1],))
+            return self._waits(member, stopped[0], (stopped[1],))
         skip = self._judgement.standing.skipped(self._rule.name, facts.name, candidate)
         if skip is not None:
-            return self._answer(member, State.SKIPPED, holds=(_skipped(skip),))
+            return self._waits(member, State.SKIPPED, (_skipped(skip),))
         if facts.offline and not member.released(candidate):
-            return self._answer(member, State.HELD, holds=(offline(member),))
+            return self._waits(member, State.HELD, (offline(member),))
         if draft is None:
-            return self._answer(member, State.DRAFTED, holds=(self._no_draft, *self.gate.holds))
+            holds = (self._no_draft, *self.gate.holds)
+            return self._waits(member, State.DRAFTED, holds, gate=self.gate)
         if member.failing is not None:
-            return self._answer(member, State.FAILED, member.required, (member.failing,))
+            return self._waits(member, State.FAILED, (member.failing,), member.required)
         return self._drafted(member, draft)
 
     def _published(self, member: Member, stopped: tuple[State, Hold] | None) -> VariantDecision:
@@ -116,13 +121,18 @@ class StageGate:
                 state, holds = State.SKIPPED, (_skipped(skip),)
         if stopped is not None:
             holds = (*holds, stopped[1])
-        return self._answer(member, state, member.checks, holds)
+        if state is State.SKIPPED:
+            return self._waits(member, state, holds, member.checks)
+        through = state is State.READY and not holds
+        wake = None if through else of_published(member, holds, self._judgement.now)
+        return self._answer(member, state, holds, member.checks, wake)
 
     def _drafted(self, member: Member, draft: Draft) -> VariantDecision:
         asked = self._asked(member, draft)
         granted = member.facts.granted(draft) is not None
-        checks = member.required
-        agreed = asked.pin is not None or all(it.verdict is Verdict.PASSED for it in checks)
+        pin = asked.pin
+        checks = member.required if pin is None else tuple(_unasked(member.required, pin.revision))
+        agreed = all(it.verdict is Verdict.PASSED for it in checks)
         shut = self._shut(asked)
         opened = not shut
         barred = self._barred(asked)
@@ -141,17 +151,10 @@ class StageGate:
         state = State.DRAFTED
         if granted or release:
             state = State.PROPOSED if opened and agreed else State.RELEASED
-        return VariantDecision(
-            member.facts.name,
-            self._rule.name,
-            draft.revision,
-            state,
-            release,
-            publish=state is State.PROPOSED and not shut,
-            checks=checks,
-            holds=shut if agreed else (*shut, *_unanswered(checks)),
-            answers=member.answers,
-        )
+        holds = shut if agreed else (*shut, *_unanswered(checks))
+        gate = self._gate(asked.lifts) if asked.pin is None else None
+        found = self._waits(member, state, holds, checks, gate)
+        return replace(found, release=release, publish=state is State.PROPOSED and not shut)
 
     def _asked(self, member: Member, draft: Draft) -> _Asked:
         facts = member.facts
@@ -197,7 +200,7 @@ class StageGate:
             return ()
         member = asked.member
         if self._judgement.facts.serialize:
-            serial = self._serialized if member.state is State.VERIFYING else self._under_way
+            serial = _serialized(member) if member.state is State.VERIFYING else self._under_way
             if serial is not None:
                 return (serial,)
         refusal = self.slots.refusal(member)
@@ -233,16 +236,28 @@ class StageGate:
                 self.instants.add(check.until)
 
     def next(self) -> datetime | None:
-        """The next instant at which a check or a gate that was asked changes by itself."""
+        """The next instant at which time alone opens a gate, or changes a variant."""
         gates = (gate.next for gate in self._gates.values())
-        return soonest([*self.instants, *gates], self._judgement.now)
+        return soonest([*self.opens, *gates], self._judgement.now)
+
+    def _waits(
+        self,
+        member: Member,
+        state: State,
+        holds: tuple[Hold, ...],
+        checks: tuple[CheckView, ...] = (),
+        gate: Gate | None = None,
+    ) -> VariantDecision:
+        wake = of_waiting(holds, checks, gate, self._judgement.now)
+        return self._answer(member, state, holds, checks, wake)
 
     def _answer(
         self,
         member: Member,
         state: State,
-        checks: tuple[CheckView, ...] = (),
-        holds: tuple[Hold, ...] = (),
+        holds: tuple[Hold, ...],
+        checks: tuple[CheckView, ...],
+        wake: datetime | None,
     ) -> VariantDecision:
         candidate = self._judgement.candidate_of(self._rule, member.facts.name)
         return VariantDecision(
@@ -253,6 +268,7 @@ class StageGate:
             checks=checks,
             holds=holds,
             answers=member.answers,
+            next=wake,
         )
 
     @cached_property
@@ -269,18 +285,26 @@ class StageGate:
 
         The candidate does not go back for it: drafts that people may have approved stay.
         """
-        ages = self._judgement.ages
-        for member in self._census.members:
-            has = member.facts.published
-            if has and member.state is State.VERIFYING and ages.older(has.revision, self.candidate):
-                sentence = f"{member.facts.name} is not ready at {has.revision} yet; it goes first"
-                return Hold(Reason.SERIALIZED, sentence, "whoever answers its checks")
-        return None
+        ages, candidate = self._judgement.ages, self.candidate
+        before = [
+            (member, has.revision)
+            for member in self._census.members
+            if member.state is State.VERIFYING
+            and (has := member.facts.published)
+            and ages.older(has.revision, candidate)
+        ]
+        if not before:
+            return None
+        first, revision = before[0]
+        sentence = f"{first.facts.name} is not ready at {revision} yet; it goes first"
+        who, until = landing([it for it, _ in before], _ANSWERING)
+        return Hold(Reason.SERIALIZED, sentence, who, until=until)
 
-    @cached_property
-    def _serialized(self) -> Hold:
-        sentence = "its other inputs wait until what it has published is ready or has failed"
-        return Hold(Reason.SERIALIZED, sentence, "whoever answers its checks")
+
+def _serialized(member: Member) -> Hold:
+    sentence = "its other inputs wait until what it has published is ready or has failed"
+    who, until = landing([member], _ANSWERING)
+    return Hold(Reason.SERIALIZED, sentence, who, until=until)
 
 
 def _ranked(member: Member) -> bool:
@@ -332,6 +356,13 @@ def _dependencies(member: Member) -> tuple[Hold, ...]:
         for it in member.facts.depends_on
         if not it.ready
     )
+
+
+def _unasked(checks: Iterable[CheckView], revision: str) -> Iterator[CheckView]:
+    """What a stage requires was asked when it first took the revision that it goes back to."""
+    for check in checks:
+        sentence = f"check {check.name} is not asked again of what goes back to {revision}"
+        yield CheckView(check.name, Verdict.PASSED, sentence)
 
 
 def _unanswered(checks: Iterable[CheckView]) -> tuple[Hold, ...]:

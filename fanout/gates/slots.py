@@ -7,6 +7,7 @@ what they have may be mended without one. (Design §6, "Rollout inside a stage".
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from math import floor
 
 from fanout.api.reasons import Reason
@@ -15,6 +16,7 @@ from fanout.gates.answer import Aggregates, State
 from fanout.gates.census import Census, Member
 from fanout.gates.facts import Hold
 from fanout.gates.rules import RolloutRule, Strategy
+from fanout.gates.timers import Flight, Landing
 from fanout.gates.wording import counted, listed, stage_named
 
 
@@ -28,6 +30,10 @@ class Slots:
         self._open_group: int | None = None  # the first whose variants are not all through
         self._awaited = ""
         self._failing: list[str] = []  # as the pass begins
+        self._flying: list[Member] = []  # as the pass begins
+        self._unready: list[Member] = []  # of those that count, as the pass begins
+        self._landings: dict[int, Landing] = {}  # of what each group waits for, as far as asked
+        self._refused: set[str] = set()  # who waits for a slot
         self.aggregates = self._count()
         self.budget = self._budget()
 
@@ -50,7 +56,8 @@ class Slots:
         number = self._open_group
         if number is not None and member.facts.group > number:
             sentence = f"group {number + 1} of the rollout comes first; {self._awaited}"
-            return Hold(Reason.GROUP_AWAITS, sentence, "whoever answers the checks of that group")
+            who, until = self._groups_before(member.facts.group)
+            return Hold(Reason.GROUP_AWAITS, sentence, who, until=until)
         limit = self.budget
         if limit is None or (limit > 0 and self.keeps(member)):
             return None
@@ -63,8 +70,11 @@ class Slots:
                 "maxInFlight is 0: nothing is released",
                 "the policy's author: rollout.maxInFlight; or --override budget",
             )
-        who = "whoever answers the checks of those in flight; or --override budget"
-        return Hold(Reason.BUDGET_EXHAUSTED, sentence, who)
+        self._refused.add(member.facts.name)
+        needed = self.aggregates.in_flight - limit + len(self._refused)
+        answering = "whoever answers the checks of those in flight"
+        who, until = self._flight.landing(needed, answering)
+        return Hold(Reason.BUDGET_EXHAUSTED, sentence, f"{who}; or --override budget", until=until)
 
     def keeps(self, member: Member) -> bool:
         """Has it a slot already, or is it broken at what it has, so that it needs none?"""
@@ -72,6 +82,7 @@ class Slots:
 
     def take(self, member: Member) -> None:
         """Count on: the variant is released."""
+        self._refused.discard(member.facts.name)
         facts = self.aggregates
         self.aggregates = replace(
             facts,
@@ -99,7 +110,9 @@ class Slots:
         total = updated = ready = in_flight = failed = 0
         candidate, census = self._candidate, self._census
         for member in census.members:
-            in_flight += member.in_flight and not census.skipped(member, candidate)
+            if member.in_flight and not census.skipped(member, candidate):
+                in_flight += 1
+                self._flying.append(member)
             if not census.counts(member, candidate):
                 continue
             total += 1
@@ -115,7 +128,21 @@ class Slots:
                 self._waits_for(member)
         return Aggregates(total, updated, ready, in_flight, failed)
 
+    @cached_property
+    def _flight(self) -> Flight:
+        return Flight(self._flying)
+
+    def _groups_before(self, number: int) -> Landing:
+        """When all that count in the groups before are through, as far as they are released."""
+        if number not in self._landings:
+            before = [it for it in self._unready if it.facts.group < number]
+            flight = Flight(it for it in before if it.has(self._candidate))
+            answering = "whoever answers the checks of that group"
+            self._landings[number] = flight.landing(len(before), answering)
+        return self._landings[number]
+
     def _waits_for(self, member: Member) -> None:
+        self._unready.append(member)
         if self._open_group is None or member.facts.group < self._open_group:
             self._open_group = member.facts.group
             self._awaited = f"{member.facts.name} is not ready at {self._candidate}"

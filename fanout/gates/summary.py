@@ -69,10 +69,13 @@ def soak_ends(judgement: Judgement, census: Census) -> datetime | None:
     """When time alone next lets a revision through that the stage may take.
 
     One that is everywhere is nothing to take, but it may become the candidate again, before what
-    has not passed yet.
+    has not passed yet. A stage that goes back takes nothing but what was promoted since.
     """
     rule, candidate = census.rule, judgement.candidate(census.rule.name)
+    pin = judgement.pin(rule)
     reach = within_reach(census, judgement.ledgers[rule.name], judgement.ages)
+    if pin is not None:
+        reach = tuple(filter(None, [pin.until]))
     wanted = (name for name in reach if name != candidate or not _everywhere(census, name))
     return soonest(
         (judgement.stage_gate(rule, revision).next for revision in wanted), judgement.now

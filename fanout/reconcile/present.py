@@ -8,7 +8,15 @@ from typing import Any
 from fanout.api.labels import Label
 from fanout.api.meta import API_VERSION
 from fanout.api.reasons import Reason
-from fanout.api.views import DraftView, HoldView, StageView, TargetView, View, ViewMeta
+from fanout.api.views import (
+    DraftView,
+    HoldView,
+    OtherRevisionView,
+    StageView,
+    TargetView,
+    View,
+    ViewMeta,
+)
 from fanout.cluster.declared import Declared
 from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Hold
@@ -46,6 +54,12 @@ def stages(observed: Observed) -> list[Plain]:
                 verdicts={rev: verdict.value for rev, verdict in stage.verdicts.items()},
                 counts={state.value: number for state, number in stage.counts.items() if number},
                 queued=stage.queued,
+                others=tuple(
+                    OtherRevisionView(
+                        revision=other.revision, newer=other.newer, holds=_holds(other.holds)
+                    )
+                    for other in stage.others
+                ),
                 in_flight=stage.aggregates.in_flight,
                 budget=stage.budget,
                 halted=stage.halted,

@@ -1,0 +1,186 @@
+"""Instants that are told are honest: nothing changes before them, and something does at them."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from gates.rolling import ok, rolling, under_way, waiting, world
+from gates.worlds import (
+    OK,
+    PASSED,
+    SIGNED,
+    after,
+    approved,
+    at,
+    decided,
+    draft,
+    facts,
+    grant,
+    passed,
+    prod,
+    published,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.calendar.periods import period
+from fanout.calendar.windows import Calendar
+from fanout.gates.evaluate import evaluate
+from fanout.gates.explain import explain_stage, explain_variant
+from fanout.gates.records import Action, Override
+from fanout.gates.rules import CheckRule
+
+HOUR = Calendar("office", allow=(period("0 1 * * *", "UTC", duration=timedelta(hours=1)),))
+SLOW = CheckRule("e2e", timeout=timedelta(minutes=100))
+SLOWER = replace(SLOW, timeout=timedelta(minutes=300))
+ONE = {"max_in_flight": 1}
+
+
+def rolled(*variants, check="e2e", records=(), now=10, **rollout):
+    """A rollout of v2 that began at minute 5."""
+    return world(rolling(**rollout), variants, *records, now=now, rule={"verification": (check,)})
+
+
+def office(*records, soak=0.0, history=None, **fields):
+    """A variant behind dev, while the window that opens at minute 60 is closed."""
+    rule = stage("prod", after("dev", soak=soak), **fields)
+    beside = {"calendars": (HOUR,), "history": history or {}}
+    return prod(OK, *records, rule=rule, world=beside)
+
+
+SOAKS = {("dev", "v1"): passed(5)}
+LIFTED = decided(Action.PUBLISH, Override.WINDOW, stage="prod", revision="v1")
+BOTH = (approved("ann"), approved("bob"))
+A, B, C = under_way("a"), waiting("b"), waiting("c")
+GROUPED = (under_way("a"), waiting("b", group=1), waiting("c", group=2))
+MIN_READY = {"min_ready": 60, "now": 62}  # what is at v1 is ready since minute 61
+
+NEXT = [
+    ("its deadline comes before its check times out",
+     rolled(A, check=SLOW, progress_deadline=40), {"a": 45}),
+    ("its check times out before its deadline",
+     rolled(A, check=SLOW, progress_deadline=200), {"a": 105}),
+    ("nothing is timed", rolled(A), {"a": None}),
+    ("the window is all that holds it", office(), {"p": 60}),
+    ("the window opens before the soak is over", office(soak=120, history=SOAKS), {"p": 125}),
+    ("the soak is over before the window opens", office(soak=30, history=SOAKS), {"p": 60}),
+    ("a person has to sign as well", office(requires=(SIGNED,)), {"p": None}),
+    ("people have signed", office(*BOTH, requires=(SIGNED,)), {"p": 60}),
+    ("a person has to promote as well", office(automatic=False), {"p": None}),
+    ("a person has lifted the window, and another has to sign",
+     office(LIFTED, requires=(SIGNED,)), {"p": None}),
+    ("who is in flight fails at its deadline, which frees its slot for the first that waits",
+     rolled(A, B, C, **ONE, max_failures=1, progress_deadline=40), {"b": 45, "c": None}),
+    ("who is in flight is verified, so that time alone frees the slot",
+     rolled(A, B, C, records=(ok("a"),), **ONE, **MIN_READY), {"a": 66, "b": 66, "c": None}),
+    ("the next group begins when time is over, and one after it when somebody answers",
+     rolled(*GROUPED, records=(ok("a"),), **MIN_READY), {"b": 66, "c": None}),
+    ("the group before is at another revision still",
+     rolled(replace(A, published=published("v1")), waiting("b", group=1), **MIN_READY),
+     {"b": None}),
+]  # fmt: skip
+
+
+def decided_for(it, name, when):
+    """What is decided for a variant then, when a pass has been and nothing else has happened."""
+    facts_then = replace(it, history=evaluate(it).history, now=when)
+    found = evaluate(facts_then).variants[name]
+    return found.state, found.release, found.publish, [hold.reason for hold in found.holds]
+
+
+@pytest.mark.parametrize(("_", "it", "wanted"), NEXT, ids=[row[0] for row in NEXT])
+def test_something_changes_at_the_next_instant_and_nothing_before_it(_, it, wanted):
+    found = evaluate(it).variants
+    assert {name: found[name].next for name in wanted} == {
+        name: at(minute) if minute is not None else None for name, minute in wanted.items()
+    }
+    for name, minute in wanted.items():
+        if minute is not None:
+            now = decided_for(it, name, it.now)
+            before = decided_for(it, name, at(minute) - timedelta(seconds=1))
+            assert before[:3] == now[:3]
+            assert decided_for(it, name, at(minute)) != before
+
+
+def test_who_waits_for_min_ready_alone_waits_for_no_person():
+    it = rolled(A, B, records=(ok("a"),), **ONE, **MIN_READY)
+    [hold] = evaluate(it).variants["b"].holds
+    assert (hold.reason, hold.until) == ("BudgetExhausted", at(66))
+    assert hold.who == "time alone; or --override budget"
+    [group] = evaluate(rolled(*GROUPED[:2], records=(ok("a"),), **MIN_READY)).variants["b"].holds
+    assert (group.reason, group.who, group.until) == ("GroupAwaits", "time alone", at(66))
+    asked = evaluate(rolled(A, B, **ONE, **MIN_READY)).variants["b"].holds[0]
+    assert asked.who.startswith("whoever answers the checks of those in flight")
+    assert asked.until is None
+
+
+def test_a_window_is_no_instant_of_a_stage_that_waits_for_a_person():
+    shut = office(automatic=False)
+    assert explain_stage(shut, evaluate(shut), "prod").until is None
+    opens = office()
+    assert explain_stage(opens, evaluate(opens), "prod").until == at(60)
+
+
+def test_a_variant_tells_no_opening_of_a_window_that_was_lifted():
+    it = office(LIFTED, requires=(SIGNED,))
+    other = variant("q", "prod", draft=draft("v1"))
+    one = replace(it.records.decisions[0], variants=("p",))
+    both = replace(
+        it, variants=(*it.variants, other), records=replace(it.records, decisions=(one,))
+    )
+    decision = evaluate(both)
+    assert explain_variant(both, decision, "p").until is None
+
+
+JOINED = (
+    stage("dev"),
+    stage("both", after("dev", soak=30), verification=(), control_flow=True),
+)
+
+
+def joined(soak, history):
+    d, p = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))
+    stages = (*JOINED, stage("prod", after("both", soak=soak)))
+    return facts(stages, (d, p), said("dev", PASSED), history=history)
+
+
+JOINS = [
+    ("the soak before the join is on record", 0, {("dev", "v1"): passed(5)}, 35),
+    ("the soak behind it is added", 20, {("dev", "v1"): passed(5)}, 55),
+    ("the clock has not started yet", 20, {}, None),
+]
+
+
+@pytest.mark.parametrize(("_", "soak", "history", "opens"), JOINS, ids=[row[0] for row in JOINS])
+def test_a_stage_behind_a_join_knows_when_the_join_opens(_, soak, history, opens):
+    it = joined(soak, history)
+    decision = evaluate(it)
+    wanted = at(opens) if opens else None
+    assert decision.stages["prod"].next == wanted
+    [hold] = decision.variants["p"].holds
+    assert (hold.reason, hold.until) == ("AfterPending", wanted)
+    assert explain_variant(it, decision, "p").until == wanted
+    if wanted is not None:
+        assert explain_stage(it, decision, "prod").who == "time alone"
+
+
+def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
+    """The join itself is through with the one before it."""
+    d = variant("d", "dev", published("v2", 5))
+    p = variant("p", "prod", published("v1"))
+    stages = (*JOINED, stage("prod", after("both")))
+    history = {("dev", "v2"): passed(5), ("dev", "v1"): passed(-90, 5), ("both", "v1"): passed(-60)}
+    good = (said("prod", PASSED), said("dev", PASSED, "v2", when=5))
+    view = evaluate(facts(stages, (d, p), *good, history=history, revisions="v1 v2")).stages["prod"]
+    [other] = view.others
+    [hold] = other.holds
+    assert (other.revision, hold.reason) == ("v2", "AfterPending")
+    assert (hold.who, hold.until) == ("time alone", at(35))
+
+
+def test_a_release_on_record_that_waits_for_a_window_says_when_it_opens():
+    it = office()
+    granted = replace(it.variants[1], grant=grant("v1"))
+    found = evaluate(replace(it, variants=(it.variants[0], granted))).variants["p"]
+    assert (found.state, found.next) == ("Released", at(60))
