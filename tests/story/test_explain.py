@@ -105,3 +105,38 @@ def test_what_could_not_be_served_leaves_with_3_whatever_was_asked(fleet: Fleet,
     path.rename(path.with_suffix(".away"))
     assert fleet.run("explain", f"monitoring{rest}").code == 3
     assert fleet.run("explain", "monitoring/prod").code == 1, "nothing of it is there"
+
+
+VANISHED = [
+    ("its target", "monitoring/dev/ber"),
+    ("its path", "monitoring/dev/sites/ber"),
+    ("its own name", "monitoring/dev/monitoring-ber-928771694f"),
+    ("its name alone", "monitoring-ber-928771694f"),
+]
+
+
+@pytest.mark.parametrize(("_", "subject"), VANISHED, ids=[row[0] for row in VANISHED])
+def test_a_variant_without_a_target_says_why_it_is_there_still(fleet: Fleet, _, subject: str):
+    fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [prod]"))
+    fleet.remove("site-ber.yaml")
+    told = fleet.run("explain", subject)
+    assert told.code == 1, told.err
+    head = told.out.splitlines()[0]
+    assert head.startswith("- variant monitoring-ber-928771694f: Held: variant monitoring-ber-")
+    assert "has no target any more" in head
+    assert "nobody has switched automation on for stage dev" in told.out
+
+
+def test_a_stage_that_has_passed_leaves_with_1_while_it_is_suspended(fleet: Fleet):
+    passed = ("--check", "e2e", "--status", "passed", "--revision", "v1")
+    done = fleet.run("report", "monitoring", "--stage", "dev", *passed, *ANN)
+    assert done.code == 0, done.err
+    fleet.sweep()
+    assert fleet.run("explain", "monitoring/dev").code == 0
+    assert fleet.run("explain", "monitoring").code == 0
+    done = fleet.run("suspend", "monitoring", "--stage", "dev", "--reason", "a demo", *ANN)
+    assert done.code == 0, done.err
+    told = fleet.run("explain", "monitoring/dev")
+    assert told.code == 1
+    assert told.out.startswith("- stage dev: passed: ")
+    assert fleet.run("explain", "monitoring").code == 1

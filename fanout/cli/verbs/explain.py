@@ -10,6 +10,7 @@ from fanout.cli.called import called, names_of, target_names
 from fanout.cli.completing import complete_subjects
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.folding import fold
+from fanout.cli.leaving import explain_leaving, leaving_called
 from fanout.cli.lookup import check_policies, not_found
 from fanout.cli.naming import not_one, variant_called
 from fanout.cli.options import with_settings
@@ -19,6 +20,7 @@ from fanout.cli.settings import Format, Settings
 from fanout.cli.sides import open_sides
 from fanout.cli.start import Program, open_program
 from fanout.cli.telling import tell_faults
+from fanout.cluster.declared import Declared
 from fanout.errors import InvalidInput
 from fanout.gates.answer import State
 from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
@@ -51,7 +53,7 @@ def command(settings: Settings, subject: str) -> ExitCode:
     failed = any(item.problem is not None or _failed(item, stage, variant) for item in found)
     if faults or failed:
         return ExitCode.SOME_FAILED
-    through = all(one.state in _THROUGH for one in explanations)
+    through = all(one.state in _THROUGH and not one.waits for one in explanations)
     return ExitCode.OK if through else ExitCode.DIFFERENCES
 
 
@@ -66,29 +68,35 @@ def _meant(program: Program, subject: str) -> tuple[Sequence[PolicyPass], str, s
     try:
         check_policies([policy], program.declared(), namespace)
     except InvalidInput:
-        item, case = _alone(program.observe(Mode(namespace=namespace)).policies, subject)
-        if item is None or case is None:
+        policies = program.observe(Mode(namespace=namespace)).policies
+        item, stage, variant = _alone(policies, subject, program.declared())
+        if item is None:
             raise
-        by_hand = item.named.policy is None
-        return [item], case.spec.stage, "" if by_hand else case.spec.name
+        return [item], stage, variant
     mode = Mode(only=frozenset([policy]), namespace=namespace)
     return program.observe(mode).policies, stage, variant
 
 
-def _alone(policies: Sequence[PolicyPass], name: str) -> tuple[PolicyPass | None, Case | None]:
-    """The one variant that goes by this name, whatever its policy; a target without one says why.
+def _alone(
+    policies: Sequence[PolicyPass], name: str, declared: Declared
+) -> tuple[PolicyPass | None, str, str]:
+    """The one variant that goes by this name, whatever its policy, and its stage.
 
-    Raises InvalidInput when several do.
+    One whose target is gone is there too. Raises InvalidInput when several have the name, and for
+    a target without a variant, with the reason.
     """
     those = [(item, case) for item in policies for case in called(item.cases, name)]
     own = [it for it in those if name in names_of(it[1])] or those
     if len(own) == 1:
-        return own[0]
+        item, case = own[0]
+        by_hand = item.named.policy is None
+        return item, case.spec.stage, "" if by_hand else case.spec.name
     if own:
         raise not_one(name, [case for _, case in own], (), "")
     for item in policies:
         _refuse_failed(item, name)
-    return None, None
+    gone = [(item, it) for item in policies for it in leaving_called(item, declared, name)]
+    return (gone[0][0], "", gone[0][1]) if len(gone) == 1 else (None, "", "")
 
 
 _THROUGH = (State.READY.value, Verdict.PASSED.value)
@@ -98,7 +106,7 @@ def _failed(item: PolicyPass, stage: str, variant: str) -> bool:
     """Could something of it not be served? A target that has no variant is in no stage."""
     about = {case.spec.name for case in item.cases if case.spec.stage == stage}
     if variant:
-        about = {_variant(item, stage, variant).spec.name}
+        about = {case.spec.name for case in called(item.cases, variant)}
     return any(it.failed and (not stage or it.subject in about) for it in item.troubles)
 
 
@@ -112,6 +120,9 @@ def _explain(program: Program, item: PolicyPass, stage: str, variant: str) -> Ex
         reason = problem.reason if problem else "Unknown"
         return Explanation(f"policy {item.named.name}", reason, str(problem))
     if variant:
+        gone = leaving_called(item, program.declared(), variant)
+        if len(gone) == 1 and not called(item.cases, variant):
+            return explain_leaving(item, gone[0])
         case = _variant(item, stage, variant)
         explained = explain_variant(item.facts, item.decision, case.spec.name)
         known = case.standing and disputed(case)
@@ -141,7 +152,7 @@ def _variant(item: PolicyPass, stage: str, name: str) -> Case:
 def _refuse_failed(item: PolicyPass, name: str) -> None:
     """Raises InvalidInput with what became of the target of this name that has no variant."""
     short = not called(item.cases, name)
-    for failure in item.failures:
+    for failure in item.named.failures:
         if failure.target == name or (short and name in target_names(failure.target)):
             raise InvalidInput(failure.problem, reason=failure.reason)
 
@@ -155,7 +166,8 @@ def _lines(one: Explanation, depth: int) -> Iterator[str]:
         about.append(f"can change at {written(one.until)}")
     if one.who:
         about.append(f"who can act: {one.who}")
-    head = f"{'  ' * depth}{marks.get(one.state, '-')} {one.subject}: {one.state}"
+    mark = "-" if one.waits and one.state in _THROUGH else marks.get(one.state, "-")
+    head = f"{'  ' * depth}{mark} {one.subject}: {one.state}"
     yield f"{head}: {'; '.join(about)}"
     for child in one.children:
         yield from _lines(child, depth + 1)
@@ -169,6 +181,7 @@ def _plain(one: Explanation) -> dict[str, object]:
         "since": _instant(one.since),
         "until": _instant(one.until),
         "who": one.who,
+        "waits": one.waits,
         "children": [_plain(child) for child in one.children],
     }
     return {name: value for name, value in body.items() if value}

@@ -8,6 +8,7 @@ import click
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.api.nearest import suggestion
 from fanout.cli.called import called, gone_called
+from fanout.cli.leaving import places
 from fanout.cli.naming import found
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -25,17 +26,14 @@ from fanout.plan.removal import Removal
 from fanout.plan.rules import calendars
 from fanout.reconcile.absence import doubt
 from fanout.reconcile.passes import all_promotions_read, promotions_of
-from fanout.reconcile.places import place_of
 from fanout.reconcile.remove import (
     Said,
     find_removals,
     lost_variant,
-    places_of,
     remove_by_level,
 )
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.undeclared import refuse_undeclared
-from fanout.selection.targets import usable_by
 
 
 @click.command()
@@ -168,7 +166,7 @@ def _named(item: PolicyPass, name: str, declared: Declared) -> str:
     if name in gone or name in item.status.variants:
         return name
     those = gone | item.status.variants.keys() - {case.spec.name for case in item.cases}
-    lost = gone_called(item.named, those, _places(item, declared), name)
+    lost = gone_called(item.named, those, places(item, declared), name)
     found = sorted({*lost, *(case.spec.name for case in called(item.cases, name))})
     if len(found) > 1:
         raise InvalidInput(
@@ -183,19 +181,6 @@ def _named(item: PolicyPass, name: str, declared: Declared) -> str:
             remedy=suggestion(name, names, otherwise or "see `fanout get targets`"),
         )
     return found[0]
-
-
-def _places(item: PolicyPass, declared: Declared) -> dict[str, set[str]]:
-    """Path and `repository:path` of what is on record or drafted, by variant."""
-    usable = usable_by(item.named.namespace, declared.repositories)
-    aliases: dict[str, list[str]] = {}
-    for name, repository in usable.items():
-        aliases.setdefault(place_of(repository), []).append(name)
-    found: dict[str, set[str]] = {}
-    for variant, (place, path) in places_of(item):
-        names = (f"{name}:{path}" for name in aliases.get(place, ()))
-        found.setdefault(variant, set()).update((path, *names))
-    return found
 
 
 def _told(removal: Removal) -> str:
