@@ -220,11 +220,7 @@ def _passed_by(judgement: Judgement, stage: _Stage) -> bool:
 def _note_unpublished(stage: _Stage) -> None:
     """What those still need that do not have the revision yet."""
     rule = stage.rule
-    left = [
-        it
-        for it in stage.census.members
-        if stage.census.counts(it, stage.revision) and not it.has(stage.revision)
-    ]
+    left = [it for it in _waited_for(stage) if not it.has(stage.revision)]
     if not left:
         return
     if not rule.automatic and (stage.back is None or stage.back.decision is None):
@@ -275,6 +271,15 @@ def _fails(member: Member, stage: _Stage) -> bool:
         return member.state is State.FAILED
     failing = member.failing is not None and stage.candidate == stage.revision
     return failing or member.returned is not None
+
+
+def _waited_for(stage: _Stage) -> list[Member]:
+    """Who counts and has the revision, or is to get it: no failed ones that the stage bears."""
+    counting = [it for it in stage.census.members if stage.census.counts(it, stage.revision)]
+    failed = sum(_fails(it, stage) for it in counting)
+    if not failed or failed > _borne(stage):
+        return counting
+    return [it for it in counting if it.has(stage.revision) or not _fails(it, stage)]
 
 
 def _stays_back(judgement: Judgement, member: Member, stage: _Stage) -> bool:
@@ -350,13 +355,7 @@ class _UnderWay:
 
 def _under_way(stage: _Stage) -> _UnderWay:
     found = _UnderWay()
-    failed = {id(member) for member in stage.census.members if _fails(member, stage)}
-    borne = failed if len(failed) <= _borne(stage) else set()
-    for member in stage.census.members:
-        if not stage.census.counts(member, stage.revision):
-            continue
-        if id(member) in borne and not member.has(stage.revision):
-            continue  # nobody waits for it
+    for member in _waited_for(stage):
         published = member.facts.published
         if published is None or not member.has(stage.revision):
             group = member.facts.group

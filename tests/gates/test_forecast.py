@@ -1,5 +1,6 @@
 """The earliest instant at which a stage can be reached, and what that rests on."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -90,8 +91,6 @@ def test_the_earliest(it, options, expected):
 
 
 def test_a_window_opens_first():
-    from dataclasses import replace
-
     it = replace(two(), calendars=(NIGHT,))
     assert spans(it)["dev"] == (120, 120)
     assert spans(it, sweeps=on_the_hour)["prod"] == (120, 120)
@@ -263,9 +262,13 @@ def test_a_stage_does_not_come_to_what_is_older_than_it_takes():
 def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
     back = decided(Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5)
     variants = [variant("p", "prod", published("v1", 1)), variant("q", "prod", published("v1", 1))]
-    rule = stage("prod", rollout=RolloutRule(max_failures=1), verification=NONE)
-    it = facts([rule], variants, back, revisions="v1 v2")
+    variants[0] = replace(variants[0], draft=draft("v2"))
+    rollout = RolloutRule(max_failures=1)
+    rule = stage("prod", rollout=rollout, verification=NONE, requires=(SIGNED,))
+    signed = [approved(by, revision="v2", at=at(6)) for by in ("ann", "bob")]
+    it = facts([rule], variants, back, *signed, revisions="v1 v2")
     assert spans(it)["prod"] == (10, 10)
+    assert told(it)["prod"].assumptions == ()
 
 
 def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
