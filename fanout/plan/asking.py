@@ -26,7 +26,7 @@ VARIABLES: Mapping[str, str] = {
 _COMMIT = re.compile(r"(?:.*[@:/])?([0-9a-f]{40})", re.DOTALL)
 _REVISION = 128  # characters that the name of one has at most
 _INDEX = re.compile(r"\bresult\s*\[")
-_LONGEST = 100  # characters of what somebody else wrote, in a sentence of ours
+_LONGEST = 120  # characters of what somebody else wrote, in a sentence of ours
 
 Answer = Heard | Unheard
 Asked = ObjectCheck | PrometheusCheck | HttpCheck
@@ -197,5 +197,7 @@ def _own_words(value: Any) -> str:
 
 
 def _short(text: str) -> str:
+    """On one line, and where it is long with its end, in which branches differ."""
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+    half = _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]}…{line[-half:]}"

@@ -31,8 +31,8 @@ def test_which_commit_was_seen(text, seen):
     assert commit_of(text) == seen
 
 
-def due(way="object", observed="", draft=""):
-    asked = {"cel": "object.ok"}
+def due(way="object", observed="", draft="", cel="object.ok"):
+    asked = {"cel": cel}
     if observed:
         asked["observedRevision"] = observed
     if way == "object":
@@ -70,6 +70,18 @@ def test_an_answer_is(said, seen, verdict, words):
     told = reading(item, "ConfigMap state", Heard({}), said, seen or None)
     assert (told.check, told.digest) == ("health", "d1")
     assert (told.verdict, told.sentence) == (verdict, words)
+
+
+READY = "object.status.conditions.exists(c, c.type == 'Ready' && c.status == "
+
+
+def test_a_long_expression_is_repeated_with_its_end():
+    """That is where two checks that begin alike differ."""
+    long = [due(cel=f"{READY}'True') ? true : {READY}'{it}') ? false : null") for it in ("No", "F")]
+    told = [reading(item, "it", Heard({}), said=False, seen=None).sentence for item in long]
+    assert all(words.startswith(f"it: {READY[:60]}…") for words in told)
+    assert told[0].endswith("c.status == 'No') ? false : null is false")
+    assert told[1].endswith("c.status == 'F') ? false : null is false")
 
 
 def test_an_object_says_itself_why():
