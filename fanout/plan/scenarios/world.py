@@ -225,7 +225,12 @@ class World:
             if item.publish:
                 player.publish(
                     Published(
-                        draft.revision, draft.digest, draft.tree, now, reads=draft.reads, heard=heard
+                        draft.revision,
+                        draft.digest,
+                        draft.tree,
+                        now,
+                        reads=draft.reads,
+                        heard=heard,
                     )
                 )
                 player.draft = player.grant = player.special = None
