@@ -93,6 +93,19 @@ spec:
   autoPromotion: {stages: ["*"]}
   approvers: [{group: sre, subjects: [ann@example.com, bob@example.com]}]
 """
+# Without expressions, so that no process waits for a sandbox.
+PLAIN = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - repositories: [{name: edge, packageNames: [sites/ams, sites/ber]}]
+    template: {stage: dev}
+  stages: [{name: dev}]
+"""
+
 Content = str | bytes | tuple[str, bytes] | None  # of a file; see Repo.commit
 
 
@@ -370,3 +383,14 @@ class Fleet:
         """Reason and sentence of a variant's Ready condition."""
         condition = self.variants()[path]["conditions"][0]
         return condition["reason"], condition["message"]
+
+
+def two_stages(root: Path, sites: dict[str, tuple[str, str]]) -> Fleet:
+    """A fleet whose sites in dev, and behind them those in prod, are all published."""
+    made = Fleet.build(root, sites)
+    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    made.settle()
+    made.report("dev", "v1")
+    made.settle()
+    assert set(made.published().values()) == {"v1"}
+    return made.later(minutes=5)

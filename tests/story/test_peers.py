@@ -10,7 +10,7 @@ from string import Template
 import pytest
 import yaml
 from companies import company
-from fleet import POLICY, PROMOTION, Fleet
+from fleet import POLICY, PROMOTION, Fleet, two_stages
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "checks"
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
@@ -26,13 +26,7 @@ SITES = {
 @company
 def fleet(root: Path) -> Fleet:
     """Two sites in dev and two in prod behind it; all are published."""
-    made = Fleet.build(root, SITES)
-    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
-    made.settle()
-    made.report("dev", "v1")
-    made.settle()
-    assert set(made.published().values()) == {"v1"}
-    return made.later(minutes=5)
+    return two_stages(root, SITES)
 
 
 def there(fleet: Fleet) -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, POLICY, Fleet
+from fleet import PACKAGE, PLAIN, POLICY, Fleet
 from killing import killer
 
 ANN = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
@@ -287,20 +287,6 @@ def test_a_record_that_cannot_be_read_stops_a_removal(fleet: Fleet):
     fleet.records().commit("fanout/default/default/monitoring", {"records/x.json": "{ no record"})
     assert remove(fleet, name).code != 0
     assert fleet.refs() == before
-
-
-# Without expressions, so that no process waits for a sandbox.
-PLAIN = """\
-apiVersion: fanout.dev/v1alpha1
-kind: UpstreamPolicy
-metadata: {name: monitoring}
-spec:
-  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
-  targets:
-  - repositories: [{name: edge, packageNames: [sites/ams, sites/ber]}]
-    template: {stage: dev}
-  stages: [{name: dev}]
-"""
 
 
 @pytest.mark.parametrize("word", ["Delete", "Orphan"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, POLICY, PROMOTION, Fleet
+from fleet import PACKAGE, PLAIN, POLICY, PROMOTION, Fleet, two_stages
 from killing import killer
 
 ANN = ("--by", "Ann <ann@example.com>")
@@ -25,13 +25,7 @@ SITES = {
 @company
 def fleet(root: Path) -> Fleet:
     """Two sites in dev and two in prod behind it; all are published."""
-    made = Fleet.build(root, SITES)
-    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
-    made.settle()
-    made.report("dev", "v1")
-    made.settle()
-    assert set(made.published().values()) == {"v1"}
-    return made.later(minutes=5)
+    return two_stages(root, SITES)
 
 
 def close(fleet: Fleet, *sites: str) -> None:
@@ -359,20 +353,6 @@ def test_a_push_that_fails_is_tried_again_and_settles(fleet: Fleet):
     edge.hook("pre-receive", "exit 0")
     fleet.later(minutes=1).settle()
     assert there(fleet) == ["bru", "cph", "dub"]
-
-
-# Without expressions, so that no process waits for a sandbox.
-PLAIN = """\
-apiVersion: fanout.dev/v1alpha1
-kind: UpstreamPolicy
-metadata: {name: monitoring}
-spec:
-  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
-  targets:
-  - repositories: [{name: edge, packageNames: [sites/ams, sites/ber]}]
-    template: {stage: dev}
-  stages: [{name: dev}]
-"""
 
 
 @pytest.mark.parametrize("word", ["Delete", "Orphan"])
