@@ -159,6 +159,11 @@ class Standing:
         back = self.went_back(stage, variant) if found else None
         return found if back is None else [it for it in found if it.number > back.number]
 
+    def waiting(self, facts: VariantFacts, revision: str) -> list[Order]:
+        """Those of them that the variant has not taken its step by yet."""
+        found = self.orders(facts.stage, facts.name, revision)
+        return [order for order in found if not order.spent(facts)]
+
     def went_back(self, stage: str, variant: str) -> Order | None:
         """The last rollback about the variant or its stage, whether it stands still or is over."""
         for order in reversed(self._ways_back):

@@ -125,16 +125,13 @@ class Judgement:
     def _require(self, rule: StageRule, member: Member, requirements: Requirements) -> None:
         """What is required of the variant's standing draft, and whether it fails for it."""
         facts = member.facts
-        candidate = self.candidate_of(rule, facts.name)
+        member.candidate = candidate = self.candidate_of(rule, facts.name)
         member.draft = draft = standing_draft(facts, candidate)
         if candidate != self.candidate(rule.name):
             member.returned = _sent_back(self.pin(rule, facts.name))
         if draft is not None and rule.requires:
-            orders = [
-                order
-                for order in self.standing.orders(rule.name, facts.name, candidate)
-                if not order.spent(facts) and order.covers(facts, draft)
-            ]
+            waiting = self.standing.waiting(facts, candidate)
+            orders = [order for order in waiting if order.covers(facts, draft)]
             member.required, answers = requirements.ask(rule, facts, draft, orders)
             member.answers += answers
         if facts.failed is not None or member.required:

@@ -90,8 +90,7 @@ class StageGate:
         return replace(found, state=State.HELD, holds=(undone, *others), next=None)
 
     def _stand(self, member: Member) -> VariantDecision:
-        facts, draft = member.facts, member.draft
-        candidate = self._judgement.candidate_of(self._rule, facts.name)
+        facts, draft, candidate = member.facts, member.draft, member.candidate
         stopped = _stopped(member, candidate)
         published = facts.published
         if (member.has(candidate) and (draft is None or stopped)) or (published and not candidate):
@@ -158,8 +157,7 @@ class StageGate:
 
     def _asked(self, member: Member, draft: Draft) -> _Asked:
         facts = member.facts
-        orders = self._judgement.standing.orders(self._rule.name, facts.name, draft.revision)
-        waiting = [order for order in orders if not order.spent(facts)]
+        waiting = self._judgement.standing.waiting(facts, draft.revision)
         covering = [order for order in waiting if order.covers(facts, draft)]
         lifts = overrides(covering) if covering else _NOTHING
         pin = self._judgement.pin(self._rule, facts.name)
@@ -259,11 +257,10 @@ class StageGate:
         checks: tuple[CheckView, ...],
         wake: datetime | None,
     ) -> VariantDecision:
-        candidate = self._judgement.candidate_of(self._rule, member.facts.name)
         return VariantDecision(
             member.facts.name,
             self._rule.name,
-            candidate,
+            member.candidate,
             state,
             checks=checks,
             holds=holds,

@@ -140,10 +140,3 @@ class StageRule:
     def approvals(self) -> tuple[ApprovalRule, ...]:
         """What people are asked before publication."""
         return tuple(rule for rule in self.requires if isinstance(rule, ApprovalRule))
-
-
-class InFlight(StrEnum):
-    """What a newer revision does to one that is under way."""
-
-    SUPERSEDE = "Supersede"
-    SERIALIZE = "Serialize"
