@@ -56,7 +56,8 @@ class Judgement:
     @cached_property
     def windows(self) -> Windows:
         """When anything may be published."""
-        return Windows(self.facts)
+        facts = self.facts
+        return Windows(facts.calendars, facts.now, finishing=facts.finishing, unread=facts.unread)
 
     @cached_property
     def sources(self) -> Sources:

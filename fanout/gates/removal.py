@@ -6,12 +6,12 @@ too many at once await a person. Who is not sure that they are gone removes none
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
 
 from fanout.api.reasons import Reason
-from fanout.calendar.windows import Calendar, is_open, opening
+from fanout.calendar.windows import Calendar
 from fanout.gates.amounts import tolerance
 from fanout.gates.decisions import Standing, by_spec
 from fanout.gates.facts import Hold
@@ -20,12 +20,13 @@ from fanout.gates.instants import (
     from_the_future,
     in_record_order,
     soonest,
-    written,
 )
 from fanout.gates.records import Decision
 from fanout.gates.rules import Amount, StageRule
+from fanout.gates.windows import Windows
 from fanout.gates.wording import counted, listed, stage_named
 
+_AT_THE_WINDOWS = "time alone; an administrator: PromotionPolicy.windows (`fanout validate`)"
 AT_ONCE = 3  # variants; of few variants a share would be none
 
 
@@ -186,16 +187,8 @@ def closed(calendars: Sequence[Calendar], now: datetime, *, unread: bool) -> Hol
 
     `unread`: there may be a window that nobody could read.
     """
-    if unread:
-        sentence = "a PromotionPolicy of its namespace cannot be read, and it may deny removal now"
-        who = "whoever maintains it: `fanout validate` names the fault"
-        return Hold(Reason.WINDOW_CLOSED, sentence, who)
-    if not calendars or is_open(calendars, now):
-        return None
-    found = opening(calendars, now)
-    ends = f"it opens at {written(found.until)}" if found.until else "it does not open again"
-    who = "time alone; an administrator: PromotionPolicy.windows"
-    return Hold(Reason.WINDOW_CLOSED, f"{found.sentence}; {ends}", who, until=found.until)
+    shut = Windows(tuple(calendars), now, unread=unread).closed(begun=False)
+    return None if shut is None else replace(shut, who=_AT_THE_WINDOWS)
 
 
 def _unlimited(limit: Amount) -> bool:

@@ -7,31 +7,37 @@ closed says `atClose: Finish`, a rollout that has begun goes on to its end. (Des
 from datetime import datetime
 
 from fanout.api.reasons import Reason
-from fanout.calendar.windows import opening
-from fanout.gates.facts import Hold, PolicyFacts
+from fanout.calendar.windows import Calendar, is_open, opening
+from fanout.gates.facts import Hold
 from fanout.gates.instants import written
 
 
 class Windows:
     """The windows of one policy at the instant of the pass."""
 
-    def __init__(self, facts: PolicyFacts) -> None:
-        self.opens: datetime | None = None  # when more may go
-        self.closes: datetime | None = None  # when less may
+    def __init__(
+        self,
+        calendars: tuple[Calendar, ...],
+        now: datetime,
+        *,
+        finishing: frozenset[str] = frozenset(),
+        unread: bool = False,
+    ) -> None:
+        """`finishing` are names of calendars; `unread`: there may be one that could not be read."""
+        self.edge: datetime | None = None  # when they open or close
         self._closed = self._for_all = None
-        if facts.unread:
+        if unread:
             self._closed = self._for_all = _UNREAD
             return
-        if not facts.calendars:
+        if not calendars:
             return
-        found = opening(facts.calendars, facts.now)
+        found = opening(calendars, now)
+        self.edge = found.until
         if found.open:
-            self.closes = found.until
             return
-        self.opens = found.until
         self._closed = _hold(found.sentence, found.until)
-        strict = tuple(it for it in facts.calendars if it.name not in facts.finishing)
-        if not strict or opening(strict, facts.now).open:
+        strict = tuple(it for it in calendars if it.name not in finishing)
+        if not strict or is_open(strict, now):
             return
         self._for_all = self._closed
 

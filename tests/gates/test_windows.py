@@ -114,3 +114,10 @@ def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
     assert closed.next is None
     lifting = decided(Action.PUBLISH, Override.WINDOW, stage="prod", revision="v1")
     assert evaluate(prod(OK, lifting, world={"unread": True})).variants["p"].publish
+
+
+def test_the_edge_is_told_though_no_variant_waits_for_it():
+    """What a move has left may wait for it, as may what has no target."""
+    done = [variant("p", "prod", published("v1"))]
+    world = facts([stage("prod")], done, said("prod", PASSED), calendars=(OFFICE,))
+    assert evaluate(world).next == at(60)
