@@ -72,11 +72,11 @@ class ProcessSandbox:
     def compile(self, expressions: Sequence[str], templates: Sequence[str]) -> Mapping[str, Broken]:
         """Those that are no expressions or templates, by their text."""
         with self._lock:
-            found = {
-                **self._open(self._expressions).compiled(expressions),
-                **self._open(self._templates).compiled(templates),
-            }
-        return {text: learnt for text, learnt in found.items() if isinstance(learnt, Broken)}
+            learnt = [
+                *self._open(self._expressions).compiled(expressions).items(),
+                *self._open(self._templates).compiled(templates).items(),
+            ]
+        return {text: answer for text, answer in learnt if isinstance(answer, Broken)}
 
     def names(
         self, expressions: Sequence[str], templates: Sequence[str]

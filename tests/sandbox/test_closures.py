@@ -318,3 +318,8 @@ def test_the_parent_does_not_load_what_parses():
     code = "import sys, fanout.sandbox.pool; print({'celpy', 'lark', 'jinja2'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
+
+
+def test_a_text_that_is_no_expression_is_told_though_it_is_a_template(sandbox):
+    text = "{{ target.name }}"
+    assert list(sandbox.compile([text], [text])) == [text]
