@@ -77,10 +77,13 @@ class Dependencies:
     def with_beside(self, asked: Sequence[Named]) -> tuple[Named, ...]:
         """Them and whom they wait for, each after those that it waits for; policies come first."""
         wanted = dict.fromkeys(map(key_of, asked))
-        for named in asked:
-            for one in _written(named):
-                home = self._home(named.namespace, one)
-                wanted |= {key_of(home): None} if home is not None else {}
+        open_ends = list(asked)
+        while open_ends:
+            named = open_ends.pop()
+            homes = (self._home(named.namespace, one) for one in _written(named))
+            new = [home for home in homes if home is not None and key_of(home) not in wanted]
+            wanted |= dict.fromkeys(map(key_of, new))
+            open_ends += new
         if len(wanted) == len(asked) and not any(map(_written, asked)):
             return tuple(asked)
         found = [named for named in self.everyone if key_of(named) in wanted]

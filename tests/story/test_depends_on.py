@@ -86,6 +86,16 @@ def test_a_pass_about_it_alone_knows_how_the_other_stands_and_leaves_it_alone(fl
     assert fleet.published()["web"] == "v1"
 
 
+def test_a_pass_about_one_alone_knows_the_whole_chain(fleet: Fleet):
+    depend(fleet, "log", on_target())
+    depend(fleet, "db", "{variant: log}")
+    depend(fleet, "web", "{variant: db}")
+    fleet.settle()
+    told = fleet.run("explain", "web").out
+    assert "of which nothing is known" not in told
+    assert "it waits for variant log" in told
+
+
 MISSING = [
     (
         "a target that the policy has not",
