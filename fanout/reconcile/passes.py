@@ -115,7 +115,7 @@ class Reconciler:
         views = self._look(named, whereabouts, listings)
         judge = self._judge(declared, now, publish=mode.publish)
         seen = Seen(declared, mode.publish, listings, books)
-        self._quiet.begin()
+        self._quiet.begin(map(key_of, everyone))
         judged: dict[Key, PolicyPass] = {}
         planned: dict[Key, PolicyPlan | None] = {}
         promotions = _promotions(named, declared)

@@ -5,7 +5,7 @@ until the answer's own next instant; so a policy that had nothing to do then is 
 One record about one policy, and the others cost their listings and no more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -73,9 +73,10 @@ class Quiet:
     _kept: dict[Key, _Kept] = field(default_factory=dict)
     _alike: dict[int, bool] = field(default_factory=dict)  # by what was seen then, in this pass
 
-    def begin(self) -> None:
-        """A new pass has read the world."""
+    def begin(self, known: Iterable[Key]) -> None:
+        """A new pass has read the world; these are all that there are to judge in it."""
         self._alike.clear()
+        self._kept = {key: self._kept[key] for key in known if key in self._kept}
 
     def answer(self, key: Key, told: Told, seen: Seen, now: datetime) -> PolicyPass | None:
         """What was said of the policy before; None: it has to be judged."""
