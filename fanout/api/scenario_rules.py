@@ -74,6 +74,7 @@ def scenario_faults(scenario: Scenario, stages: Sequence[Stage]) -> Iterator[Fau
     spec = scenario.spec
     known = _Known({stage.name: stage for stage in stages})
     known.revisions.update(spec.revisions, (it.revision for it in spec.events if it.revision))
+    known.revisions.update(past.revision for past in spec.history)
     yield from _own_stages(scenario)
     for path, variant in _variants(scenario):
         known.revisions.update(it.revision for it in (variant, *variant.earlier) if it.revision)
@@ -221,7 +222,6 @@ def _history(scenario: Scenario, known: _Known) -> Iterator[Fault]:
     for index, past in enumerate(scenario.spec.history):
         path = (*_SPEC, "history", index)
         yield from known.stage(past.stage, path)
-        known.revisions.add(past.revision)
         instant = scenario.spec.instant
         if past.left and past.passed and instant(past.left) < instant(past.passed):
             yield Fault((*path, "left"), "comes before passed", "times do not go back")

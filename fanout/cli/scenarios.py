@@ -57,8 +57,12 @@ class Scenarios:
                 where=self.declared.where(scenario, "spec.policy"),
             )
         beside = found.policy.metadata.namespace
-        lost = [it for it in self.declared.left_out if it.kind == "PromotionPolicy"]
-        if not scenario.spec.stages and beside in {key.namespace for key in lost}:
+        lost = [
+            it
+            for it in self.declared.left_out
+            if (it.kind, it.namespace) == ("PromotionPolicy", beside)
+        ]
+        if not scenario.spec.stages and lost:
             raise InvalidInput(
                 f"PromotionPolicy {lost[0].name} is declared and cannot be used",
                 reason="InvalidObject",

@@ -31,9 +31,7 @@ class Member:
     answers: tuple[Answer, ...] = ()  # of machine checks, to be on record
     wake: datetime | None = None  # when its state changes by itself
     # ----
-    candidate: str = (
-        ""  # the revision that it is to take next: its stage's, or what it goes back to
-    )
+    candidate: str = ""  # what it is to take next: its stage's candidate, or what it goes back to
     draft: Draft | None = None  # its standing draft of that, when it is not in force
     required: tuple[CheckView, ...] = ()  # what is asked before that is published
     failing: Hold | None = None  # it fails the candidate before it could be published

@@ -222,3 +222,11 @@ def test_who_was_released_to_what_can_still_pass_is_waited_for():
         facts(rules, (d, p), ok, revisions="v1 v2", serialize=True, history=history)
     )
     assert decision.stages["prod"].candidate == "v1"
+
+
+def test_a_suspended_policy_stays_as_it_is():
+    busy = variant("b", "prod", published("v1", 5))
+    it = world(to_v2("a", grant=grant("v2")), busy, revisions="v1 v2", suspended=True)
+    decision = evaluate(it)
+    assert not any(item.release or item.publish for item in decision.variants.values())
+    assert decision.stages["prod"].aggregates.in_flight == 2

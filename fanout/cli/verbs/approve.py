@@ -53,7 +53,7 @@ def command(
             raise no_draft(item, stage, revision, those)
         drafted = seen(item, those, trees)
         before = approved_before(item, rule, who, drafted)
-        again = len(before) == len(drafted)
+        again = bool(drafted) and len(before) == len(drafted)
         if not again or rule.expires is not None:
             name = record(program, item, "Approval", spec, who)
             write(f"approval.fanout.dev/{name} recorded for {counted(len(trees), 'draft')}\n")

@@ -123,13 +123,13 @@ def _items(
     if noun == "policies":
         for sentence in observed.undeclared:
             say(f"warning: {sentence}", program.settings.color, fg="yellow")
-    targets = present.targets(observed, program.declared())
     if noun == "targets":
-        return targets, observed.now
-    if noun == "variants":
-        refuse_gone(names, present.variants(observed), targets)
+        return present.targets(observed, program.declared()), observed.now
     if noun != "repositories":
-        return _VIEWS[noun](observed), observed.now
+        items = _VIEWS[noun](observed)
+        if noun == "variants" and names:
+            refuse_gone(names, items, present.targets(observed, program.declared()))
+        return items, observed.now
     items = present.repositories(observed, program.declared())
     return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
 
