@@ -13,7 +13,7 @@ from fanout.gates.rules import Variables
 from fanout.plan.asking import asks_machines
 from fanout.plan.book import BookKey
 from fanout.ports import Sandbox
-from fanout.selection.assemble import assemble, repository_of
+from fanout.selection.assemble import Assembly
 from fanout.selection.hand_written import hand_written
 from fanout.selection.model import TargetFailure, VariantSpec
 from fanout.selection.questions import Answers, Question, first_round, second_round
@@ -57,9 +57,11 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
     targets, failures = select(policy, Inventory(usable, declared.objects))
     places, lost = _repositories(policy, targets, usable, sandbox)
     located = [target for target in targets if target.key in places]
-    objects = {key: as_object(repository) for key, repository in places.items()}
-    answers = _ask(second_round(policy, located, objects), sandbox)
-    made = [assemble(policy, target, places[target.key], answers) for target in located]
+    unique = {it.metadata.name: it for it in places.values()}
+    objects = {name: as_object(repository) for name, repository in unique.items()}
+    seen = {key: objects[repository.metadata.name] for key, repository in places.items()}
+    assembly = Assembly(policy, _ask(second_round(policy, located, seen), sandbox))
+    made = [assembly.variant(target, places[target.key]) for target in located]
     entries = {target.key: target.entry for target in located}
     variants = tuple(
         _with_place(item, entries[item.target], policy, declared)
@@ -127,11 +129,11 @@ def _repositories(
     sandbox: Sandbox,
 ) -> tuple[dict[str, Repository], list[TargetFailure]]:
     """The downstream repository of each target, by key."""
-    answers = _ask(first_round(policy, targets), sandbox)
+    assembly = Assembly(policy, _ask(first_round(policy, targets), sandbox))
     places: dict[str, Repository] = {}
     failures: list[TargetFailure] = []
     for target in targets:
-        name = repository_of(policy, target, answers)
+        name = assembly.repository(target)
         if isinstance(name, TargetFailure):
             failures.append(name)
         elif name not in usable:

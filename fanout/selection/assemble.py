@@ -1,7 +1,7 @@
 """From targets and answers to variants: one template applied to one target at a time."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeVar
 
 from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.repository import Repository
@@ -14,6 +14,8 @@ from fanout.selection.naming import variant_name
 from fanout.selection.questions import Answers
 from fanout.selection.targets import Target
 
+_Part = TypeVar("_Part")
+_RESERVED = frozenset(RESERVED_KEYS)
 _KINDS = {
     bool: "a boolean",
     str: "text",
@@ -41,13 +43,12 @@ class _NoVariant(Exception):
 class _Filled:
     """A template with the answers for one target put in."""
 
-    def __init__(self, template: Template, target: Target, answers: Answers) -> None:
-        self._template = template
+    def __init__(self, form: "_Form", target: Target) -> None:
+        self._form = form
         self._target = target
-        self._answers = answers
 
     def _answer(self, expression: str, field: str) -> Any:
-        value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
+        value = self._form.answers.get(expression, {}).get(self._target.key)
         if isinstance(value, Broken):
             remedy = value.remedy or "correct the expression, or the target"
             problem = f"{expression}: {value.problem}; {remedy}"
@@ -99,7 +100,7 @@ class _Filled:
         """Is the target offline, and if nobody can say: why not? Then it counts, and is held."""
         if not expression:
             return False, ""
-        value = self._answers.get((self._target.entry, expression), {}).get(self._target.key)
+        value = self._form.answers.get(expression, {}).get(self._target.key)
         if isinstance(value, Broken):
             remedy = value.remedy or "correct the expression, or the target"
             return False, f"{expression}: {value.problem}; {remedy}"
@@ -112,7 +113,7 @@ class _Filled:
         """Where the package goes below the repository's directory."""
         problem = check_path(package)
         if problem:
-            written = self._template.downstream
+            written = self._form.template.downstream
             name = "packageExpr" if written.package_expr else "package"
             sentence = f"{problem}; write a relative path like team/monitoring"
             raise _NoVariant("InvalidPath", sentence, self._field(f"downstream.{name}"))
@@ -120,20 +121,20 @@ class _Filled:
 
     def context(self) -> dict[str, str]:
         """packageContext.data and dataExprs; the keys that kpt writes itself are refused."""
-        context = self._template.package_context
+        context = self._form.template.package_context
         data = self.mapping(context.data, context.data_exprs, "packageContext.dataExprs")
-        taken = sorted(data.keys() & set(RESERVED_KEYS))
+        taken = _RESERVED & data.keys()
         if taken:
             raise _NoVariant(
                 "ExpressionError",
-                f"yields the key {taken[0]}, which is reserved; choose another key",
+                f"yields the key {min(taken)}, which is reserved; choose another key",
                 self._field("packageContext.dataExprs"),
             )
         return data
 
     def remove_keys(self) -> tuple[str, ...]:
         """packageContext.removeKeys and removeKeyExprs, without duplicates, sorted."""
-        context = self._template.package_context
+        context = self._form.template.package_context
         keys = set(context.remove_keys)
         for index, expression in enumerate(context.remove_key_exprs):
             field = f"packageContext.removeKeyExprs[{index}]"
@@ -142,7 +143,7 @@ class _Filled:
 
     def functions(self, section: Literal["mutators", "validators"]) -> tuple[Function, ...]:
         """A section of the pipeline, its functions with their configuration."""
-        written: tuple[FunctionTemplate, ...] = getattr(self._template.pipeline, section)
+        written: tuple[FunctionTemplate, ...] = getattr(self._form.template.pipeline, section)
         return tuple(
             function_of(
                 function,
@@ -164,37 +165,90 @@ class _Filled:
                 version=injector.version,
                 kind=injector.kind,
             )
-            for index, injector in enumerate(self._template.injectors)
+            for index, injector in enumerate(self._form.template.injectors)
         )
 
+    def labels(self) -> dict[str, str]:
+        """labels and labelExprs."""
+        template = self._form.template
+        return self.mapping(template.labels, template.label_exprs, "labelExprs")
 
-def repository_of(policy: UpstreamPolicy, target: Target, answers: Answers) -> str | TargetFailure:
-    """The name of a target's downstream repository, after the first round of answers."""
-    template = policy.spec.targets[target.entry].template
-    filled = _Filled(template, target, answers)
-    written = template.downstream
-    try:
-        return filled.text(
-            written.repository, written.repository_expr, "downstream.repository", target.repository
-        )
-    except _NoVariant as failure:
-        return failure.failure(policy.metadata.name, target.key)
+    def annotations(self) -> dict[str, str]:
+        """annotations and annotationExprs."""
+        template = self._form.template
+        return self.mapping(template.annotations, template.annotation_exprs, "annotationExprs")
 
 
-def assemble(
-    policy: UpstreamPolicy,
-    target: Target,
-    repository: Repository,
-    answers: Answers,
-) -> VariantSpec | TargetFailure:
-    """The variant that the policy makes for the target, after the second round of answers."""
-    entry = policy.spec.targets[target.entry]
-    template = entry.template
-    filled = _Filled(template, target, answers)
-    offline, unclear = filled.offline(entry.offline_when)
-    meta = policy.metadata
-    try:
+class _Form:
+    """An entry's template, the answers to its expressions, and what is the same for all targets."""
+
+    def __init__(self, template: Template, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        self.template = template
+        self.answers = answers
+        context, pipeline = template.package_context, template.pipeline
+        self._asked = {
+            "context": bool(context.data_exprs),
+            "remove_keys": bool(context.remove_key_exprs),
+            "mutators": any(function.config_map_exprs for function in pipeline.mutators),
+            "validators": any(function.config_map_exprs for function in pipeline.validators),
+            "injectors": any(injector.name_expr for injector in template.injectors),
+            "labels": bool(template.label_exprs),
+            "annotations": bool(template.annotation_exprs),
+        }
+        self._same: dict[str, Any] = {}
+
+    def part(self, name: str, make: Callable[[], _Part]) -> _Part:
+        """A part of the variant; where no expression is asked for it, all variants share it."""
+        if self._asked[name]:
+            return make()
+        if name not in self._same:
+            self._same[name] = make()
+        shared: _Part = self._same[name]
+        return shared
+
+
+class Assembly:
+    """Makes a policy's variants of its targets, and of the answers to what its templates ask."""
+
+    def __init__(self, policy: UpstreamPolicy, answers: Answers) -> None:
+        self._policy = policy
+        by_entry: dict[int, dict[str, Mapping[str, Any]]] = {}
+        for (entry, expression), values in answers.items():
+            by_entry.setdefault(entry, {})[expression] = values
+        self._forms = [
+            _Form(entry.template, by_entry.get(number, {}))
+            for number, entry in enumerate(policy.spec.targets)
+        ]
+
+    def repository(self, target: Target) -> str | TargetFailure:
+        """The name of a target's downstream repository, after the first round of answers."""
+        form = self._forms[target.entry]
+        written = form.template.downstream
+        try:
+            return _Filled(form, target).text(
+                written.repository,
+                written.repository_expr,
+                "downstream.repository",
+                target.repository,
+            )
+        except _NoVariant as failure:
+            return failure.failure(self._policy.metadata.name, target.key)
+
+    def variant(self, target: Target, repository: Repository) -> VariantSpec | TargetFailure:
+        """What the policy makes for the target, after the second round of answers."""
+        form = self._forms[target.entry]
+        try:
+            return self._variant(target, repository, form, _Filled(form, target))
+        except _NoVariant as failure:
+            return failure.failure(self._policy.metadata.name, target.key)
+
+    def _variant(
+        self, target: Target, repository: Repository, form: _Form, filled: _Filled
+    ) -> VariantSpec:
+        meta, upstream = self._policy.metadata, self._policy.spec.upstream
+        template = form.template
         written = template.downstream
+        offline, unclear = filled.offline(self._policy.spec.targets[target.entry].offline_when)
         package = filled.text(
             written.package, written.package_expr, "downstream.package", target.package
         )
@@ -204,25 +258,21 @@ def assemble(
             policy=meta.name,
             stage=filled.text(template.stage, template.stage_expr, "stage", ""),
             target=target.key,
-            upstream_repository=policy.spec.upstream.repository,
-            upstream_package=policy.spec.upstream.package,
+            upstream_repository=upstream.repository,
+            upstream_package=upstream.package,
             repository=repository.metadata.name,
             path=filled.path(repository.spec.directory, package),
-            context=filled.context(),
-            remove_keys=filled.remove_keys(),
-            mutators=filled.functions("mutators"),
-            validators=filled.functions("validators"),
-            injectors=filled.injectors(),
-            labels=filled.mapping(template.labels, template.label_exprs, "labelExprs"),
-            annotations=filled.mapping(
-                template.annotations, template.annotation_exprs, "annotationExprs"
-            ),
+            context=form.part("context", filled.context),
+            remove_keys=form.part("remove_keys", filled.remove_keys),
+            mutators=form.part("mutators", lambda: filled.functions("mutators")),
+            validators=form.part("validators", lambda: filled.functions("validators")),
+            injectors=form.part("injectors", filled.injectors),
+            labels=form.part("labels", filled.labels),
+            annotations=form.part("annotations", filled.annotations),
             priority=filled.number(template.priority, template.priority_expr, "priority"),
             offline=offline,
             unclear=unclear,
         )
-    except _NoVariant as failure:
-        return failure.failure(meta.name, target.key)
 
 
 def _kind_of(value: Any) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from fanout.api.repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.selection.assemble import assemble
+from fanout.selection.assemble import Assembly
 from fanout.selection.model import Broken, VariantSpec
 from fanout.selection.rollout import group_of, variables_of
 from fanout.selection.targets import Target
@@ -46,7 +46,7 @@ def made(answers: dict[str, Any] | None = None, **entry: Any) -> VariantSpec:
         {"kind": "Repository", "metadata": {"name": "edge"}, "spec": {"url": "/srv/edge.git"}}
     )
     by_target = {(0, text): {TARGET.key: value} for text, value in (answers or {}).items()}
-    found = assemble(policy(**entry), TARGET, repository, by_target)
+    found = Assembly(policy(**entry), by_target).variant(TARGET, repository)
     assert isinstance(found, VariantSpec)
     return found
 

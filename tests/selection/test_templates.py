@@ -6,7 +6,7 @@ import pytest
 
 from fanout.api.repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.selection.assemble import assemble, repository_of
+from fanout.selection.assemble import Assembly
 from fanout.selection.model import Broken, TargetFailure, VariantSpec
 from fanout.selection.objects import ObjectIndex
 from fanout.selection.questions import first_round, second_round
@@ -101,10 +101,11 @@ def answered(answers: dict[str, Any]) -> VariantSpec | TargetFailure | str:
     made = policy(CLUSTERS | {"template": TEMPLATE})
     (target,), _ = select(made, Inventory({}, ObjectIndex([cluster("a")])))
     by_entry = {(0, text): {target.key: value} for text, value in answers.items()}
-    place = repository_of(made, target, by_entry)
+    assembly = Assembly(made, by_entry)
+    place = assembly.repository(target)
     if isinstance(place, TargetFailure):
         return place
-    return assemble(made, target, repository(place, directory="base"), by_entry)
+    return assembly.variant(target, repository(place, directory="base"))
 
 
 GOOD = {"R": "edge", "P": "sites/a", "K": "b", "L": "9"}
