@@ -4,13 +4,13 @@ import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.sandbox.child import Child, EndedError
 from fanout.sandbox.limits import Limits
 from fanout.sandbox.projection import Reads
 from fanout.selection.model import Broken
+from fanout.values import frozen
 
 CHUNK = 100  # rows in one question: the limits are for so many
 PARSED = 20  # texts in one question
@@ -19,7 +19,7 @@ BATCHES = 200  # after so many a child is replaced: what it caches and leaks goe
 TRIES = 2  # of a question whose child died of something that no limit explains
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Learnt:
     """What a text reads of a row, and its outline where it is simple enough for a closure."""
 
@@ -27,7 +27,7 @@ class Learnt:
     outline: list[Any] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """One question: a text over some rows, each as JSON."""
 

@@ -11,9 +11,11 @@ from typing import Any
 
 from fanout.sandbox.closures import ASK, closure_of
 from fanout.sandbox.crew import CHUNK, Crew, Learnt, Task
+from fanout.sandbox.kept import KeptOutlines
 from fanout.sandbox.projection import Reads, as_json, key_of, project
 from fanout.selection.model import Broken
 from fanout.telemetry.counters import Counters
+from fanout.values import frozen
 
 KEPT_ANSWERS = 200_000
 KEPT_TEXTS = 4096
@@ -21,7 +23,7 @@ KEPT_TEXTS = 4096
 _Key = str | bytes  # of a row's part: what its answer is kept under
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """What is known of a text: what it reads, and how to compute it where that is simple."""
 
@@ -40,9 +42,10 @@ class _Column:
 class Desk:
     """Answers texts of one kind."""
 
-    def __init__(self, crew: Crew, counters: Counters) -> None:
+    def __init__(self, crew: Crew, counters: Counters, kept: KeptOutlines) -> None:
         self.crew = crew
         self._counters = counters
+        self._kept = kept
         self._texts: dict[str, Text | Broken] = {}
         self._known: dict[str, dict[_Key, Any]] = {}  # least recently asked text first
 
@@ -72,11 +75,27 @@ class Desk:
         distinct = list(dict.fromkeys(texts))
         new = [text for text in distinct if text not in self._texts]
         found = {text: self._texts[text] for text in distinct if text in self._texts}
-        for text, learnt in (self.crew.learn(new) if new else {}).items():
+        for text, learnt in self._learnt(new).items():
             found[text] = _ready(learnt)
             if not (isinstance(learnt, Broken) and learnt.reason == "LimitExceeded"):
                 self._texts[text] = found[text]  # a limit may have been the machine's fault
         return {text: found[text] for text in distinct}
+
+    def _learnt(self, texts: Sequence[str]) -> dict[str, Learnt | Broken]:
+        """What was learnt of new texts, by an earlier command or by a child."""
+        if not texts:
+            return {}
+        kept = self._kept.find(texts)
+        unknown = [text for text in texts if text not in kept]
+        asked = self.crew.learn(unknown) if unknown else {}
+        self._kept.keep(
+            {
+                text: learnt
+                for text, learnt in asked.items()
+                if isinstance(learnt, Learnt) and learnt.outline is not None
+            }
+        )
+        return {**kept, **asked}
 
     def compiled(self, texts: Sequence[str]) -> dict[str, Text | Broken]:
         """The same, as a batch of its own."""

@@ -1,9 +1,9 @@
 """How much an expression or template may take before its process is ended."""
 
-from dataclasses import dataclass
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """For one expression over a chunk of rows; what exceeds one of them is Broken for all rows."""
 

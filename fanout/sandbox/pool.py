@@ -8,6 +8,7 @@ the outline that a child made of them (design §9, §12).
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +17,7 @@ from fanout.errors import Bug
 from fanout.sandbox.closures import ASK
 from fanout.sandbox.crew import Crew
 from fanout.sandbox.desk import Desk, Text
+from fanout.sandbox.kept import KeptOutlines
 from fanout.sandbox.language import CALLED, GLOBALS
 from fanout.sandbox.limits import Limits
 from fanout.selection.closure import Closure
@@ -26,13 +28,18 @@ from fanout.telemetry.counters import Counters
 class ProcessSandbox:
     """Implements `fanout.ports.Sandbox`; a context manager that ends its children."""
 
-    def __init__(self, limits: Limits, counters: Counters) -> None:
+    def __init__(self, limits: Limits, counters: Counters, kept: Path | None = None) -> None:
+        """`kept` is a file for what is learnt of expressions; None: each process learns anew."""
         self._limits = limits
         self._counters = counters
         self._lock = Lock()
         self._closed = False
-        self._expressions = Desk(Crew("fanout.sandbox.expressions", limits), counters)
-        self._templates = Desk(Crew("fanout.sandbox.templates", limits), counters)
+        self._expressions = Desk(
+            Crew("fanout.sandbox.expressions", limits), counters, KeptOutlines(kept)
+        )
+        self._templates = Desk(
+            Crew("fanout.sandbox.templates", limits), counters, KeptOutlines(None)
+        )
 
     def evaluate(
         self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from fanout.values import frozen
 from fanout.variants.questions import Broken, Ran
 
 _PIECE = 1 << 16
@@ -18,7 +19,7 @@ _LAST_WORDS = 4096  # bytes of stderr that are kept
 _AFTER = 2.0  # seconds for what is in the pipes of a program that has ended
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """What is started: its arguments, directory and whole environment."""
 

@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from fanout.api.configuration import Functions
 from fanout.api.functions import full_image
 from fanout.sandbox.process import Command, run
 from fanout.telemetry.counters import Counters
+from fanout.values import frozen
 from fanout.variants.questions import Broken, Program, Programs, Ran, Run
 
 _MIB = 1 << 20
@@ -74,7 +74,7 @@ def _without_runtime(allowed: Functions) -> str:
     return "" if found else f"{allowed.container_runtime} is not on the PATH"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProgramRunner:
     """Implements the running of programs for `fanout.ports.Workshop`."""
 
