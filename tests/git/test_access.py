@@ -5,11 +5,11 @@ import json
 import os
 import stat
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from http_git import serving
 
 from fanout.errors import Denied, InvalidInput, Unavailable
 from fanout.git.address import address
@@ -22,79 +22,13 @@ PASSWORD = "s3cret/with+signs%25"
 GIVEN = "Basic " + base64.b64encode(f"robot:{PASSWORD}".encode()).decode()
 
 
-class GitOverHttp(BaseHTTPRequestHandler):
-    """git http-backend, for those who know the password."""
-
-    root = Path()
-    redirect = ""
-
-    def do_GET(self):
-        if self.redirect:
-            self.send_response(301)
-            self.send_header("Location", self.redirect + self.path)
-            self.end_headers()
-            return
-        if self.headers.get("Authorization") != GIVEN:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.end_headers()
-            return
-        self._serve()
-
-    do_POST = do_GET  # noqa: N815 a name of http.server
-
-    def _serve(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path, _, query = self.path.partition("?")
-        done = subprocess.run(
-            ["git", "http-backend"],
-            input=body,
-            env={
-                "PATH": os.environ["PATH"],
-                "GIT_PROJECT_ROOT": str(self.root),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "GIT_CONFIG_GLOBAL": os.devnull,
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
-                "REQUEST_METHOD": self.command,
-                "REMOTE_USER": "robot",
-                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
-            },
-            capture_output=True,
-            check=False,
-        )
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-        self.send_response(int(headers.pop("Status", "200").split()[0]))
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def serve(tmp_path):
-    """Starts servers on loopback; answers the beginning of their URLs."""
-    servers = []
-
-    def start(**attributes):
-        handler = type("Handler", (GitOverHttp,), {"root": tmp_path, **attributes})
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    """Starts servers that let in who knows the password."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(
+            serving(tmp_path, **{"authorization": GIVEN} | options)
+        )
 
 
 @pytest.fixture
@@ -118,10 +52,9 @@ def everything_below(directory):
 def test_a_password_opens_an_http_remote_and_is_seen_nowhere(
     downstream_of, make_store, bare, serve, trace, tmp_path
 ):
-    bare.git("config", "http.receivepack", "true")
     secrets = {"token": Secret("robot", PASSWORD)}
     machine = downstream_of(make_store(secrets=secrets.get), bare)
-    bare.url = f"{serve()}/remote.git"
+    bare.url = f"{serve().url()}/remote.git"
     bare.remote = Remote(bare.url, "token")
     machine.write({"one": machine.package("one")})
     machine.publish(["one"])
@@ -150,7 +83,7 @@ WRONG = [
     ("name", "secrets", "words"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
 )
 def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, words):
-    remote = Remote(f"{serve()}/remote.git", name)
+    remote = Remote(f"{serve().url()}/remote.git", name)
     answer = make_store(secrets=secrets.get).look([Look(remote, ())])[remote.url]
     assert isinstance(answer, Denied), answer
     assert words in str(answer)
@@ -158,26 +91,17 @@ def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, wo
 
 
 def test_a_redirect_to_another_host_gets_no_secret(make_store, bare, serve):
-    asked = []
-
-    class Thief(GitOverHttp):
-        def do_GET(self):
-            asked.append(self.headers.get("Authorization"))
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.end_headers()
-
-    thief = serve(do_GET=Thief.do_GET)
-    remote = Remote(f"{serve(redirect=thief)}/remote.git", "token")
+    thief = serve(authorization="Basic none")
+    remote = Remote(serve(redirect=thief.url()).url("remote.git"), "token")
     secrets = {"token": Secret("robot", PASSWORD)}
     answer = make_store(secrets=secrets.get).look([Look(remote, ())])[remote.url]
     assert isinstance(answer, Denied)
-    assert asked
-    assert set(asked) == {None}
+    assert thief.authorizations
+    assert set(thief.authorizations) == {None}
 
 
 def test_a_netrc_of_the_user_answers_for_nobody(make_store, bare, serve, tmp_path, monkeypatch):
-    url = f"{serve()}/remote.git"
+    url = f"{serve().url()}/remote.git"
     (tmp_path / ".netrc").write_text(f"machine 127.0.0.1 login robot password {PASSWORD}\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert isinstance(make_store().look([Look(Remote(url), ())])[url], Denied)
