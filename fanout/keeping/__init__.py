@@ -1,0 +1,1 @@
+"""What a process leaves for the next one, and anybody may throw away."""
