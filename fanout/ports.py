@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from fanout.plan.repository import (
 )
 from fanout.selection.closure import Closure
 from fanout.selection.model import Broken
+from fanout.values import frozen
 from fanout.variants.questions import Broken as Unrun
 from fanout.variants.questions import Ran, Run
 
@@ -54,7 +55,7 @@ class Reader(Protocol):
 TOKEN_USER = "x-access-token"  # noqa: S105 a user name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Secret:
     """The content of a `secretRef`; its repr shows nothing of it. Keys and certificates are PEM."""
 

@@ -4,16 +4,16 @@ The rules are checked on the data as written: see `fanout.api.places`.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.faults import Fault
 from fanout.api.places import fields, places
 from fanout.api.texts import listed
 from fanout.api.unsupported import is_refused
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """Of these fields of the object at `path` one may be there; and must be, where `needed`."""
 

@@ -6,8 +6,9 @@ as `BadValue`, which validation turns into a fault at the value's path.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from fanout.values import frozen
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 Path = tuple[str | int, ...]
@@ -27,7 +28,7 @@ def field_name(path: Path) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """One thing that is wrong with one field; an error keeps the object from being used."""
 

@@ -1,7 +1,6 @@
 """The page of a kind, made of the models' own descriptions, so that it cannot lag behind them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api import durations
@@ -9,6 +8,7 @@ from fanout.api.crds import structural
 from fanout.api.faults import Path
 from fanout.api.kinds import KINDS
 from fanout.api.unsupported import TABLE, is_refused
+from fanout.values import frozen
 
 _HEAD = ("| field | type | default | description |", "|---|---|---|---|")
 # the page of another kind has their fields
@@ -31,7 +31,7 @@ def kind_page(kind: str) -> str:
     return "\n".join([*lines, *_refused(kind)]) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Table:
     """The table of a kind's fields; what is refused is not in it."""
 

@@ -1,7 +1,6 @@
 """What only several objects together can get wrong: names that nobody has, names that two have."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from fanout.api.approvers import approver_faults, governs
@@ -20,12 +19,13 @@ from fanout.api.repository import Repository
 from fanout.api.scenario import Scenario
 from fanout.api.scenario_rules import scenario_faults
 from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.values import frozen
 
 Kind = TypeVar("Kind", bound=KRMObject)
 Finding = tuple[KRMObject, Fault]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unusable:
     """What is declared too and has faults of its own, so that what it holds is not known.
 

@@ -4,16 +4,16 @@ One table. When an engine comes, its rows go.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.faults import Fault, Path
 from fanout.api.places import fits, places
+from fanout.values import frozen
 
 _REMOVE = "remove it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A field that is refused: whatever it says, or only when it says one of `values`."""
 

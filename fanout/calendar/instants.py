@@ -18,6 +18,7 @@ from cronsim import CronSim
 from fanout.calendar.fires import next_fire
 from fanout.calendar.schedule import Schedule
 from fanout.calendar.zone import SECOND, first_change, instant_of, wall_time
+from fanout.values import frozen
 
 DAY = 24 * 3600
 FIRST_DAY, LAST_DAY = date(3, 1, 1).toordinal(), date(9998, 12, 31).toordinal()
@@ -35,7 +36,7 @@ class Times:
 _NONE = Times(())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Day:
     """A day in a zone: from the first instant at which clocks show its midnight to the next day's.
 

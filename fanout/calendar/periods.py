@@ -18,6 +18,7 @@ from fanout.calendar.instants import DAY, Instants, longest_pause
 from fanout.calendar.schedule import REASON, Schedule, parse_schedule
 from fanout.calendar.zone import SECOND, offset_at, parse_zone, wall_time
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 
 LONGEST = 366 * DAY  # seconds that a period may last
 HORIZON = 5 * LONGEST  # what goes on for longer goes on for ever
@@ -26,7 +27,7 @@ _KEPT = 4096
 _LOOKED_AT = datetime(2000, 1, 1, tzinfo=UTC), datetime(2042, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """A stretch without a break: from `start` up to, and without, `end`; None: for ever.
 

@@ -7,7 +7,6 @@ refused here, with the spelling that every cron reads alike (design §7).
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from types import MappingProxyType
 from cronsim import CronSim, CronSimError
 
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 
 REASON = "InvalidSchedule"
 MACROS = MappingProxyType(
@@ -38,7 +38,7 @@ ELEMENT = re.compile(
 LONG_BEFORE = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall time; all patterns recur in 40 years
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One of the five fields: its name for people, its range, its names for numbers."""
 
@@ -57,7 +57,7 @@ FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Schedule:
     """A valid cron line. `by_wall_clock`: neither minute nor hour begins with a star."""
 

@@ -5,18 +5,18 @@ PromotionPolicies name is open when all of them are. (Design §7.)
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import heapify, heappop, heappush
 
 from fanout.calendar.periods import HORIZON, Period, Span
+from fanout.values import frozen
 
 EFFORT = 20_000  # steps of the search for one edge, each to the end of a span
 _SHOWN = 2
 _GLANCES = 20  # spans that are looked at in the time of a step
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calendar:
     """The windows of one PromotionPolicy; without a name, of nobody in particular."""
 
@@ -25,7 +25,7 @@ class Calendar:
     deny: tuple[Period, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opening:
     """Whether publication is open, and until when.
 
@@ -40,7 +40,7 @@ class Opening:
     window: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cause:
     """What closes: a denied time, or the end of the allowed times."""
 

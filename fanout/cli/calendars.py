@@ -1,7 +1,6 @@
 """The calendars that `fanout schedule windows` is asked about: given as flags, or declared."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -17,12 +16,13 @@ from fanout.cli.lookup import not_found
 from fanout.cluster.declared import Declared
 from fanout.errors import InvalidInput, Where
 from fanout.plan.rules import calendars
+from fanout.values import frozen
 
 UTC_NAME = "UTC"
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stated:
     """Windows as flags state them: all last alike."""
 

@@ -1,7 +1,6 @@
 """What `fanout get` shows of what there is: by name, by label, and by policy, stage and state."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.labels import Label
@@ -13,6 +12,7 @@ from fanout.cluster.declared import Declared
 from fanout.errors import InvalidInput, Where
 from fanout.selection.selectors import matches
 from fanout.selection.typed_selectors import TypedSelector
+from fanout.values import frozen
 
 Item = dict[str, Any]
 _STATEFUL = ("variants", "targets", "drafts")
@@ -23,7 +23,7 @@ _FITTING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """What was asked for; what is empty asks for nothing."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -10,11 +9,12 @@ import click
 from fanout.cli.settings import Format
 from fanout.cli.terminal import ReaderGone, printable
 from fanout.package.dump import dump
+from fanout.values import frozen
 
 Object = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A column of a table: its head in capitals and what it shows of an object."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from fanout.api.kinds import KINDS
@@ -17,9 +17,10 @@ from fanout.plan.scenarios.load import Cast, cast, script, setting
 from fanout.plan.scenarios.play import Moment, play
 from fanout.reconcile.compile import uncompilable
 from fanout.reconcile.conditions import Conditions
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scenarios:
     """The declared objects, and what is needed to play their scenarios."""
 

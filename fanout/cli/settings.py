@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 
 from fanout.cli.terminal import Color
 from fanout.errors import InvalidInput, Where
+from fanout.values import frozen
 
 Choice = TypeVar("Choice", bound=StrEnum)
 STANDARD_INPUT = Path("-")
@@ -26,7 +26,7 @@ class Format(StrEnum):
     NAME = "name"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """What holds for every verb; a flag wins over the environment, that over the default."""
 

@@ -1,7 +1,7 @@
 """The files of one variant as each side has them: upstream, fanout, the branch and the draft."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from fanout.cli.start import Program
@@ -18,6 +18,7 @@ from fanout.reconcile.merge import Merger
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.upstream import written_upstream
+from fanout.values import frozen
 from fanout.variants.model import Rendered
 from fanout.variants.render import render
 
@@ -48,7 +49,7 @@ def open_sides(program: Program, called: str) -> "Sides":
     return Sides(program, item, _rendered(program, case))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sides:
     """A variant with a candidate, rendered; a side that is not there has no files."""
 

@@ -1,16 +1,15 @@
 """What the verbs on plain directories need to run functions that are not in process."""
 
-from dataclasses import dataclass
-
 from fanout.cli.settings import Settings
 from fanout.cli.start import configuration_of
 from fanout.reconcile.answers import Answering
 from fanout.sandbox.programs import ProgramRunner, allowed_programs
 from fanout.telemetry.counters import Counters
+from fanout.values import frozen
 from fanout.variants.questions import Programs
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workshop:
     """The programs that the configuration allows, and who runs them."""
 

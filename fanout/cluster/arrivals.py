@@ -6,19 +6,20 @@ the record before it. (Design §2 "Who `by` is", §6 "Checks".)
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 from fanout.cluster.books import RECORDS
 from fanout.package.tree import Entry
 from fanout.plan.repository import Commit
 from fanout.ports import Reader
+from fanout.values import frozen
 
 _TRAILER = "Fanout-Record"
 _NAMED = re.compile(rf"^{_TRAILER}: (\S+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """How a file came: the committer's instant and name, and the content it had.
 
@@ -30,7 +31,7 @@ class Arrival:
     oid: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """All files that ever were in `records`, in the order in which they came."""
 

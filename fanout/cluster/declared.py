@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from fanout.api.faults import Fault, Path, field_name
@@ -19,6 +19,7 @@ from fanout.cluster.findings import Finding
 from fanout.errors import Where
 from fanout.selection.model import Object
 from fanout.selection.objects import ObjectIndex
+from fanout.values import frozen
 
 Kind = TypeVar("Kind", bound=KRMObject)
 Locate = Callable[[str], Mapping[ObjectKey, Sequence[Place]]]
@@ -26,7 +27,7 @@ _NAME: Path = ("metadata", "name")
 _PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declared:
     """The usable objects by kind, each kind in order of namespace and name, and all faults.
 

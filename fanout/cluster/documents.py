@@ -5,7 +5,6 @@ parsed with positions, so that every fault can name its line.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fanout.api.faults import Fault, Path
@@ -24,6 +23,7 @@ from fanout.package.objects import load_objects
 from fanout.package.scalars import TRUTHS, resolve, scalar
 from fanout.selection.model import Object
 from fanout.selection.objects import group_of
+from fanout.values import frozen
 
 RECORDED = {
     "Evidence": "fanout report",
@@ -47,7 +47,7 @@ class ObjectKey(NamedTuple):
         return cls(group_of(data["apiVersion"]), data["kind"], meta["namespace"], meta["name"])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where an object stands: its document, and the way to it through a List."""
 
@@ -69,7 +69,7 @@ class Place:
         return self.document.line_of((*self.prefix, *path))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileContent:
     """All that a file yielded. What is in `left_out` was declared and cannot be used."""
 

@@ -7,7 +7,7 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from fanout.api.meta import DEFAULT_NAMESPACE
@@ -17,13 +17,14 @@ from fanout.cluster.documents import FileContent, ObjectKey, Place, places, read
 from fanout.cluster.findings import Finding
 from fanout.errors import Where
 from fanout.package.invalid import InvalidManifest
+from fanout.values import frozen
 
 # A file written so short a time ago could change again and keep its time stamps.
 _SETTLED_NS = 2_000_000_000
 _TYPED = "-"  # what stands for a file's name in sentences about standard input
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Read:
     """A file as it was read; `stamp` is None while it cannot be trusted to tell a change."""
 

@@ -1,13 +1,13 @@
 """What is wrong with the files that a user handed in: told all at once, each with its place."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fanout.api.faults import Severity
 from fanout.errors import InvalidInput, Where
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One fault, at its place; an error keeps the object from being used, a warning does not."""
 

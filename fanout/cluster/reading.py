@@ -1,7 +1,7 @@
 """What the branch of one book holds, read from Git; what was read before is not read again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from fanout.cluster.arrivals import Arrival, History, listed, walk
@@ -17,11 +17,12 @@ from fanout.errors import InvalidInput
 from fanout.package.tree import Entry
 from fanout.plan.book import Book, BookKey, Recorded
 from fanout.ports import Reader
+from fanout.values import frozen
 
 _FILE = ("100644", "100755")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shard:
     """One status file: its blob id and its lines by key."""
 
@@ -29,7 +30,7 @@ class Shard:
     lines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """A book, and what the next reading of its branch can take over."""
 

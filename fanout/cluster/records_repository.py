@@ -5,16 +5,16 @@ compare-and-swap. (Design §3.)
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 from fanout.errors import FanoutError
 from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
 from fanout.ports import GitStore, Reader
 from fanout.telemetry.counters import Counters
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalRepository:
     """A records repository on this machine, made with the first thing that is written to it."""
 
@@ -22,7 +22,7 @@ class LocalRepository:
     create: Callable[[Path], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordsRepository:
     """Where records are kept; `local` says that the repository may be made here."""
 

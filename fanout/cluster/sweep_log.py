@@ -6,7 +6,6 @@ single commit is replaced each time; nothing piles up. (Design §3.)
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,12 +17,13 @@ from fanout.errors import Conflict, InvalidInput
 from fanout.gates.instants import from_the_future
 from fanout.plan.repository import FileCommit, Identity
 from fanout.ports import Reader
+from fanout.values import frozen
 
 FILE = "sweeps.json"
 ATTEMPTS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Swept:
     """Up to when the sweeps of a schedule are done, and which schedule that was."""
 

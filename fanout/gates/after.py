@@ -5,7 +5,7 @@ is a number that must have passed, so that All and Any are no special cases. (De
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
@@ -17,9 +17,10 @@ from fanout.gates.rules import After, Require, Verdict
 from fanout.gates.soak import over_at, soaked
 from fanout.gates.verdict import Ledger
 from fanout.gates.wording import lasting, stage_named
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upstream:
     """A stage before this one, as far as this one's gate is concerned."""
 
@@ -29,7 +30,7 @@ class Upstream:
     opens: datetime | None = None  # of one that only joins: when time alone opens its gate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """What one of the stages before contributes."""
 
@@ -40,7 +41,7 @@ class Step:
     since: datetime | None = None  # when it has
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gate:
     """The answer of `after` as a whole."""
 

@@ -1,12 +1,13 @@
 """The evaluator's answer: what may happen now, why no more, and when that can change."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from fanout.gates.facts import Answer, Hold, StageHistory
 from fanout.gates.rules import Variables, Verdict
+from fanout.values import frozen
 
 
 class State(StrEnum):
@@ -23,7 +24,7 @@ class State(StrEnum):
     SKIPPED = "Skipped"  # a person took it out of the rollout of the candidate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckView:
     """How one check of one variant or stage stands."""
 
@@ -37,7 +38,7 @@ class CheckView:
     last: datetime | None = None  # when it was last said; `at` is since when it is said
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantDecision:
     """What may happen to one variant now, and why no more."""
 
@@ -53,7 +54,7 @@ class VariantDecision:
     next: datetime | None = None  # when something about it changes by itself
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregates:
     """A stage's variants in numbers, as `propagateWhen` sees them when the pass begins."""
 
@@ -74,7 +75,7 @@ class Aggregates:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherRevision:
     """A revision that a stage might be expected to take instead of its candidate, and why not."""
 
@@ -83,7 +84,7 @@ class OtherRevision:
     newer: bool = True  # it waits behind the candidate; else it can pass no more
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageDecision:
     """One stage: its candidate, how each revision stands in it, and what it waits for."""
 
@@ -104,7 +105,7 @@ class StageDecision:
     next: datetime | None = None  # when time alone changes something
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """A question of `propagateWhen` that nobody has answered yet."""
 
@@ -112,7 +113,7 @@ class Wanted:
     variables: Variables
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyDecision:
     """The evaluator's whole answer; `history` is what the status must remember from now on."""
 

@@ -5,7 +5,6 @@ Asked before anything is rendered, so it looks at nothing that depends on its ow
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
@@ -20,11 +19,12 @@ from fanout.gates.soak import over_at, soaked
 from fanout.gates.timers import TIME_ALONE, landing
 from fanout.gates.verdict import Ledger
 from fanout.gates.wording import counted, stage_named
+from fanout.values import frozen
 
 Ask = Callable[[str], Gate]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """A stage's candidate, the newer revisions that wait behind it, and what else it may become."""
 

@@ -18,13 +18,14 @@ from fanout.gates.instants import counts_from, from_the_future, in_record_order,
 from fanout.gates.pins import Rollbacks
 from fanout.gates.records import Action, Decision, Override
 from fanout.gates.wording import stage_named
+from fanout.values import frozen
 
 Scope = tuple[str, str]
 """What a suspension is about: ("policy", ""), ("stage", its name) or ("variant", its name)."""
 _POLICY: Scope = ("policy", "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Order:
     """A decision in force that is about one revision."""
 

@@ -5,7 +5,6 @@ and asking again at the same instant changes nothing.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -19,11 +18,12 @@ from fanout.gates.records import Action
 from fanout.gates.release import StageGate
 from fanout.gates.rules import StageRule
 from fanout.gates.summary import gathered, soak_ends, stage_holds
+from fanout.values import frozen
 
 _GOES_ON = "the next sweep, which goes on there"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Decided:
     stage: StageDecision
     variants: list[VariantDecision]

@@ -5,7 +5,7 @@ than what a sweep does.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -24,12 +24,13 @@ from fanout.gates.instants import soonest
 from fanout.gates.rules import HAND_WRITTEN, StageRule, Verdict
 from fanout.gates.soak import NEVER, over_at, soaked
 from fanout.gates.wording import counted, lasting, listed, stage_named
+from fanout.values import frozen
 
 _HALTED = str(Reason.HALTED)
 _NOBODY_WAITS = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """One line of the tree, and what it rests on."""
 

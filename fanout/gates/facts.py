@@ -6,15 +6,16 @@ timedeltas.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from fanout.calendar.windows import Calendar
 from fanout.gates.records import Records
 from fanout.gates.rules import StageRule, Variables, Verdict
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageHistory:
     """What the status remembers of one revision in one stage, because nothing else does."""
 
@@ -23,7 +24,7 @@ class StageHistory:
     soaked: timedelta = timedelta(0)  # longest unbroken time ready, as of `left`
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hold:
     """One reason why something does not go on, for people."""
 
@@ -34,7 +35,7 @@ class Hold:
     until: datetime | None = None  # when it ends by itself
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Published:
     """What a variant has in force."""
 
@@ -48,7 +49,7 @@ class Published:
     heard: str = ""  # the last evidence on record then, where instants alone do not tell
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """A variant's open draft as it stands on its branch."""
 
@@ -64,7 +65,7 @@ class Draft:
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grant:
     """A release on record: the variant may change to exactly this."""
 
@@ -73,7 +74,7 @@ class Grant:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """What a machine said about a draft or a publication when it was asked in this pass."""
 
@@ -84,7 +85,7 @@ class Reading:
     seen: str = ""  # the revision or commit that it has seen; "": it names none
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """An answer that was given, on record because nothing else remembers it."""
 
@@ -95,7 +96,7 @@ class Answer:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dependency:
     """A variant that must be ready at its own revision first."""
 
@@ -106,7 +107,7 @@ class Dependency:
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantFacts:
     """One variant, as observed."""
 
@@ -144,7 +145,7 @@ class VariantFacts:
         return grant
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyFacts:
     """Everything the evaluator may look at."""
 

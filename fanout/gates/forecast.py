@@ -23,13 +23,14 @@ from fanout.gates.pins import Pin
 from fanout.gates.rules import RolloutRule, StageRule, Strategy, Verdict
 from fanout.gates.soak import soaked
 from fanout.gates.wording import counted, lasting, listed, stage_named
+from fanout.values import frozen
 
 NextSweep = Callable[[datetime], datetime | None]
 """When automation publishes at an instant or next after it; None: never."""
 _AT_ONCE = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reach:
     """How early one stage can have a revision."""
 

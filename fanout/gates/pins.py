@@ -13,9 +13,10 @@ from datetime import datetime
 from fanout.gates.facts import VariantFacts
 from fanout.gates.records import Action, Decision
 from fanout.gates.rules import StageRule
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pin:
     """The revision to go back to and stay at, and the decision that says so."""
 

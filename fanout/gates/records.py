@@ -4,14 +4,15 @@ Instants are aware datetimes in UTC.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
 from fanout.gates.rules import Verdict
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """An answer to a check, from one reporter, about a stage or some of its variants."""
 
@@ -27,7 +28,7 @@ class Evidence:
     link: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approval:
     """One person's yes to draft trees; `revokes` names an earlier approval that is taken back."""
 
@@ -64,7 +65,7 @@ class Override(StrEnum):
     BUDGET = "budget"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
@@ -81,7 +82,7 @@ class Decision:
     expires: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Records:
     """All that was said about one policy, in the order in which it was recorded."""
 
@@ -96,7 +97,7 @@ class Records:
         return Moment(now, self.evidence[-1].name if late else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """When something came into force, among what people said.
 

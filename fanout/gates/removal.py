@@ -6,7 +6,7 @@ too many at once await a person. Who is not sure that they are gone removes none
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from fractions import Fraction
 
@@ -25,12 +25,13 @@ from fanout.gates.records import Decision
 from fanout.gates.rules import Amount, StageRule
 from fanout.gates.windows import Windows
 from fanout.gates.wording import counted, listed, stage_named
+from fanout.values import frozen
 
 _AT_THE_WINDOWS = "time alone; an administrator: PromotionPolicy.windows (`fanout validate`)"
 AT_ONCE = 3  # variants; of few variants a share would be none
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gone:
     """A variant that is published, released or drafted and that nothing asks for any more."""
 
@@ -42,7 +43,7 @@ class Gone:
     held: Hold | None = None  # what it has cannot be removed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confirmation:
     """A person's word that variants are to go, and with them the edits in these trees."""
 
@@ -52,7 +53,7 @@ class Confirmation:
     trees: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemovalFacts:
     """What was observed of one policy whose targets have become fewer."""
 
@@ -71,7 +72,7 @@ class RemovalFacts:
     doubt: Hold | None = None  # why nobody can be sure that a target is gone
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Removals:
     """The answer, in the order in which the variants go."""
 
@@ -204,7 +205,7 @@ def may_go(limit: Amount, total: int) -> int:
     return share if isinstance(limit, int) or not limit else max(share, AT_ONCE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     """What is asked of each variant, whatever its level."""
 

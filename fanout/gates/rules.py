@@ -4,11 +4,12 @@ Durations are timedeltas; a share is a Fraction and a number an int, as `fanout.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
+
+from fanout.values import frozen
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
 Amount = int | Fraction
@@ -30,7 +31,7 @@ class Require(StrEnum):
     MAJORITY = "Majority"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class After:
     """The stages before, how many of them must have passed, and for how long each is to soak."""
 
@@ -50,7 +51,7 @@ class Way(StrEnum):
     COMMIT_STATUS = "commitStatus"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckRule:
     """A check that people report (`report`), or that a machine is asked about."""
 
@@ -62,7 +63,7 @@ class CheckRule:
     names_revision: bool = False  # a machine's answer says what it has seen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApprovalRule:
     """`requires: approval`: so many distinct people of these."""
 
@@ -83,7 +84,7 @@ class Strategy(StrEnum):
     EXPONENTIAL = "Exponential"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RolloutRule:
     """How fast a revision goes through the variants of a stage."""
 
@@ -101,7 +102,7 @@ AT_ONCE = RolloutRule()
 Variables = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """One entry of `propagateWhen`: its text, and a pure callable over a row of variables.
 
@@ -120,7 +121,7 @@ class Unknown:
 UNKNOWN = Unknown()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageRule:
     """One stage of a policy as its author and the administrator want it."""
 

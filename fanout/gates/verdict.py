@@ -6,7 +6,7 @@ withdrawn. (Design §6, "Stage verdict", "What counts".)
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from fanout.gates.amounts import tolerance
@@ -14,11 +14,12 @@ from fanout.gates.census import Census, Tally
 from fanout.gates.facts import StageHistory
 from fanout.gates.rules import Verdict
 from fanout.gates.soak import NEVER, left, withdrawn
+from fanout.values import frozen
 
 _NONE = Tally()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ledger:
     """How every revision stands in one stage."""
 

@@ -1,7 +1,6 @@
 """Where a repository is, judged before git hears of it: what users write must not be a command."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,9 +8,10 @@ from fanout.api.faults import BadValue
 from fanout.api.urls import Protocol, check_url, protocol_of
 from fanout.errors import InvalidInput, Where
 from fanout.telemetry.redact import Redactor
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """A URL that git may be given, its protocol, and the host that may ask for the secret."""
 

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +10,7 @@ from fanout.api.urls import Protocol
 from fanout.git.address import Address
 from fanout.ports import Secret
 from fanout.telemetry.redact import Redactor
+from fanout.values import frozen
 
 # It answers the host that the secret is for and no other, so a redirect gets nothing.
 _ASKPASS = """#!/bin/sh
@@ -26,7 +26,7 @@ esac
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """A place and what opens it."""
 

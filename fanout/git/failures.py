@@ -1,10 +1,11 @@
 """What git said, as one of the error families: who reads it must know what to do about it."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git.credentials import Access
+from fanout.values import frozen
 
 LONGEST = 600  # characters of a remote's own words in a sentence
 
@@ -13,7 +14,7 @@ class DamagedMirrorError(Unavailable):
     """A mirror that cannot be used; whoever holds its lock drops it and makes it again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rule:
     pattern: re.Pattern[str]
     family: type[FanoutError]

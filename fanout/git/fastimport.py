@@ -3,7 +3,6 @@
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +18,7 @@ from fanout.plan.repository import (
     RepositoryChange,
     StoredTree,
 )
+from fanout.values import frozen
 
 _ZERO = b"0" * 40
 _OPTIONS = ("--done", "--force", "--date-format=raw", "--stats")
@@ -26,7 +26,7 @@ _TOTAL = re.compile(r"Total objects:\s+(\d+)")
 _FORBIDDEN = {"", ".", "..", ".git"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imported:
     """The commits that were written, by the ref that is to get them, and how many objects."""
 

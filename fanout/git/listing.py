@@ -1,7 +1,6 @@
 """One listing of a remote, and at most one fetch: afterwards the mirror knows what it saw."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from fanout.errors import InvalidInput
@@ -11,11 +10,12 @@ from fanout.git.failures import DamagedMirrorError
 from fanout.git.reader import open_mirror
 from fanout.git.refs import Patterns, seen_name, seen_refs, write_refs
 from fanout.plan.repository import Listing
+from fanout.values import frozen
 
 _PEELED = "^{}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RawListing:
     """What ls-remote says: each ref's own id, and the commits behind annotated tags."""
 

@@ -9,7 +9,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
@@ -17,6 +16,7 @@ import pygit2
 from fanout.errors import Unavailable
 from fanout.git.address import Address
 from fanout.git.lock import locked
+from fanout.values import frozen
 
 PATIENCE = 120.0  # seconds to wait for another process that works on the same mirror
 _MARK = "fanout-damaged"
@@ -61,7 +61,7 @@ _CONFIG = """[core]
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mirror:
     """An opened mirror. `fresh`: it was made by this opening, so nothing is in it yet."""
 

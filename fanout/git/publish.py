@@ -1,6 +1,5 @@
 """Makes publications and the vendor branch from trees that are in the mirror already."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from fanout.errors import InvalidInput, Where
@@ -10,11 +9,12 @@ from fanout.git.pack import COMMIT, PackWriter
 from fanout.git.reader import MirrorReader, open_mirror
 from fanout.git.trees import TreeEditor
 from fanout.plan.repository import Identity, Merge, RepositoryChange, VendorCommit
+from fanout.values import frozen
 
 DRAFTS_PER_MERGE = 16  # design §5: parents are the branch and at most so many drafts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packed:
     """The commits that were written, by the ref that is to get them, and how many objects."""
 

@@ -1,12 +1,12 @@
 """Plain data as YAML text in block style: new files, new parts of files, output for people."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.package.scalars import is_literal, key_scalar, scalar
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Style:
     """How a file is indented: mappings, and lists below the key that they belong to."""
 

@@ -5,19 +5,19 @@ format, design §4 what goes in.)
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING, Edit, Path, get
 from fanout.package.manifests import Document, Manifest
+from fanout.values import frozen
 
 NAME: Final = "Kptfile"
 API_VERSION: Final = "kpt.dev/v1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upstream:
     """Where a package came from, as it stands in `upstream` and `upstreamLock`."""
 
@@ -28,7 +28,7 @@ class Upstream:
     strategy: str = "resource-merge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """One of `status.conditions`; its type is its identity."""
 

@@ -5,7 +5,6 @@ kpt refuses unknown fields, so that a misspelt one is not passed by in silence; 
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fanout.api.reasons import Reason
@@ -13,21 +12,22 @@ from fanout.errors import InvalidInput, Where
 from fanout.package.edits import Path, show
 from fanout.package.kptfile import NAME
 from fanout.package.manifests import Document
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Text:
     """A text, or one of these."""
 
     among: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Texts:
     """A map of texts under names of all kinds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Fields:
     """A map with these fields and no others."""
 
@@ -35,14 +35,14 @@ class _Fields:
     required: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _List:
     """A list of such values."""
 
     of: "_Rule"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Anything:
     """Whatever the programs that write it put there."""
 

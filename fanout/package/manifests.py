@@ -6,7 +6,7 @@ values), and after that an edit only joins text.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -34,11 +34,12 @@ from fanout.package.nodes import Node, Root, read
 from fanout.package.roundtrip import CannotEdit, round_trip
 from fanout.package.sharing import edited_where_shared
 from fanout.package.spelling import Spelling, commented, spellings
+from fanout.values import frozen
 
 _MOST_SHAPES: Final = 1000  # remembered per file
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """One document that is not empty. `value` is shared and must not be changed in place."""
 

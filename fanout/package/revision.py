@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import total_ordering
 from itertools import pairwise
 from typing import Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 
 Release = tuple[int, int, int]
 
@@ -25,7 +26,7 @@ _COMPARATOR: Final = re.compile(
 _REMEDY: Final = "write comparators such as `>=1 <3`, `^1.2`, `~1.2.3` or `1.x`, with `||` for or"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Revision:
     """One immutable state of a package: its name ("v3", or the commit id) and its commit."""
 
@@ -35,7 +36,7 @@ class Revision:
 
 
 @total_ordering
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """A version; its order is semver's. `v3` is 3.0.0, and equal to it."""
 
@@ -66,7 +67,7 @@ class Version:
         return f"{text}-{'.'.join(self.prerelease)}" if self.prerelease else text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Comparator:
     """At or above `low`, below `high`; None is no bound. A prerelease is allowed where named."""
 
@@ -80,7 +81,7 @@ class _Comparator:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """A set of versions: comparators that all hold, or another such group of them."""
 

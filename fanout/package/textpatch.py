@@ -6,13 +6,14 @@ the slow way; what it does say the caller checks once by reading the result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from fanout.package.dump import Style, block, literal
 from fanout.package.edits import Path, with_value
 from fanout.package.nodes import Node
 from fanout.package.scalars import flow, is_literal, key_scalar, scalar
+from fanout.values import frozen
 
 Write = Callable[[Sequence[Any]], str]  # from the values of all edits to the text of one span
 Build = Callable[[Sequence[Any]], Any]  # from the values of all edits to one value
@@ -90,7 +91,7 @@ def plan(text: str, root: Node, wanted: Sequence[Wanted], *, shared: bool = Fals
     return _Planner(text, root, style, newline, shared).plan(wanted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Planner:
     text: str
     root: Node

@@ -1,13 +1,14 @@
 """What is known of one variant beside its repository: what the policy, and others, say of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fanout.gates.facts import Dependency
 from fanout.gates.rules import Variables
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class About:
     """One variant."""
 

@@ -5,8 +5,10 @@ clock, so that the same observation gives the same plan, byte for byte. (Design 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from fanout.values import frozen
 
 
 class Kind(StrEnum):
@@ -20,7 +22,7 @@ class Kind(StrEnum):
     RECORD = "Record"  # what the status is to remember
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Action:
     """One effect on one variant, or one thing to remember about a stage."""
 
@@ -77,7 +79,7 @@ class Action:
         return {name: value for name, value in fields.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """All actions, in order of kind, policy, stage, variant."""
 
@@ -96,7 +98,7 @@ class Plan:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What became of one action."""
 

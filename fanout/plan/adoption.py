@@ -6,7 +6,6 @@ is the base of the first merge; so what people changed since is told from what u
 """
 
 import re
-from dataclasses import dataclass
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
@@ -15,6 +14,7 @@ from fanout.package.kptfile import API_VERSION, NAME, kptfile_of
 from fanout.package.manifests import Manifest
 from fanout.plan.merging import Files
 from fanout.plan.repository import Remote
+from fanout.values import frozen
 
 REMEDY = (
     "write upstreamLock into its Kptfile as kpt does (git: repo, directory, ref and commit of the"
@@ -27,7 +27,7 @@ _OWN: tuple[Path, ...] = (("metadata", "name"), ("upstream",), ("upstreamLock",)
 _EMPTY = f"apiVersion: {API_VERSION}\nkind: {NAME}\n".encode()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lock:
     """The state of upstream that a package says it was cloned from."""
 
@@ -42,7 +42,7 @@ class Lock:
         return here == there
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """The same state, as it was found upstream."""
 

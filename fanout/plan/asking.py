@@ -5,7 +5,6 @@ Pure: whoever asks hands the answers in as data. How readings become verdicts is
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from fanout.gates.rules import Variables, Verdict, Way
 from fanout.plan.cases import Case
 from fanout.plan.probe import Heard, Unheard
 from fanout.selection.model import Broken
+from fanout.values import frozen
 
 # What `cel` and `observedRevision` see of the answer, by way.
 VARIABLES: Mapping[str, str] = {
@@ -32,7 +32,7 @@ Answer = Heard | Unheard
 Asked = ObjectCheck | PrometheusCheck | HttpCheck
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Due:
     """One check of one variant, what it is about, and what its expressions see."""
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from fanout.values import frozen
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class BookKey:
@@ -14,7 +16,7 @@ class BookKey:
     policy: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorded:
     """One record as it was found. `at` and `by` are those of the commit that brought it."""
 
@@ -43,7 +45,7 @@ def standing(records: Iterable[Recorded]) -> tuple[Recorded, ...]:
     return tuple(given.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Book:
     """All that is on record for one policy."""
 
@@ -53,7 +55,7 @@ class Book:
     unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatusChange:
     """What a pass adds to a policy's status; None removes a key."""
 

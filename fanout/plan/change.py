@@ -1,7 +1,7 @@
 """What one pass does to each repository: drafts, publications, the vendor branch, removals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, field, replace
 
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Clearing, vendor_drops
@@ -23,9 +23,10 @@ from fanout.plan.repository import (
 from fanout.plan.steps import Planned, Step
 from fanout.plan.trailers import Trailers, draft_message, publication_message
 from fanout.selection.naming import drafts_under, tag_ref, vendor_ref
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Writing:
     """What is needed beside the steps to word and sign commits."""
 
@@ -34,7 +35,7 @@ class Writing:
     messages: Mapping["Publication", str] = field(default_factory=dict)  # where a template gave one
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Publication:
     """What is published together: one stage of one policy in one repository."""
 
@@ -44,7 +45,7 @@ class Publication:
     stage: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Work:
     """What is to be done in one repository."""
 

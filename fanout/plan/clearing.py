@@ -6,7 +6,7 @@ ready"; "the automation switch binds it".)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fanout.api.reasons import Reason
 from fanout.api.trailers import Trailer
@@ -21,9 +21,10 @@ from fanout.plan.status import LeftPlace
 from fanout.plan.steps import Planned, Step
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import drafts_under
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clearing:
     """One thing that goes from a place where the variant was, or was to be."""
 
@@ -37,7 +38,7 @@ class Clearing:
     forgets: bool = False  # so does its pristine rendering; else that is somebody else's by now
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leftovers:
     """All of that for one policy, and the variants that go as a whole; and which repositories are
     to be looked at from now on.
@@ -49,7 +50,7 @@ class Leftovers:
     found: frozenset[str] = frozenset()  # again, because records begin anew
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leave:
     """What is known of a variant's leave to let its old package go."""
 

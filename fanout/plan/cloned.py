@@ -5,7 +5,6 @@ committed first are people's edits edits, and objects that a function renames th
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput, Where
@@ -19,6 +18,7 @@ from fanout.package.merge.likeness import distance, identities, unmatched
 from fanout.package.merge.marks import without_marks
 from fanout.plan.adoption import as_cloned
 from fanout.plan.merging import Change, Files
+from fanout.values import frozen
 from fanout.variants.context import CONTEXT
 from fanout.variants.model import Limits
 from fanout.variants.own_pipeline import own_pipeline
@@ -31,7 +31,7 @@ _REMEDY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Forms:
     """What a clone may have been before people changed it."""
 

@@ -5,18 +5,18 @@ then does not count for a variant that comes back. (Design §3, "Order of effect
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.plan.actions import Action, Kind
 from fanout.plan.removal import Removal, message
 from fanout.plan.repository import Merge
 from fanout.plan.status import VariantLine
+from fanout.values import frozen
 
 _WHY = "its target is gone"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Departure:
     """One variant that goes, place by place."""
 

@@ -6,11 +6,12 @@ of the values is another.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote, unquote
 
 from fanout.package.merge.conflicts import Choices, Conflict, Side
 from fanout.plan.book import Recorded
+from fanout.values import frozen
 
 Files = Mapping[str, object]  # what stands at each path: equal where nothing changed
 
@@ -18,7 +19,7 @@ RESOLVE = "Resolve"
 NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dispute:
     """One value that both sides changed."""
 
@@ -28,7 +29,7 @@ class Dispute:
     file: str = ""  # where it stands in the package; "" where that was not written down
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolution:
     """A Decision of action Resolve: winners by key, or with none the drafts as they stand."""
 

@@ -1,15 +1,14 @@
 """A publication that a variant may go back to, and what keeps it from going back."""
 
-from dataclasses import dataclass
-
 from fanout.api.reasons import Reason
 from fanout.gates.facts import Hold
 from fanout.gates.pins import Pin
 from fanout.plan.observation import OpenDraft
 from fanout.selection.model import VariantSpec
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Earlier:
     """A publication of a variant, as it was when it was last in force."""
 

@@ -1,7 +1,7 @@
 """From what the pass observed to what the gate engine is told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from fanout.api.people import person
@@ -26,12 +26,13 @@ from fanout.plan.disputes import RESOLVE, Resolution, read
 from fanout.plan.observation import OpenDraft
 from fanout.plan.seen import UNSEEN, Seen
 from fanout.plan.status import instant
+from fanout.values import frozen
 
 CONFIRM_REMOVAL = "ConfirmRemoval"
 _NOT_THE_GATES = frozenset({RESOLVE, CONFIRM_REMOVAL})  # what these decide no gate asks about
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """What the gates are to judge: one policy, or one variant written by hand."""
 

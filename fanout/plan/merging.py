@@ -5,7 +5,6 @@ nobody's edit; the base of the second is the draft as fanout wrote it. (Design Â
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fanout.errors import FanoutError
 from fanout.package.edits import MISSING, Edit, Path, get
@@ -14,6 +13,7 @@ from fanout.package.manifests import Manifest
 from fanout.package.merge.conflicts import NO_CHOICES, Choices, Conflict
 from fanout.package.merge.packages import merge_packages
 from fanout.package.tree import Entry, blob_id, tree_id
+from fanout.values import frozen
 from fanout.variants.model import Rendered
 
 _OWN: tuple[Path, ...] = (("upstream",), ("upstreamLock",))  # of a Kptfile, and fanout's alone
@@ -22,7 +22,7 @@ Files = Mapping[str, tuple[str, bytes]]
 """Mode and content by path."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merged:
     """What a draft holds where people have changed something, and what was in dispute."""
 
@@ -36,7 +36,7 @@ Change = tuple[Files, Files]
 """What fanout wrote, and what it became."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edits:
     """What people changed: in the published package, then in drafts, in order."""
 

@@ -6,16 +6,16 @@ published package in it, with people's edits; the old place stays until the new 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fanout.gates.facts import Hold
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.repository import PathState
 from fanout.plan.status import LeftPlace, Place
 from fanout.selection.model import VariantSpec
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Former:
     """A place at which the variant has, or had, its published package."""
 
@@ -34,7 +34,7 @@ class Former:
         return self.view.published.get(self.path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stray:
     """A draft of the variant at a place where the policy does not want it any more."""
 
@@ -48,7 +48,7 @@ class Stray:
         return not self.draft.carries or self.draft.commit in draft.trailers.takes.split()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leaving:
     """A place that the variant has left, with the package that is still there."""
 
@@ -67,7 +67,7 @@ class Leaving:
         return not self.vacant and self.at.state.tree != self.left.tree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tenant:
     """Who is on record where a variant is to go, or around it, or in it."""
 

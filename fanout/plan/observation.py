@@ -1,16 +1,17 @@
 """What one pass saw of the world, frozen. The planner reads this and nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.repository import PathState, Remote, place_at
 from fanout.plan.trailers import Trailers
+from fanout.values import frozen
 
 NOTHING = PathState(None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenDraft:
     """A draft branch of this installation."""
 
@@ -29,7 +30,7 @@ class OpenDraft:
         return self.edited or bool(self.trailers.takes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepositoryView:
     """A downstream repository as listed and read at one moment."""
 

@@ -4,7 +4,7 @@ Pure: the same steps give the same plan, byte for byte.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from fanout.gates.facts import StageHistory
@@ -24,11 +24,12 @@ from fanout.plan.status import (
     VariantLine,
 )
 from fanout.plan.steps import Planned, Step
+from fanout.values import frozen
 
 _KINDS = {Step.WRITE: Kind.WRITE_DRAFT, Step.PUBLISH: Kind.PUBLISH, Step.REMOVE: Kind.REMOVE_DRAFT}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyPlan:
     """One policy's steps and actions, and its status before and after them."""
 

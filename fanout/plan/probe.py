@@ -1,10 +1,11 @@
 """Questions of checks to HTTP services and Prometheus servers, and what came back, as data."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from fanout.values import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Probe:
     """One question; equal ones are asked once."""
 
@@ -16,7 +17,7 @@ class Probe:
     secret: str = ""  # the name of the secret with the credentials
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heard:
     """An answer, as plain data for expressions: `response` or `result`."""
 
@@ -24,7 +25,7 @@ class Heard:
     note: str = ""  # what is odd about it, for when an expression makes nothing of it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unheard:
     """Why there is no answer that anything could be made of; it shows no secret."""
 

@@ -5,7 +5,6 @@ else's. What only fanout needs goes in both: its pristine renderings and its dra
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from fanout.api.trailers import Trailer
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
@@ -18,11 +17,12 @@ from fanout.plan.repository import (
 )
 from fanout.plan.status import VariantLine
 from fanout.selection.naming import drafts_under, vendor_ref
+from fanout.values import frozen
 
 _NAMED = 2  # packages that one subject has room for
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Removal:
     """What is to go from one place."""
 

@@ -5,13 +5,14 @@ seconds in UTC. Nothing here talks to Git: `fanout.git` does, behind `fanout.por
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fanout.api.urls import canonical_url
 from fanout.package.tree import Entry
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remote:
     """Where a repository is. The secret is a name; its content never leaves the git room."""
 
@@ -30,7 +31,7 @@ def same_place(place: str) -> str:
     return f"{canonical_url(url)}{mark}{branch}" if mark else place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """One listing to be made. Objects behind the refs in `keep` are in the mirror afterwards.
 
@@ -41,14 +42,14 @@ class Look:
     keep: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listing:
     """All branches and tags of a repository at one moment; annotated tags by their commit."""
 
     refs: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commit:
     """A commit as read from the mirror."""
 
@@ -61,7 +62,7 @@ class Commit:
     author: str = ""  # the same
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathState:
     """What is at a path of a commit: the directory's tree id, or None when nothing is there.
 
@@ -72,7 +73,7 @@ class PathState:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """Who writes commits."""
 
@@ -80,7 +81,7 @@ class Identity:
     email: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DraftCommit:
     """A draft to be written: the base's tree with the package at `path` replaced, one commit."""
 
@@ -94,7 +95,7 @@ class DraftCommit:
     also: tuple[str, ...] = ()  # further parents: a draft with a person's commits that it takes in
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredTree:
     """A directory that no commit of the change holds but the vendor commit names."""
 
@@ -102,7 +103,7 @@ class StoredTree:
     tree: str  # its id, as computed before anything is written
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MergedDraft:
     """A draft that becomes part of a publication, and the tag that it gets."""
 
@@ -112,7 +113,7 @@ class MergedDraft:
     tag: str  # full ref name, to be created
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merge:
     """The publication of one stage in one repository.
 
@@ -127,7 +128,7 @@ class Merge:
     drop: tuple[str, ...] = ()  # directories that leave the branch with the last of them
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VendorCommit:
     """The next commit of fanout's own branch with the pristine renderings."""
 
@@ -139,7 +140,7 @@ class VendorCommit:
     when: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileCommit:
     """A commit that writes and removes single files: how records are kept."""
 
@@ -151,7 +152,7 @@ class FileCommit:
     when: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepositoryChange:
     """Everything that one pass does to one repository: one atomic push, a second for removals."""
 
@@ -170,7 +171,7 @@ class RepositoryChange:
     drafts_under: str = ""  # "refs/heads/drafts/<install>/": the only place where refs are removed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """What a change came to: the new id of every ref that was pushed."""
 

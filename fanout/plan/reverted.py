@@ -4,15 +4,14 @@ A package says in its Kptfile which state of upstream it is, and these fields ar
 whoever changes them has not edited what was published: something else stands there.
 """
 
-from dataclasses import dataclass
-
 from fanout.gates.facts import Hold
 from fanout.plan.adoption import Lock
 from fanout.plan.status import PublishedLine
 from fanout.selection.model import VariantSpec
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reverted:
     """What stands on the branch in place of what was published."""
 

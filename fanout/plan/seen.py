@@ -1,11 +1,12 @@
 """What others have seen of one variant: commits that people and machines name, and readings."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fanout.gates.facts import Reading
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """The commits at which its package stood as it is now, and what machines said in this pass."""
 

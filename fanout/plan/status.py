@@ -5,20 +5,21 @@ The lines are plain data for the record store, by key: `variant/<name>`, `stage/
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from fanout.gates.facts import Answer, StageHistory
 from fanout.gates.rules import Verdict
 from fanout.plan.repository import same_place
+from fanout.values import frozen
 
 Lines = dict[str, Mapping[str, Any] | None]
 Place = tuple[str, str]
 """(identity of the Git repository, path in it)"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrantLine:
     """A release: recorded before anything is published."""
 
@@ -32,7 +33,7 @@ class GrantLine:
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublishedLine:
     """What is in force: recorded when it was seen to be."""
 
@@ -49,7 +50,7 @@ class PublishedLine:
     heard: str = ""  # the last evidence on record then, where instants alone do not tell
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftPlace:
     """Where the variant was before it moved: its package stays there until the new one is ready."""
 
@@ -63,7 +64,7 @@ class LeftPlace:
         return self.repository, self.path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantLine:
     """One variant's line."""
 
@@ -90,7 +91,7 @@ class VariantLine:
         return (grant.repository, grant.path) if grant.repository else self.place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Status:
     """A policy's status, read."""
 

@@ -1,11 +1,12 @@
 """The one step that a pass takes with each variant. (Design §3: draft written, or published.)"""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Answer
 from fanout.plan.cases import Case
+from fanout.values import frozen
 
 
 class Step(StrEnum):
@@ -19,7 +20,7 @@ class Step(StrEnum):
     REMOVE = "remove"  # a draft that nobody waits for any more
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Planned:
     """A case and the step it takes; `release` is recorded before anything is pushed."""
 

@@ -1,13 +1,12 @@
 """What a draft commit says about itself, written and read. (Design §5: commit trailers.)"""
 
-from dataclasses import dataclass
-
 from fanout.api.trailers import Trailer
+from fanout.values import frozen
 
 NONE = "none"  # `Fanout-Onto` of a package that is not on the branch yet
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trailers:
     """The trailers of one draft commit."""
 

@@ -1,9 +1,9 @@
 """How much an answer may be, and how long everything may take."""
 
-from dataclasses import dataclass
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """A service that is slow or talks too much is a service that gave no answer."""
 

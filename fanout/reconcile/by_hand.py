@@ -16,6 +16,7 @@ from fanout.plan.reverted import Reverted, differs, revision_of
 from fanout.plan.soundness import new_faults
 from fanout.ports import GitStore, Reader
 from fanout.selection.naming import tag_ref
+from fanout.values import frozen
 
 _DEPTH = 10_000  # of commits on the branch of renderings
 
@@ -57,7 +58,7 @@ def _read_lock(kptfile: bytes) -> Lock | None:
     return read_lock(kptfile, KPTFILE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Looking:
     """One package that is not as it was published."""
 

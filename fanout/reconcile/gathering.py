@@ -5,14 +5,14 @@ targets. Such a line says how many there are, and names the first of them.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from fanout.api.reasons import Reason
 from fanout.gates.wording import counted, listed
 from fanout.reconcile.report import Trouble
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gathered:
     """Troubles that are alike; the first of them speaks for all."""
 

@@ -5,7 +5,7 @@ as one with a failing expression, is not gone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -27,9 +27,10 @@ from fanout.reconcile.places import owner_of
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import TargetFailure
 from fanout.selection.naming import variant_digest
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """A place where something of a variant is."""
 
@@ -38,7 +39,7 @@ class Spot:
     taken: str = ""  # the tree that the variant took along when it left
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GoneVariant:
     """A variant whose target is gone, and where something of it is."""
 
@@ -48,7 +49,7 @@ class GoneVariant:
     spots: tuple[Spot, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """What beside places says whether a variant that is gone may go."""
 

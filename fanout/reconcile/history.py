@@ -6,7 +6,6 @@ have to tell.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 
 from fanout.errors import FanoutError
@@ -19,6 +18,7 @@ from fanout.plan.trailers import NONE, Trailers, read_trailers
 from fanout.ports import Reader
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import tag_ref
+from fanout.values import frozen
 
 _DEPTH = 64  # of a person's commits on top of a draft
 _RENDERINGS = 10_000  # commits on the branch of renderings
@@ -50,7 +50,7 @@ def renderings(reader: Reader, vendor: str, path: str) -> Iterator[str]:
         commit = parents[0] if parents else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """The publications of one variant at its path."""
 

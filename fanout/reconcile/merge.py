@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fanout.errors import Unavailable
 from fanout.plan.cases import Case
@@ -14,10 +14,11 @@ from fanout.plan.trailers import NONE
 from fanout.ports import GitStore, Reader
 from fanout.reconcile.answers import Answering
 from fanout.telemetry.counters import Counters
+from fanout.values import frozen
 from fanout.variants.model import Limits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Merger:
     """Puts people's edits into renderings."""
 
@@ -76,7 +77,7 @@ def _rendering(case: Case) -> Files:
     return {path: (entry.mode, content[entry.oid]) for path, entry in entries}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Work:
     """Finds what fanout wrote and what people made of it: on the branch and in drafts."""
 

@@ -1,7 +1,6 @@
 """Commit messages from an administrator's template. (Design §2, `commitTemplate`.)"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.promotion_policy import PromotionPolicy
@@ -11,11 +10,12 @@ from fanout.plan.change import Publication, publications
 from fanout.plan.planner import PolicyPlan
 from fanout.ports import Sandbox
 from fanout.selection.model import Broken
+from fanout.values import frozen
 
 VARIABLES = ("namespace", "policy", "revision", "stage", "variants")  # of a template
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Messages:
     """The messages that templates gave, and what is wrong with those that gave none."""
 

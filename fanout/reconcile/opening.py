@@ -26,9 +26,10 @@ from fanout.reconcile.publishers import published_for_another
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref, drafts_under, tag_ref
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Move:
     """What a move has to know of the place that is left, and of the new one."""
 

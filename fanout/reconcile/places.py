@@ -5,7 +5,7 @@ is to be taken along, one that waits to be removed, or a draft.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fanout.api.repository import Repository
 from fanout.api.urls import canonical_url
@@ -16,12 +16,13 @@ from fanout.plan.status import Place, Status
 from fanout.reconcile.look import branch_of
 from fanout.reconcile.names import Named, book_key
 from fanout.selection.targets import usable_by
+from fanout.values import frozen
 
 Owner = tuple[str, str]
 """(namespace, variant)"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Memory:
     """What the status lines of all books say of places."""
 

@@ -22,12 +22,13 @@ from fanout.ports import Probes, Sandbox
 from fanout.reconcile.names import Named
 from fanout.selection.model import Broken
 from fanout.selection.objects import ObjectIndex, group_of
+from fanout.values import frozen
 
 _STRIDE = 7919  # a prime, so that passes a minute apart begin far from each other
 Readings = Mapping[str, tuple[Reading, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """Whom a check asks, for sentences, and what: an answer already, or still a question."""
 

@@ -20,6 +20,7 @@ from fanout.plan.repository import Listing
 from fanout.reconcile.dependencies import Key
 from fanout.reconcile.judge import Told
 from fanout.reconcile.report import PolicyPass
+from fanout.values import frozen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +44,7 @@ class Seen:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Kept:
     """The answer about one policy, and what it rests on."""
 

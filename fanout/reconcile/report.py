@@ -1,7 +1,7 @@
 """What a pass saw, decided and did: what every command and the log read from."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -26,9 +26,10 @@ from fanout.reconcile.gone import GoneVariant, told
 from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trouble:
     """Something that was not served, or that waits for a person beside the gates."""
 
@@ -42,7 +43,7 @@ class Trouble:
     again: str = ""  # where it was told in full before: one line, and where to read the rest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyPass:
     """One policy (or hand-written variant) in one pass."""
 
@@ -102,7 +103,7 @@ class PolicyPass:
         return tuple(_troubles(self))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observed:
     """A pass up to its plan; nothing has been changed yet."""
 
@@ -120,7 +121,7 @@ class Observed:
         return tuple(trouble for item in self.policies for trouble in item.troubles)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """A pass and what became of its plan."""
 

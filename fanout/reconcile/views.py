@@ -19,6 +19,7 @@ from fanout.plan.soundness import new_faults
 from fanout.plan.trailers import NONE, Trailers, read_trailers
 from fanout.ports import GitStore, Reader
 from fanout.selection.naming import drafts_under, vendor_ref
+from fanout.values import frozen
 
 _TAG = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
 _RENDERED = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
@@ -26,7 +27,7 @@ _DEPTH = 64  # of a person's commits on top of a draft
 _WORK = 1024  # commits of people, in all that a draft has taken in
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Tip:
     """What is at the tip of a draft branch."""
 

@@ -5,7 +5,6 @@ Whoever is on record at a place keeps it until it has left; who is to come there
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from fanout.api.repository import Repository
 from fanout.plan.book import Book, BookKey
@@ -23,9 +22,10 @@ from fanout.reconcile.places import (
     remembered,
 )
 from fanout.selection.collisions import collisions
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Located:
     """A Repository that a policy may use, and its view."""
 
@@ -33,7 +33,7 @@ class Located:
     view: RepositoryView
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """What the pass knows of places, for one policy."""
 
@@ -46,7 +46,7 @@ class Known:
     everyone: Sequence[Named] = ()  # all policies, whoever else may want one of its places
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whereabouts:
     """The same for all policies."""
 

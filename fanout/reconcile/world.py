@@ -1,7 +1,7 @@
 """Everything a pass may touch, in one value: the ports, and how the program is set up."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fanout.errors import Bug
 from fanout.plan.probe import Heard, Probe, Unheard
@@ -9,17 +9,18 @@ from fanout.plan.repository import Identity
 from fanout.ports import GitStore, Probes, RecordStore, Sandbox, Workshop
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress, Quiet
+from fanout.values import frozen
 from fanout.variants.model import Limits
 from fanout.variants.questions import Broken, Ran, Run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setup:
     """What an administrator configured."""
 
     install: str = "default"
-    identity: Identity = Identity("fanout", "fanout@localhost")  # noqa: RUF009 - it is frozen
-    limits: Limits = Limits()  # noqa: RUF009 - it is frozen
+    identity: Identity = Identity("fanout", "fanout@localhost")
+    limits: Limits = Limits()
     new_records: bool = False  # a person said that nothing on record is to be taken for a beginning
 
 
@@ -39,7 +40,7 @@ class NoProbes:
         return [Unheard(f"{question.url} is not asked here") for question in questions]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class World:
     """The ports. Declared and cluster objects are handed to each pass, already read."""
 

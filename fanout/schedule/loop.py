@@ -5,7 +5,6 @@ there are never two passes at once, and one pass for all. No error of a pass end
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 
@@ -23,6 +22,7 @@ from fanout.schedule.keys import Key, Trigger
 from fanout.schedule.ledger import Ledger
 from fanout.schedule.queue import KeyQueue
 from fanout.schedule.sweeps import Timetable, mode_of, timetable
+from fanout.values import frozen
 
 LOOK = 2.0  # seconds between looks at the files
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
@@ -31,7 +31,7 @@ FOLLOW_UPS = 32  # rounds in a row that only follow what the one before did
 _log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plant:
     """What the loop works with."""
 

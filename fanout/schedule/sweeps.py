@@ -7,7 +7,6 @@ the same for one sweep, so that a restart changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from zoneinfo import ZoneInfo
@@ -20,12 +19,13 @@ from fanout.cluster.declared import Declared
 from fanout.cluster.sweep_log import Swept
 from fanout.plan.rules import administrators
 from fanout.reconcile.passes import Mode, Subject
+from fanout.values import frozen
 
 UTC_NAME = "UTC"
 _MOMENT = timedelta(seconds=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timed:
     """A PromotionPolicy with a schedule that is understood, and whom it names."""
 
@@ -81,7 +81,7 @@ class Timed:
         return at + timedelta(seconds=int.from_bytes(told) % (seconds + 1))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timetable:
     """What the declared objects say about sweeps."""
 

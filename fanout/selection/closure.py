@@ -1,11 +1,13 @@
 """An expression that can be asked in process, once per variant, without knowing how it was made."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from fanout.values import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Closure:
     """Called with a row of variables it answers plain data, not to be changed, or `Broken`.
 

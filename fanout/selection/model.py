@@ -1,13 +1,14 @@
 """What selection yields: targets, and the variants that are made for them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fanout.errors import Where
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """One entry of a pipeline: a function by image or executable, and its configuration."""
 
@@ -40,7 +41,7 @@ class Function:
         return {key: value for key, value in said.items() if value}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Injector:
     """Chooses a cluster object by name for the injection points whose kind it fits."""
 
@@ -50,7 +51,7 @@ class Injector:
     kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VariantSpec:
     """One variant as it should be, but for its upstream revision: that is the gates' to choose.
 
@@ -86,7 +87,7 @@ class VariantSpec:
         return self.path.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetFailure:
     """A target for which no variant can be made; the others are not affected."""
 
@@ -97,7 +98,7 @@ class TargetFailure:
     field: str = ""  # of the policy, where one is at fault
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broken:
     """An expression or template that gave no value: reason, sentence, and what helps if known."""
 

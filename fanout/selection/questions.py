@@ -6,19 +6,19 @@ Expressions are never evaluated here: they are listed as questions, the sandbox 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.targets import TargetEntry
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object
 from fanout.selection.targets import Target
+from fanout.values import frozen
 
 FIRST_VARIABLES = ("packageDefault", "repoDefault", "target", "upstream")
 VARIABLES = ("packageDefault", "repoDefault", "repository", "target", "upstream")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """Expressions of one entry of `targets`, to be evaluated for each of its targets."""
 

@@ -1,7 +1,7 @@
 """Which targets a policy has: repositories by name or label, or any objects by label."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fanout.api.references import visible
 from fanout.api.repository import Repository
@@ -10,9 +10,10 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.model import Object, TargetFailure
 from fanout.selection.objects import ObjectIndex, group_of
 from fanout.selection.selectors import chooses, matches
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """Something a variant is made for."""
 
@@ -30,7 +31,7 @@ class Target:
         return rest if chosen_by_name else rest.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inventory:
     """What targets are chosen from."""
 

@@ -6,11 +6,12 @@ The language is kubectl's: terms joined by commas, each `key`, `!key`, `key=valu
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from fanout.api.texts import LABEL_KEY, LABEL_VALUE
 from fanout.errors import InvalidInput, Where
+from fanout.values import frozen
 
 _TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
 _WORD: Final = re.compile(r"[^\s=!(),<>]+")
@@ -19,7 +20,7 @@ _SETS: Final = {"in": "In", "notin": "NotIn"}
 _END: Final = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypedRequirement:
     """One term; operators are those of matchExpressions, and Gt and Lt."""
 
@@ -28,7 +29,7 @@ class TypedRequirement:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypedSelector:
     """All terms have to hold; without any, everything is chosen."""
 

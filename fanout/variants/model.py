@@ -1,17 +1,18 @@
 """What the cloner works on and what it yields."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from fanout.api.configuration import InjectionRules
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry
 from fanout.selection.objects import ObjectIndex
+from fanout.values import frozen
 from fanout.variants.functions.function import Result
 from fanout.variants.questions import NO_PROGRAMS, Programs
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpstreamPackage:
     """The upstream package at one revision, as read from Git."""
 
@@ -23,17 +24,17 @@ class UpstreamPackage:
     author: str = ""  # of the revision's commit, as "name <email>"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What a package may be, and what may be put into it: an administrator's to say."""
 
     files: int = 1_000
     size: int = 16 * 1024 * 1024  # bytes of all files together
-    injectable: InjectionRules = InjectionRules()  # noqa: RUF009 - it is frozen
+    injectable: InjectionRules = InjectionRules()
     programs: Programs = NO_PROGRAMS  # functions that are run outside fanout
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Injection:
     """What one injection point gets: the field's content, or the reason why it gets nothing."""
 
@@ -45,7 +46,7 @@ class Injection:
     key: str = ""  # which cluster object that is: "group/kind/namespace/name"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inputs:
     """Everything a rendering depends on beside the upstream package, and its digest."""
 
@@ -65,7 +66,7 @@ class Inputs:
         return tuple(item for item in self.injections if item.required and not item.source)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rendered:
     """A variant's files: ids of all of them, bytes of those that are not upstream's."""
 

@@ -5,7 +5,6 @@ object, changes it or tells of it takes an item as it takes a document.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.package.edits import Path
@@ -13,12 +12,13 @@ from fanout.package.manifests import Document, Manifest
 from fanout.package.merge.identity import is_list
 from fanout.package.nodes import Root
 from fanout.package.spelling import Spelling
+from fanout.values import frozen
 from fanout.variants.functions.function import is_local, mapping
 
 ITEMS = "items"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """An object among the items of a List; what a `Document` is that holds one object."""
 

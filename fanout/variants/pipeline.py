@@ -7,7 +7,7 @@ skipped (design §4).
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
@@ -16,6 +16,7 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.kptfile_rules import pipeline_faults
 from fanout.package.manifests import Manifest
 from fanout.selection.model import Function, VariantSpec
+from fanout.values import frozen
 from fanout.variants.available import available
 from fanout.variants.functions.function import External, InProcess, Object, mapping
 from fanout.variants.functions.registry import find
@@ -27,7 +28,7 @@ _MUTATORS, _VALIDATORS = _SECTIONS = ("mutators", "validators")
 _Files = Mapping[str, Manifest]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One function, ready to run on the objects of the files below a directory."""
 
@@ -51,7 +52,7 @@ class Step:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declared:
     """A function whose configuration may be a file of the package, which can be other for every
     target: the package context often is it."""

@@ -1,13 +1,13 @@
 """Injection points: where a package asks for configuration from the cluster (porch.md §2.1)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from fanout.api.labels import Label
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.selection.objects import group_of
+from fanout.values import frozen
 from fanout.variants.functions.function import mapping
 from fanout.variants.parts import Part
 
@@ -15,7 +15,7 @@ _MARK = Label.CONFIG_INJECTION.value
 _WANTED = {"required": True, "optional": False}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """One object of the package whose `data` or `spec` comes from the cluster."""
 

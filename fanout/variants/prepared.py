@@ -1,12 +1,13 @@
 """A package that was read once and can be rendered for any number of variants."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from fanout.api.configuration import InjectionRules
 from fanout.package.manifests import Manifest
 from fanout.package.tree import Entry
+from fanout.values import frozen
 from fanout.variants.functions.function import Facts, Result
 from fanout.variants.model import UpstreamPackage
 from fanout.variants.overlay import Outcome
@@ -27,7 +28,7 @@ class Found(NamedTuple):
     result: Result
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """What one pipeline makes of the package, but for the documents in which targets differ."""
 
@@ -39,7 +40,7 @@ class Settled:
     results: tuple[Found, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreparedPackage:
     """An upstream package at one revision, with everything that no target has a say in."""
 

@@ -6,9 +6,9 @@ questions have the same answers, so the second time it comes further, in the end
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from fanout.values import frozen
 from fanout.variants.schemas import Schemas
 
 
@@ -43,7 +43,7 @@ class Ran(NamedTuple):
     stderr: str  # the end of it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broken:
     """A question that has no answer: why, and what to do."""
 
@@ -64,7 +64,7 @@ class Unanswered(Exception):
         self.question = question
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Programs:
     """The programs that an administrator allows, by the names that pipelines may use."""
 

@@ -1,9 +1,9 @@
 """Which objects a function of a pipeline sees: `selectors` and `exclude`."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 from fanout.variants.canonical import canonical
 from fanout.variants.functions.function import Object, mapping
 
@@ -11,7 +11,7 @@ _TEXTS = {"apiVersion", "kind", "name", "namespace"}
 _MAPS = {"labels", "annotations"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """Rows of conditions; one of the `selectors` must hold (none: all do), no `exclude` may."""
 

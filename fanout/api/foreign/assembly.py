@@ -6,13 +6,14 @@ without its selectors changes other objects, a target without its package goes e
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fanout.api.faults import Fault, Path, field_name
 from fanout.api.foreign.pieces import Put, Remark
 from fanout.api.kinds import known_fields
 from fanout.api.meta import KRMObject
+from fanout.values import frozen
 
 Judge = Callable[[Mapping[str, Any]], Iterable[Fault]]
 _REMOVE = re.compile("^remove it(; |$)")  # it is removed already
@@ -28,7 +29,7 @@ Leaves = dict[Path, tuple[Any, Path]]
 """Every value without values of its own, and the other program's field that it comes from."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Built:
     """An object made of leaves; `before` has each of its paths as the leaves have it."""
 
@@ -58,7 +59,7 @@ class _Built:
         return (), WHOLE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assembled:
     """The object, if anything is left of it, and what is to be said about it."""
 

@@ -1,13 +1,13 @@
 """What a translation is made of: fields that were put, remarks about those that were not."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.faults import Path
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A field of the other program's that was found, and where its counterpart is."""
 
@@ -17,7 +17,7 @@ class Found:
     object: Mapping[str, Any]  # all of it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Put:
     """A value for a field of fanout's, and the field that it comes from."""
 
@@ -26,7 +26,7 @@ class Put:
     source: Path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark:
     """Something to say about a field of the other program's.
 
@@ -46,7 +46,7 @@ Said = tuple[int, Remark]
 """A remark, with the place in the input of the object that it is about."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imported:
     """fanout's objects, and what is to be said about each of those they were made of."""
 

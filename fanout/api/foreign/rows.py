@@ -4,10 +4,10 @@ A field that is in no row is one that the other program does not have either.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fanout.api.foreign import convert
 from fanout.api.foreign.pieces import Convert
+from fanout.values import frozen
 
 SAME = "as it is"
 _THE_SERVER_S = (
@@ -17,7 +17,7 @@ _THE_SERVER_S = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A field, its counterpart (without one: ""), how it becomes that, and in words."""
 
@@ -27,7 +27,7 @@ class Row:
     about: str = SAME
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """A kind of the other program's, and the kind of fanout's that it becomes."""
 

@@ -5,19 +5,19 @@ belong to those who write Stages, so what a selector chooses is written down by 
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from fanout.api.faults import BadValue, Path
 from fanout.api.foreign.pieces import Put, Remark
 from fanout.api.kargo.objects import Item, dashed
 from fanout.api.kargo.selectors import Selector, by_name, selector
 from fanout.api.places import fields, items
+from fanout.values import frozen
 
 POLICIES: Path = ("spec", "promotionPolicies")
 _TO: Path = ("spec", "autoPromotion", "stages")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Policy:
     path: Path
     enabled: bool

@@ -1,11 +1,11 @@
 """Kargo's objects as the translation looks at them: Stages, and what each wants of a Warehouse."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.api.foreign.admission import key_of
 from fanout.api.places import fields, items
+from fanout.values import frozen
 
 REQUESTS = "requestedFreight"
 
@@ -15,7 +15,7 @@ def dashed(name: Any) -> Any:
     return name.replace(".", "-") if isinstance(name, str) else name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """An object of the input, and its place there."""
 
@@ -49,7 +49,7 @@ def steps_of(stage: Mapping[str, Any]) -> Sequence[Any]:
     return items(fields(template.get("spec")).get("steps"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """What a Stage wants of one Warehouse."""
 

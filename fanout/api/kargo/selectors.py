@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -10,12 +9,13 @@ from fanout.api.faults import BadValue
 from fanout.api.kargo.objects import Item
 from fanout.api.places import fields, items
 from fanout.api.texts import NAME_PATTERN, shown
+from fanout.values import frozen
 
 _KNOWN = ("name", "matchLabels", "matchExpressions")
 _BY_NAME = "name the Stages"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selector:
     """A question to a Stage; `pattern` is the same for fanout, where there is one."""
 

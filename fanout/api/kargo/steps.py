@@ -7,13 +7,13 @@ variables that are, and that is a target.
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fanout.api.faults import Path
 from fanout.api.foreign.pieces import Found, Put, Remark
 from fanout.api.places import fields, items
 from fanout.api.texts import shown
+from fanout.values import frozen
 
 STEPS: Path = ("spec", "promotionTemplate", "spec", "steps")
 OURS = frozenset({"git-clone", "git-clear", "git-commit", "git-push", "copy", "delete"})
@@ -42,7 +42,7 @@ _VARIABLE = re.compile(r"\$\{\{\s*(vars|ctx)\.(\w+)\s*\}\}", re.ASCII)
 _PUSH = "git-push"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A repository that a Stage writes to, and the branch, if that is plain."""
 

@@ -6,7 +6,6 @@ the Stages that it is about, until somebody has written it.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,6 +16,7 @@ from fanout.api.kargo.objects import Item
 from fanout.api.kargo.selectors import selector
 from fanout.api.places import fields, items
 from fanout.api.texts import shown
+from fanout.values import frozen
 
 WINDOWS: Path = ("spec", "promotionWindows")
 _KINDS = {"Allow": "allow", "Deny": "deny"}
@@ -26,7 +26,7 @@ _BY_HAND = "write it in spec.windows by hand, as cron lines"
 _LONGEST = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(days=7)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Windows:
     """What becomes of the windows, and the names of Stages where automation must stay off."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from itertools import takewhile
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 from fanout.errors import Where
 from fanout.package.edits import MISSING
+from fanout.values import frozen
 
 
 class Side(StrEnum):
@@ -28,7 +28,7 @@ class Cause(StrEnum):
     BOTH_ADDED = "both added"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conflict:
     """One disputed value. A value that is not there is MISSING; files have their bytes."""
 

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.merge.identity import identity_of, is_list, merge_identity, shown
 from fanout.package.merge.sides import Slot, Value
 from fanout.package.nodes import Root, read
+from fanout.values import frozen
 
 Key = tuple[object, ...]  # what is merged with what
 Container = tuple[object, ...]  # a file, or a List in a file
@@ -23,7 +23,7 @@ _UNUSUAL: Final = re.compile(r"^(?:%|\.\.\.)|\r", re.MULTILINE)  # directives, e
 _REMEMBERED: Final = 16 << 10  # characters of the largest document that is kept parsed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """One document of a file; its value's positions are those in a stretch of the file."""
 
@@ -41,7 +41,7 @@ class Document:
         return self.value.text if slot is None else self.value.text[slot.mark + 1 : slot.eol]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """A file as its documents, with line breaks of one kind and without byte order mark."""
 
@@ -158,7 +158,7 @@ def _top(root: Root, text: str) -> Value:
     return Value(root.node.data, text, root.node, slot)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unit:
     """What is merged as one: an object, a List without its items, or a document without a name."""
 

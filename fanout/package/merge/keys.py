@@ -7,11 +7,12 @@ without keys.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, Final, Protocol
 
 from fanout.package.merge.keys_table import KINDS, TYPES
+from fanout.values import frozen
 
 SET: Final = ("=",)  # an element is its own key
 FUNCTION: Final = ("function",)  # a Kptfile's pipeline: see `functions`
@@ -44,7 +45,7 @@ class Shape(Protocol):
         """An element of the list."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Described:
     """A shape in terms of other shapes; the empty one knows nothing."""
 
@@ -68,7 +69,7 @@ def unknown(name: str) -> Shape:
     return Described(free=name in FREE_MAPS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BuiltIn:
     """A shape of the table."""
 
@@ -99,7 +100,7 @@ def _fields(type_: str) -> Mapping[str, Shape]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Custom:
     """A shape that an OpenAPI schema in a CustomResourceDefinition describes."""
 

@@ -6,7 +6,6 @@ also render it? Its content shows that.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.package.kptfile import NAME as KPTFILE
@@ -14,11 +13,12 @@ from fanout.package.merge.documents import File, Key, Reader, Unit, is_manifest,
 from fanout.package.merge.identity import Identity, identity_of
 from fanout.package.merge.namespaces import followed
 from fanout.package.merge.packages import Files, package_of
+from fanout.values import frozen
 
 _Fact = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unmatched:
     """Objects that only one of two forms of a package has."""
 

@@ -30,6 +30,7 @@ from fanout.package.merge.objects import Objects, crds_of
 from fanout.package.merge.outcome import How
 from fanout.package.merge.writing import Placed, write_file
 from fanout.package.tree import Entry, blob_id, tree_id
+from fanout.values import frozen
 
 Content = tuple[str, bytes]  # mode as git writes it, and bytes
 Files = Mapping[str, Content]
@@ -38,7 +39,7 @@ _MODES = frozenset(("100644", "100755"))
 _CRD = b"CustomResourceDefinition"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MergeResult:
     """A merged package, what was in dispute, and what else people should know."""
 

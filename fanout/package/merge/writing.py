@@ -5,7 +5,6 @@ put in, and the result is read once to prove that it says what was decided.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fanout.package.dump import dump
@@ -16,9 +15,10 @@ from fanout.package.merge.documents import Document, File, Key, Reader, Unit
 from fanout.package.merge.outcome import How, Outcome
 from fanout.package.merge.sides import Value
 from fanout.package.merge.splice import CannotSplice, spliced
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Placed:
     """A unit of the result that stands in a file by itself."""
 
@@ -114,7 +114,7 @@ def _is(placed: Sequence[Placed], file: File | None, side: int, how: How) -> boo
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Writer:
     placed: Sequence[Placed]
     base: File

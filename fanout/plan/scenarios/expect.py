@@ -1,7 +1,6 @@
 """What of a played scenario is not as its author expected."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,11 +11,12 @@ from fanout.gates.answer import PolicyDecision
 from fanout.gates.facts import Hold
 from fanout.plan.scenarios.play import Moment
 from fanout.plan.status import written
+from fanout.values import frozen
 
 Value = str | int | bool | tuple[str, ...] | tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """One value that was expected, and what came out."""
 

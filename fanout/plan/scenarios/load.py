@@ -1,7 +1,7 @@
 """From a scenario and the objects beside it to a world that can be played."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fanout.api.meta import ObjectMeta
 from fanout.api.promotion_policy import (
@@ -20,9 +20,10 @@ from fanout.plan.rules import administrators, calendars, stage_rules
 from fanout.plan.scenarios.script import Script
 from fanout.plan.scenarios.world import Setting
 from fanout.selection.selectors import LabelSelector, matches
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cast:
     """The policy that a scenario is about, and who is over it."""
 

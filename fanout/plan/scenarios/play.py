@@ -5,7 +5,6 @@ change, a pass is made, as the running program does. (Design §6; §3, "Level-ba
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -17,6 +16,7 @@ from fanout.gates.evaluate import candidates, evaluate
 from fanout.gates.facts import PolicyFacts, StageHistory
 from fanout.plan.scenarios.script import Change, Happening, Script
 from fanout.plan.scenarios.world import Setting, World
+from fanout.values import frozen
 
 _AT_MOST = timedelta(days=30)  # how long a scenario goes on by itself where it does not say
 MOST = 5_000  # passes of a scenario, its past included
@@ -26,7 +26,7 @@ _AT_REST = (State.READY, State.SKIPPED)
 Judge = Callable[[PolicyFacts], PolicyDecision]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """One pass: what the gates were told, and what they said."""
 

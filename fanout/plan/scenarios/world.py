@@ -32,9 +32,10 @@ from fanout.gates.records import Records
 from fanout.gates.rules import StageRule
 from fanout.plan.book import Recorded, standing
 from fanout.plan.facts import records
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """What of the world does not change while a scenario is played."""
 
@@ -49,7 +50,7 @@ class Setting:
     upstream: Mapping[str, Any] = field(default_factory=dict)  # what `propagateWhen` sees of it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heard:
     """An answer of a check about a variant; without a name: of all checks after publication."""
 

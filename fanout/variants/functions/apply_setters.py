@@ -1,11 +1,11 @@
 """gives new values to what `kpt-set` comments name."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import MISSING, get
 from fanout.package.manifests import Manifest
+from fanout.values import frozen
 from fanout.variants.functions.config import data_of
 from fanout.variants.functions.fields import Values
 from fanout.variants.functions.function import Change, Facts, InProcess, Object, Path, Unfit
@@ -13,7 +13,7 @@ from fanout.variants.functions.setters import derived, filled, names, setter_com
 from fanout.variants.functions.typed import typed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Config:
     given: Values
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.package.manifests import Manifest
+from fanout.values import frozen
 from fanout.variants.functions.config import data_of
 from fanout.variants.functions.fields import Values
 from fanout.variants.functions.function import (
@@ -20,7 +20,7 @@ from fanout.variants.functions.function import (
 from fanout.variants.functions.setters import MARK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Config:
     scalars: Values  # value and name, the longest value first
     lists: tuple[tuple[tuple[str, ...], str], ...]  # sorted elements, and the setter's name

@@ -5,11 +5,11 @@ left alone, and so is what refers to it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import MISSING, get
 from fanout.selection.objects import group_of
+from fanout.values import frozen
 from fanout.variants.functions.config import data_of, fields_of, is_own_kind
 from fanout.variants.functions.fields import Field, found, further
 from fanout.variants.functions.function import (
@@ -37,7 +37,7 @@ _KEPT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Config:
     text: str
     append: bool

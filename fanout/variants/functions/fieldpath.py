@@ -1,16 +1,16 @@
 """Field paths of kustomize's replacements: `spec.containers.[name=app].env.*.value`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import MISSING, get
+from fanout.values import frozen
 from fanout.variants.functions.function import Path, Unfit
 
 ANY = "*"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Match:
     """The element of a list in which a key has a value."""
 

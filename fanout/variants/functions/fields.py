@@ -1,18 +1,18 @@
 """Fields that are in the objects of some kinds: how they are named, found and set."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import get
 from fanout.selection.objects import group_of
+from fanout.values import frozen
 from fanout.variants.functions.function import Change, Object, Path, mapping
 
 Values = tuple[tuple[str, str], ...]  # sorted keys and what they are set to
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One field in the objects of some kinds.
 

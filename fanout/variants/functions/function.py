@@ -7,12 +7,13 @@ functions that must look at several objects at once say so, and run for every ta
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from fanout.errors import Where
 from fanout.package.merge.keys import Schemas
 from fanout.package.spelling import Spelling
+from fanout.values import frozen
 from fanout.variants.canonical import canonical
 from fanout.variants.questions import Program, Question
 
@@ -88,7 +89,7 @@ class Seen(NamedTuple):
     written: Written
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What a function may know of the package around an object, as it stands before the function.
 
@@ -107,7 +108,7 @@ class Facts:
     written: Written | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InProcess:
     """One function of the catalog that runs inside fanout.
 
@@ -139,7 +140,7 @@ class InProcess:
         return any((self.survey, self.adds, self.reports))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class External:
     """A function that is run as a program of its own: it sees all objects at once, as kpt's do."""
 

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_./-]*[A-Za-z0-9])?"
 _VALUE = rf"(?:{_NAME})?"
@@ -15,7 +15,7 @@ _TERM = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """One requirement: the label has one of these values, or none of them, or is there or not."""
 

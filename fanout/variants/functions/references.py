@@ -1,10 +1,10 @@
 """Where Kubernetes' own kinds name other objects: what must follow when those are renamed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fanout.package.edits import get
 from fanout.selection.objects import group_of
+from fanout.values import frozen
 from fanout.variants.functions.fields import Field, fitting, places
 from fanout.variants.functions.function import Identity, Object, Path, mapping
 from fanout.variants.functions.pods import APPS, BATCH, CORE, WORKLOADS
@@ -77,7 +77,7 @@ _INGRESS: tuple[tuple[Kind, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reference(Field):
     to: Kind = ("", "")
 

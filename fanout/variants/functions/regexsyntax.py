@@ -1,9 +1,10 @@
 """What a regular expression says: RE2's syntax as a tree."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 
 Range = tuple[int, int]
 
@@ -87,7 +88,7 @@ class Choice(NamedTuple):
 Node = Chars | Assertion | Group | Repeat | Series | Choice
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Flags:
     fold: bool = False
     lines: bool = False

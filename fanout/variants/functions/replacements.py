@@ -1,11 +1,11 @@
 """What is to be replaced by what, as `ApplyReplacements` objects say it (kustomize's syntax)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from fanout.errors import InvalidInput
 from fanout.selection.objects import group_of
+from fanout.values import frozen
 from fanout.variants.functions import fieldpath, labelselector
 from fanout.variants.functions.fieldpath import ANY, Part
 from fanout.variants.functions.function import Object, mapping
@@ -18,7 +18,7 @@ _NAME = "metadata.name"
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selector:
     """Objects by what is given of their identity, labels and annotations."""
 
@@ -52,7 +52,7 @@ class Selector:
         return ", ".join(parts) or "anything"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """Which part of a text is meant, and whether a field is made that is not there."""
 
@@ -61,7 +61,7 @@ class Options:
     create: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """Fields of the objects that are selected and not rejected."""
 
@@ -77,7 +77,7 @@ class Target:
         return self.select.fits(item) and not any(one.fits(item) for one in self.reject)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replacement:
     """One value, and where it goes."""
 

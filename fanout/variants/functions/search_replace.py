@@ -6,9 +6,9 @@ value; here it is about the whole of it, as its documentation says (porch.md §1
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 from fanout.variants.functions.config import data_of, fields_of
 from fanout.variants.functions.function import (
     Change,
@@ -28,7 +28,7 @@ _PUT = ("put-value", "put-comment")
 _GROUP = re.compile(r"\$\{([0-9]+)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Config:
     value: str
     expression: str

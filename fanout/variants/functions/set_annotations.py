@@ -1,10 +1,10 @@
 """set-annotations: the same annotations on every object of a package and on its pod templates."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fanout.api.texts import LABEL_KEY
 from fanout.errors import InvalidInput
+from fanout.values import frozen
 from fanout.variants.functions.config import check_words, is_own_kind, text_values
 from fanout.variants.functions.fields import Field, Values, further, set_values
 from fanout.variants.functions.function import Change, Facts, InProcess, Object
@@ -19,7 +19,7 @@ FIELDS: tuple[Field, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Config:
     values: Values
     fields: tuple[Field, ...]

@@ -5,10 +5,10 @@ takes a tag together with a digest; here its documentation counts (porch.md §11
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import MISSING
+from fanout.values import frozen
 from fanout.variants.functions.config import fields_of, is_own_kind
 from fanout.variants.functions.fields import Field, found, further
 from fanout.variants.functions.function import Change, Facts, InProcess, Object
@@ -23,7 +23,7 @@ _PODS = (
 FIELDS = tuple(Field((*pod, name, "*", "image")) for pod in _PODS for name in _CONTAINERS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Config:
     name: str
     new_name: str

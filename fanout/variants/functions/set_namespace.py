@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fanout.errors import InvalidInput
 from fanout.selection.objects import group_of
+from fanout.values import frozen
 from fanout.variants.functions.config import check_inline, is_own_kind
 from fanout.variants.functions.function import Change, Facts, InProcess, Object, Path, mapping
 from fanout.variants.functions.scope import is_namespaced
@@ -22,7 +22,7 @@ _SERVICES: dict[tuple[str, str], Path] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Config:
     namespace: str
     matcher: str  # "": whatever the namespace was
