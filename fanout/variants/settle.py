@@ -22,6 +22,7 @@ from fanout.variants.functions.function import (
 )
 from fanout.variants.functions.scope import is_namespaced
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
+from fanout.variants.own import KEPT
 from fanout.variants.pipeline import Step, refused
 from fanout.variants.prepared import Found, Place, PreparedPackage, Settled
 from fanout.variants.questions import NOTHING_KNOWN, Answers, Broken, answer_to
@@ -30,7 +31,6 @@ from fanout.variants.treeform import TreeForm
 from fanout.variants.writing import written
 
 NEW_FILE = "100644"
-KEPT = 64  # pipelines; where every target has its own, keeping more would only cost memory
 
 
 def settled_for(
