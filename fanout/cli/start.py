@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fanout.cli.costs import tell_costs
 from fanout.api.configuration import FanoutConfiguration
 from fanout.cli.files import files_of
 from fanout.cli.lookup import check_files
@@ -50,7 +51,8 @@ class Program:
 
     def declared(self) -> Declared:
         """What the files declare, restricted to the namespace that was asked for."""
-        return self.cluster.read()
+        with self.world.counters.times.phase("files"):
+            return self.cluster.read()
 
     def observe(self, mode: Mode) -> Observed:
         """One pass up to its plan."""
@@ -96,9 +98,13 @@ def open_program(settings: Settings) -> Iterator[Program]:
         tell = partial(say, color=settings.color) if settings.verbosity else None
         probes = HttpProbes(secrets, lent, tell=tell)
         world = World(git, records, sandbox, setup, counters, progress, workshop, probes)
-        check_files(settings.files, cluster.read(), settings.namespace)
-        reconciler = Reconciler(world)
-        yield Program(settings, configuration, world, cluster, reconciler, redactor, sweeps)
+        program = Program(
+            settings, configuration, world, cluster, Reconciler(world), redactor, sweeps
+        )
+        check_files(settings.files, program.declared(), settings.namespace)
+        yield program
+    if settings.verbosity:
+        tell_costs(counters)
 
 
 @contextmanager

@@ -48,10 +48,11 @@ class GitProgram:
 
         Raises an error of a family that says what to do (see `fanout.git.failures`).
         """
-        if access is None:
-            return self._execute(mirror, arguments, {}, None, stdin)
-        with presented(access, self._directory, self._askpass) as variables:
-            return self._execute(mirror, arguments, variables, access, stdin)
+        with self.counters.times.work(f"git {arguments[0]}"):
+            if access is None:
+                return self._execute(mirror, arguments, {}, None, stdin)
+            with presented(access, self._directory, self._askpass) as variables:
+                return self._execute(mirror, arguments, variables, access, stdin)
 
     def _execute(
         self,

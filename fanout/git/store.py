@@ -152,7 +152,8 @@ class MirrorStore:
 
         def answer(one: _Work) -> _Result | FanoutError:
             try:
-                return do(one)
+                with self._git.counters.times.work("all"):
+                    return do(one)
             except FanoutError as error:
                 return error
             except OSError as error:

@@ -56,7 +56,8 @@ def execute(world: World, observed: Observed) -> Report:
     heads |= _record(
         world, observed, heads, keys, [(it, it.before, it.planned) for it in observed.plans]
     )
-    written = world.git.change(observed.changes) if observed.changes else {}
+    with world.counters.times.phase("writing"):
+        written = world.git.change(observed.changes) if observed.changes else {}
     settled = [
         (it, it.planned, _settled(it, written))
         for it in observed.plans
@@ -90,7 +91,8 @@ def _record(
     for plan, before, after in differences:
         lines.setdefault(keys[plan.namespace, plan.name], {}).update(changes(before, after))
     wanted = {key: StatusChange(heads[key], new) for key, new in lines.items() if new}
-    return world.records.put_status(wanted, observed.now) if wanted else {}
+    with world.counters.times.phase("records"):
+        return world.records.put_status(wanted, observed.now) if wanted else {}
 
 
 def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> Status:

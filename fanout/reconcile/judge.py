@@ -112,7 +112,8 @@ class Judge:
     ) -> tuple[PolicyPass, PolicyPlan]:
         named = told.named
         opener = self._opener(told, status)
-        cases = with_lost_tags(named, opener.cases(), told.listings)
+        with self.renderer.counters.times.phase("opening"):
+            cases = with_lost_tags(named, opener.cases(), told.listings)
         found = self._beginning(told, cases)
         said = with_removals(records(_about(told)), status.removed)
         readings = self.probing.readings(named, cases)

@@ -17,7 +17,7 @@ from fanout.plan.book import Book, BookKey
 from fanout.plan.change import Writing, changes
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, joined
-from fanout.plan.repository import Listing
+from fanout.plan.repository import Listing, RepositoryChange
 from fanout.plan.rules import administrators
 from fanout.reconcile.absence import doubt
 from fanout.reconcile.answers import Answering
@@ -28,7 +28,7 @@ from fanout.reconcile.dependencies import Dependencies, Key, key_of
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
 from fanout.reconcile.merge import Merger
-from fanout.reconcile.messages import commit_messages
+from fanout.reconcile.messages import Messages, commit_messages
 from fanout.reconcile.names import Named, book_key, name_variants, repository_key
 from fanout.reconcile.probing import Probing
 from fanout.reconcile.quiet import Quiet, Seen
@@ -105,14 +105,18 @@ class Reconciler:
         Raises Unavailable or Denied when records cannot be reached, InvalidInput when they are
         lost.
         """
+        phase = self._world.counters.times.phase
         everyone = self._names(declared)
-        books = self._world.records.read_all([book_key(named) for named in everyone])
+        with phase("records"):
+            books = self._world.records.read_all([book_key(named) for named in everyone])
         covered = [item for item in everyone if mode.covers(item)]
         dependencies = Dependencies(everyone)
         named = dependencies.with_beside(covered)
         whereabouts = Whereabouts.of(everyone, named, books, declared.repositories)
-        listings = self._listings(named, whereabouts, books)
-        views = self._look(named, whereabouts, listings)
+        with phase("listings"):
+            listings = self._listings(named, whereabouts, books)
+        with phase("views"):
+            views = self._look(named, whereabouts, listings)
         judge = self._judge(declared, now, publish=mode.publish)
         seen = Seen(declared, mode.publish, listings, books)
         self._quiet.begin(map(key_of, everyone))
@@ -136,25 +140,37 @@ class Reconciler:
             if known is not None:
                 judged[key], planned[key] = known, None
                 continue
-            judged[key], planned[key] = judge.judge(told)
+            with phase("judging"):
+                judged[key], planned[key] = judge.judge(told)
             self._world.counters.add("judged")
             self._quiet.keep(key, told, seen, judged[key], planned[key])
             _place(judged[key], declared)
         passes = [judged[key_of(item)] for item in covered]
         plans = [it for it in (planned[key_of(item)] for item in covered) if it is not None]
         missed = undeclared(books, declared, mode.namespace) if mode.only is None else ()
-        setup = self._world.setup
-        messages = commit_messages(plans, promotions, self._world.sandbox, declared)
-        writing = Writing(setup.install, setup.identity, messages.texts)
+        messages, due = self._changes(plans, promotions, declared)
         return Observed(
             now=now,
             policies=tuple(passes),
             plans=tuple(plans),
             plan=joined(plans),
-            changes=changes(plans, writing),
+            changes=due,
             warnings=(*missed, *_doubts(covered, declared), *messages.warnings, *spoken(passes)),
             undeclared=missed,
         )
+
+    def _changes(
+        self,
+        plans: Sequence[PolicyPlan],
+        promotions: Mapping[tuple[str, str], tuple[PromotionPolicy, ...]],
+        declared: Declared,
+    ) -> tuple[Messages, tuple[RepositoryChange, ...]]:
+        """The commits of each repository, and what was said when their messages were made."""
+        world, setup = self._world, self._world.setup
+        with world.counters.times.phase("changes"):
+            messages = commit_messages(plans, promotions, world.sandbox, declared)
+            writing = Writing(setup.install, setup.identity, messages.texts)
+            return messages, changes(plans, writing)
 
     def _judge(self, declared: Declared, now: datetime, *, publish: bool) -> Judge:
         self._conditions.begin()
@@ -183,7 +199,8 @@ class Reconciler:
     def _names(self, declared: Declared) -> tuple[Named, ...]:
         """Names depend on nothing but what was declared, so the same files are not asked twice."""
         if self._named is None or self._named[0] is not declared:
-            self._named = (declared, name_variants(declared, self._world.sandbox))
+            with self._world.counters.times.phase("names"):
+                self._named = (declared, name_variants(declared, self._world.sandbox))
             stages = (stage for policy in declared.policies for stage in policy.spec.stages)
             self._conditions.prepare(text for stage in stages for text in stage.propagate_when)
         return self._named[1]

@@ -49,18 +49,19 @@ class Renderer:
         A package that is no package fails its variants.
         """
         cases = tuple(cases)
-        back = self.rollback.chosen(cases, pins)
-        wanted = {
-            candidates.get(case.spec.stage, "") for case in cases if case.spec.name not in back
-        }
-        prepared: dict[str, PreparedPackage | FanoutError] = {}
-        for name in sorted(wanted - {""}):
-            prepared[name] = self._prepare(named, name, revisions.get(name, ""))
-        return tuple(
-            back.get(case.spec.name)
-            or self._at(case, candidates.get(case.spec.stage, ""), prepared)
-            for case in cases
-        )
+        with self.counters.times.phase("choosing"):
+            back = self.rollback.chosen(cases, pins)
+            wanted = {
+                candidates.get(case.spec.stage, "") for case in cases if case.spec.name not in back
+            }
+            prepared: dict[str, PreparedPackage | FanoutError] = {}
+            for name in sorted(wanted - {""}):
+                prepared[name] = self._prepare(named, name, revisions.get(name, ""))
+            return tuple(
+                back.get(case.spec.name)
+                or self._at(case, candidates.get(case.spec.stage, ""), prepared)
+                for case in cases
+            )
 
     def render(self, cases: Iterable[Case], suspended: Collection[str] = ()) -> tuple[Case, ...]:
         """The cases with the renderings that are due; one that fails is its variant's outcome.
@@ -68,7 +69,9 @@ class Renderer:
         Nothing is due for the variants named in `suspended`.
         """
         wanted = [(case, case.wants_draft and case.spec.name not in suspended) for case in cases]
-        with self.progress.task("rendering", sum(due for _, due in wanted)) as advance:
+        number = sum(due for _, due in wanted)
+        timing = self.counters.times.phase("rendering")
+        with timing, self.progress.task("rendering", number) as advance:
             done: list[Case] = []
             for start in range(0, len(wanted), BATCH):
                 done += self._batch(wanted[start : start + BATCH], advance)
@@ -120,7 +123,10 @@ class Renderer:
         try:
             content = render(case.package, case.spec, case.inputs, self.answers.known)
             rendered = replace(case, rendered=content)
-            return self.merger.merged(rendered) if case.merges else rendered
+            if not case.merges:
+                return rendered
+            with self.counters.times.phase("merging"):
+                return self.merger.merged(rendered)
         except FanoutError as error:
             if error.reason == Reason.ADOPTION_BASE_MISSING:
                 return not_adopted(case, error)

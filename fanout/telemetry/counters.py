@@ -1,7 +1,9 @@
-"""Counts of what a pass cost; the benchmark and the tests hold fanout to them."""
+"""What a pass cost: counts, to which the benchmark and the tests hold fanout, and times."""
 
 from collections.abc import Mapping
 from threading import Lock
+
+from fanout.telemetry.times import Times
 
 NAMES = (
     "git_processes",  # started by us; git's own children are not counted
@@ -20,9 +22,10 @@ NAMES = (
 
 
 class Counters:
-    """Thread-safe counts, each from 0 upward."""
+    """Thread-safe counts, each from 0 upward; `times` says where the time went."""
 
     def __init__(self) -> None:
+        self.times = Times()
         self._lock = Lock()
         self._counts = dict.fromkeys(NAMES, 0)
 
@@ -40,3 +43,4 @@ class Counters:
         """Begin a new pass."""
         with self._lock:
             self._counts = dict.fromkeys(NAMES, 0)
+        self.times.reset()

@@ -123,3 +123,12 @@ def test_a_touched_repository_takes_three_git_processes_and_four_with_a_fetch(
     assert dict(processes) == {
         "edge": 3, "core": 3, "west": 1, "blueprints": 2, "records": 3
     }  # fmt: skip
+
+
+def test_with_v_a_command_says_what_it_counted_and_where_the_time_went(fleet: Fleet):
+    quiet, told = fleet.run("plan"), fleet.run("sweep", "-v").err
+    assert "cost" not in quiet.err
+    assert "renders=5 " in told
+    phases = re.findall(r"^cost of (\w+): clock=[\d.]+ own=[\d.]+ children=[\d.]+", told, re.M)
+    assert {"files", "records", "listings", "writing", "else"} <= set(phases)
+    assert re.search(r"^cost of writing: .* git-push=[\d.]+", told, re.M)
