@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fanout.cli.costs import tell_costs
 from fanout.api.configuration import FanoutConfiguration
+from fanout.cli.costs import tell_costs
 from fanout.cli.files import files_of
 from fanout.cli.lookup import check_files
 from fanout.cli.progress import progress_for
@@ -34,10 +33,11 @@ from fanout.sandbox.pool import ProcessSandbox
 from fanout.sandbox.programs import ProgramRunner, allowed_programs
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.redact import Redactor
+from fanout.values import frozen
 from fanout.variants.model import Limits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """What a verb needs: the world, the files, and a reconciler over both."""
 
@@ -92,7 +92,8 @@ def open_program(settings: Settings) -> Iterator[Program]:
     repository = RecordsRepository(git, Remote(url), counters, local)
     records = GitRecords(repository, setup.install, setup.identity)
     sweeps = SweepLog(repository, setup.install, setup.identity)
-    with ProcessSandbox(_sandbox_limits(configuration), counters) as sandbox:
+    kept = settings.state_dir / "expressions.json"
+    with ProcessSandbox(_sandbox_limits(configuration), counters, kept) as sandbox:
         workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
         lent = {it.name: it.addresses for it in configuration.check_secrets}
         tell = partial(say, color=settings.color) if settings.verbosity else None

@@ -1,7 +1,7 @@
 """One policy of a pass: its revisions, cases, candidates, renderings, decisions and plan."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
@@ -44,11 +44,12 @@ from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions, with_lost_tags
 from fanout.reconcile.whereabouts import Known
 from fanout.reconcile.world import Setup
+from fanout.values import frozen
 
 History = Mapping[tuple[str, str], StageHistory]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """What the judge is told about one policy."""
 
@@ -63,7 +64,7 @@ class Told:
     doubt: str = ""  # why nobody can be sure that a target is gone
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judge:
     """Judges one policy after the other at one moment."""
 

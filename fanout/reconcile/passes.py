@@ -5,7 +5,6 @@ them stand the questions to the world: evaluate, list, read. (Design §3.)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -42,6 +41,7 @@ from fanout.reconcile.upstream import Packages
 from fanout.reconcile.views import Views
 from fanout.reconcile.whereabouts import Whereabouts
 from fanout.reconcile.world import World
+from fanout.values import frozen
 
 
 class Subject(NamedTuple):
@@ -51,7 +51,7 @@ class Subject(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mode:
     """What kind of pass it is. People name policies, the loop knows exactly whom it means."""
 
