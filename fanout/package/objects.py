@@ -1,10 +1,11 @@
 """Reading cluster objects from files: thousands of small documents, no positions kept.
 
-The same data and the same guards as `Manifest.parse`, duplicate keys included: they cost one
-look-up per key. What is rare (anchors, tags, a fault) is left to the reader with positions.
+The same data and the same guards as `Manifest.parse`, duplicate keys included. Each document goes
+to the first of three readers that knows all of it: by lines, by libyaml's events, and, for what is
+rare (anchors, tags, a fault), the one with positions, which then reads the whole file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
@@ -12,20 +13,23 @@ import yaml
 from fanout.package.invalid import MAX_DEPTH, MAX_OBJECTS, InvalidManifest, decode, fault
 from fanout.package.jsontext import is_json, read_json
 from fanout.package.nodes import MERGE, Refused, events, read
+from fanout.package.plainlines import NotPlain, Texts, read_plain
 from fanout.package.scalars import resolve
 
 
-def load_objects(data: bytes, file: str) -> list[dict[str, Any]]:
+def load_objects(data: bytes, file: str, texts: Texts | None = None) -> list[dict[str, Any]]:
     """All objects of a file, those inside a `List` included; empty documents are skipped.
 
-    Raises InvalidManifest with every problem that was found, each with its line.
+    `texts` is for whoever reads many files: what it holds is not made anew. Raises InvalidManifest
+    with every problem that was found, each with its line.
     """
     text, _ = decode(data, file, MAX_OBJECTS)
     if is_json(file):
         values = [read_json(text, file)]
     else:
         try:
-            values = list(_values(text, file))
+            known = Texts() if texts is None else texts
+            values = [value for part in _documents(text) for value in _read(part, known, file)]
         except _Rare:
             reading = read(text, file)
             if reading.problems:
@@ -50,6 +54,26 @@ def _objects(value: Any, file: str) -> list[dict[str, Any]]:
 
 class _Rare(Exception):
     """The file has something that only the reader with positions can judge."""
+
+
+_MARKER = "---\n"
+
+
+def _documents(text: str) -> list[str]:
+    """The documents, as far as a line that is nothing but a marker tells them apart.
+
+    A marker at the beginning of a line ends whatever is open, wherever it stands; so a part that
+    can be read by itself is what it would be in the whole.
+    """
+    *parts, last = text.removeprefix(_MARKER).split(f"\n{_MARKER}")
+    return [*(f"{part}\n" for part in parts), last]
+
+
+def _read(document: str, texts: Texts, file: str) -> Iterable[Any]:
+    try:
+        return (read_plain(document, texts),)
+    except NotPlain:
+        return _values(document, file)
 
 
 _STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
