@@ -7,6 +7,7 @@ tested with the sandbox. A folder of tests keeps them by importing the fixture i
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ KEPT: dict[Limits, ProcessSandbox] = {}
 
 
 @contextmanager
-def kept(limits: Limits, _: Counters) -> Iterator[ProcessSandbox]:
+def kept(limits: Limits, _: Counters, __: Path) -> Iterator[ProcessSandbox]:
     """What a command is given instead of a sandbox of its own."""
     if limits not in KEPT:
         KEPT[limits] = ProcessSandbox(limits, Counters())
