@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from fanout.api.labels import Label
 from fanout.package.edits import MISSING, REMOVE, Edit, same
+from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.selection.model import VariantSpec
+from fanout.variants.cloning import form_key, kptfile_form
 from fanout.variants.context import CONTEXT, context_changes
 from fanout.variants.functions.function import Change, Path, mapping
 from fanout.variants.model import Injection, Inputs
@@ -88,11 +90,16 @@ def form_of(prepared: PreparedPackage, file: str, own: Own) -> Manifest:
         return Manifest.parse(manifest.edited(edits), file)
 
     key = (file, *((number, *paths) for number, paths in places))
-    return remembered(prepared, key, make)
+    return _remembered(prepared, key, make)
 
 
-def remembered(prepared: PreparedPackage, key: object, make: Callable[[], Manifest]) -> Manifest:
-    """The form of this key, made once."""
+def kptfile_form_of(prepared: PreparedPackage, spec: VariantSpec) -> Manifest:
+    """The Kptfile with a place for all that the variant puts there."""
+    key = (KPTFILE, form_key(spec))
+    return _remembered(prepared, key, lambda: kptfile_form(prepared.kptfile, spec))
+
+
+def _remembered(prepared: PreparedPackage, key: object, make: Callable[[], Manifest]) -> Manifest:
     found = prepared.forms.get(key)
     if found is None:
         if len(prepared.forms) >= KEPT:

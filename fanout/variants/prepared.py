@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fanout.api.configuration import InjectionRules
 from fanout.package.manifests import Manifest
@@ -64,3 +64,4 @@ class PreparedPackage:
     # What was made before, by pipeline: memories, no part of the value.
     forms: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
     settled: dict[object, Settled] = field(default_factory=dict, compare=False, repr=False)
+    moulds: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -6,24 +6,25 @@ result. Only files in which this target differs are touched here; the others com
 
 from collections.abc import Callable, Mapping
 
-from fanout.package.edits import Edit
+from fanout.errors import InvalidInput
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.package.tree import Entry, tree_id
 from fanout.selection.model import VariantSpec
-from fanout.variants.cloning import form_key, kptfile_edits, kptfile_form
+from fanout.variants.cloning import kptfile_edits
 from fanout.variants.functions.function import Object, Result
+from fanout.variants.leaves import split
 from fanout.variants.model import Inputs, Rendered
+from fanout.variants.mould import Mould, make
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
 from fanout.variants.own import (
     Forms,
     Own,
-    Parts,
     form_of,
+    kptfile_form_of,
     overlay_of,
     own_content,
     parts_in,
-    remembered,
 )
 from fanout.variants.parts import parts_of
 from fanout.variants.pipeline import Declared, Pipeline, Step, in_order
@@ -38,6 +39,9 @@ _Files = tuple[
     dict[str, Entry], dict[str, bytes], Callable[[Mapping[str, Entry]], str], tuple[Result, ...]
 ]
 
+_MOST_FORMS = 256  # remembered per package
+_NEW, _SEEN = object(), object()  # in place of a mould: a form that nobody, or one variant, has had
+
 
 def render(
     prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs, answers: Answers = NOTHING_KNOWN
@@ -49,6 +53,27 @@ def render(
     and for an object that has not the shape that a change needs; for what a function finds to be an
     error; Unanswered where the world is to be asked something first.
     """
+    form, leaves = split(spec, inputs)
+    mould = prepared.moulds.get(form, _NEW)
+    if isinstance(mould, Mould):
+        try:
+            return mould.filled(leaves)
+        except InvalidInput:
+            pass  # the ordinary way says what is wrong, and where
+    rendered = _one_by_one(prepared, spec, inputs, answers)
+    if mould is _NEW or mould is _SEEN:
+        if len(prepared.moulds) >= _MOST_FORMS:
+            prepared.moulds.clear()
+        again = mould is _SEEN  # a form that one variant alone has is not worth a mould
+        made = make(prepared, spec, inputs, answers, rendered) if again else _SEEN
+        prepared.moulds[form] = made
+    return rendered
+
+
+def _one_by_one(
+    prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs, answers: Answers
+) -> Rendered:
+    """The same for one variant alone, step by step."""
     own = own_content(prepared, spec, inputs)
     forms = {file: form_of(prepared, file, own) for file in prepared.varying}
     pipeline = in_order(
@@ -58,9 +83,7 @@ def render(
         prepared, forms, own, pipeline, answers
     )
     refuse_errors(results)
-    form = remembered(
-        prepared, (KPTFILE, form_key(spec)), lambda: kptfile_form(prepared.kptfile, spec)
-    )
+    form = kptfile_form_of(prepared, spec)
     put(KPTFILE, form.edited(kptfile_edits(form, spec, inputs)), entries, blobs)
     return Rendered(tree(entries), entries, blobs, results)
 
@@ -70,16 +93,13 @@ def _mostly_shared(
 ) -> _Files:
     """The files, those in which targets do not differ from memory."""
     parts = parts_in(forms)
-    overlays = _overlays(prepared, parts, own, pipeline)
+    overlays = {place: overlay_of(parts, own, place) for place in own}
     settled = settled_for(prepared, _steps(prepared, forms, pipeline, overlays), answers)
-    for place in prepared.local & own.keys() - overlays.keys():
-        if any(step.function.sees_local for step, _ in settled.steps):
-            overlays[place] = overlay_of(parts, own, place)
     entries, blobs = dict(settled.entries), dict(settled.blobs)
     tree: Callable[[Mapping[str, Entry]], str] = settled.tree.id_of
     found = [item for item in settled.results if item.place not in overlays]
     for file, form in forms.items():
-        data = written(form, _outcomes(prepared, settled, form, own, overlays, found))
+        data = written(form, _outcomes(prepared, settled, form, overlays, found))
         if data is None:
             tree = tree_id  # the remembered form of the tree has a place for the file
         if data is None or file not in entries or data != prepared.upstream.files[file][1]:
@@ -121,18 +141,6 @@ def _may_change(prepared: PreparedPackage, before: Step | Declared, item: Declar
     return before.function.sees_local or (item.config_file, document.index) not in prepared.local
 
 
-def _overlays(
-    prepared: PreparedPackage, parts: Parts, own: Own, pipeline: Pipeline
-) -> dict[Place, Overlay]:
-    """Those of the objects that a function sees or is configured by, with their changes."""
-    configuring = {item.config_file for item in pipeline if isinstance(item, Declared)}
-    return {
-        place: overlay_of(parts, own, place)
-        for place in own
-        if (place in prepared.objects and place not in prepared.local) or place[0] in configuring
-    }
-
-
 def _steps(
     prepared: PreparedPackage,
     forms: Forms,
@@ -152,13 +160,12 @@ def _outcomes(
     prepared: PreparedPackage,
     settled: Settled,
     form: Manifest,
-    own: Own,
     overlays: Mapping[Place, Overlay],
     results: list[Found],
 ) -> dict[int, Outcome]:
     """What becomes of the objects of a file in which targets differ; adds to `results`."""
     found: dict[int, Outcome] = {}
-    for at, part in parts_of(form).items():
+    for at in parts_of(form):
         place = (form.file, at)
         overlay = overlays.get(place)
         if overlay is not None:
@@ -169,11 +176,6 @@ def _outcomes(
                         if said:
                             results += [Found(number, place, result) for result in said]
             found[at] = overlay.outcome()
-        elif place in own:
-            edits = (
-                Edit(part.index, (*part.path, *path), value) for path, value in own[place].items()
-            )
-            found[at] = Outcome(tuple(edits))
         else:
             found[at] = settled.outcomes.get(place, UNTOUCHED)
     return found

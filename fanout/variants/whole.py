@@ -54,7 +54,7 @@ class Whole:
         Raises InvalidInput, and Unanswered where something must be asked first.
         """
         for item in pipeline:
-            step = item if isinstance(item, Step) else item.step(self._read)
+            step = item if isinstance(item, Step) else item.step(self.read)
             known = len(self.results)
             if isinstance(step.function, External):
                 self._external(step, step.function)
@@ -96,13 +96,15 @@ class Whole:
         if parts:
             put(file, joined(parts), entries, blobs)
 
-    def _read(self, file: str) -> Object:
+    def read(self, file: str) -> Object:
+        """The first object of a file, as it stands now."""
         document = self._manifest(file).documents[0]
         overlay = self.overlays.get((file, document.index))
         value: Object = overlay.value if overlay else document.value
         return value
 
-    def _seen(self, step: Step) -> dict[Place, Overlay]:
+    def seen(self, step: Step) -> dict[Place, Overlay]:
+        """The objects that the function sees, as they stand now."""
         return {
             place: overlay
             for place, overlay in self.overlays.items()
@@ -111,7 +113,7 @@ class Whole:
         }
 
     def _step(self, step: Step, function: InProcess) -> None:
-        seen = self._seen(step)
+        seen = self.seen(step)
         around = tuple(
             Seen(overlay.value, place[0][len(step.below) :], overlay)
             for place, overlay in seen.items()
@@ -149,7 +151,7 @@ class Whole:
         taken = {*self.prepared.objects, *self.overlays}
         schemas = self.prepared.facts.shapes
         # a List that is for tools alone has no name, and so could not be answered
-        seen = {place: it for place, it in self._seen(step).items() if not is_any_list(it.value)}
+        seen = {place: it for place, it in self.seen(step).items() if not is_any_list(it.value)}
         try:
             new, results = run_program(step, function, seen, taken, self.answers, schemas)
         except InvalidInput as problem:

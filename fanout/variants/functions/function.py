@@ -131,6 +131,10 @@ class InProcess:
     reports: Callable[[Any, Sequence[Seen], Facts], Iterator[Result]] | None = None
     # What it finds wrong with one object.
     judges: Callable[[Any, Object, Facts], Iterator[Finding]] | None = None
+    # What of its configuration and of an object decides where `changes` puts something; all other
+    # texts of the configuration it only copies, alone or as part of a text. None: nobody can say.
+    heeds: Callable[[Any, Object], Iterator[object]] | None = None
+    deciding: frozenset[str] = frozenset()  # the settings that are among that
     # What it must be told before it can begin; the answer is in the facts.
     asks: Callable[[Any], Question] | None = None
 
@@ -175,6 +179,12 @@ def is_local(item: Object) -> bool:
     """Is the object for tools alone? The catalog's functions pass such objects by."""
     notes = mapping(mapping(item.get("metadata")).get("annotations"))
     return str(notes.get(LOCAL_CONFIG) or "false").lower() != "false"
+
+
+def kinds_only(_config: Any, item: Object) -> Iterator[object]:
+    """The `heeds` of a function that goes by the kind of an object and by which fields it has."""
+    yield item.get("apiVersion")
+    yield item.get("kind")
 
 
 def nothing(_config: Any, _item: Object, _facts: Facts) -> Iterator[Change]:

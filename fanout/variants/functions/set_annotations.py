@@ -7,7 +7,7 @@ from fanout.errors import InvalidInput
 from fanout.values import frozen
 from fanout.variants.functions.config import check_words, is_own_kind, text_values
 from fanout.variants.functions.fields import Field, Values, further, set_values
-from fanout.variants.functions.function import Change, Facts, InProcess, Object
+from fanout.variants.functions.function import Change, Facts, InProcess, Object, kinds_only
 from fanout.variants.functions.pods import BATCH, in_templates
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -40,4 +40,4 @@ def _changes(config: _Config, item: Object, _facts: Facts) -> Iterator[Change]:
     return set_values(config.fields, config.values, item)
 
 
-SET_ANNOTATIONS = InProcess("set-annotations", "1", _configure, _changes)
+SET_ANNOTATIONS = InProcess("set-annotations", "1", _configure, _changes, heeds=kinds_only)

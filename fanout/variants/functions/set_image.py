@@ -11,7 +11,7 @@ from fanout.package.edits import MISSING
 from fanout.values import frozen
 from fanout.variants.functions.config import fields_of, is_own_kind
 from fanout.variants.functions.fields import Field, found, further
-from fanout.variants.functions.function import Change, Facts, InProcess, Object
+from fanout.variants.functions.function import Change, Facts, InProcess, Object, kinds_only
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _PODS = (
@@ -88,4 +88,13 @@ def _changes(config: _Config, item: Object, _facts: Facts) -> Iterator[Change]:
                 yield path, new
 
 
-SET_IMAGE = InProcess("set-image", "1", _configure, _changes)
+def _heeds(config: _Config, item: Object) -> Iterator[object]:
+    """The images, and which one is meant."""
+    yield config.name
+    yield from kinds_only(config, item)
+    yield from (image for _, image in found(config.fields, item))
+
+
+SET_IMAGE = InProcess(
+    "set-image", "1", _configure, _changes, heeds=_heeds, deciding=frozenset({"name"})
+)

@@ -11,7 +11,7 @@ from fanout.api.texts import LABEL_KEY, LABEL_VALUE
 from fanout.errors import InvalidInput
 from fanout.variants.functions.config import check_words, text_values
 from fanout.variants.functions.fields import Field, Values, set_values
-from fanout.variants.functions.function import Change, Facts, InProcess, Object
+from fanout.variants.functions.function import Change, Facts, InProcess, Object, kinds_only
 from fanout.variants.functions.pods import APPS, BATCH, CORE, WORKLOADS, in_templates
 
 _NETWORK = frozenset({"networking.k8s.io"})
@@ -66,4 +66,4 @@ def _changes(values: Values, item: Object, _facts: Facts) -> Iterator[Change]:
     return set_values(FIELDS, values, item)
 
 
-SET_LABELS = InProcess("set-labels", "1", _configure, _changes)
+SET_LABELS = InProcess("set-labels", "1", _configure, _changes, heeds=kinds_only)

@@ -7,7 +7,15 @@ from fanout.errors import InvalidInput
 from fanout.selection.objects import group_of
 from fanout.values import frozen
 from fanout.variants.functions.config import check_inline, is_own_kind
-from fanout.variants.functions.function import Change, Facts, InProcess, Object, Path, mapping
+from fanout.variants.functions.function import (
+    Change,
+    Facts,
+    InProcess,
+    Object,
+    Path,
+    kinds_only,
+    mapping,
+)
 from fanout.variants.functions.scope import is_namespaced
 
 CONTEXT_NAME = "kptfile.kpt.dev"  # the package context can be this function's configuration
@@ -107,4 +115,22 @@ def _dependencies(config: _Config, text: str, facts: Facts) -> Iterator[Change]:
         yield ("metadata", "annotations", DEPENDS_ON), changed
 
 
-SET_NAMESPACE = InProcess("set-namespace", "1", _configure, _changes)
+def _heeds(config: _Config, item: Object) -> Iterator[object]:
+    """Where one namespace is to be replaced, also those that there are."""
+    yield config.matcher
+    yield from kinds_only(config, item)
+    if config.matcher:
+        meta = mapping(item.get("metadata"))
+        yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
+        kind = (group_of(str(item.get("apiVersion", ""))), str(item.get("kind", "")))
+        yield item.get("spec") if kind in _SERVICES else None
+
+
+SET_NAMESPACE = InProcess(
+    "set-namespace",
+    "1",
+    _configure,
+    _changes,
+    heeds=_heeds,
+    deciding=frozenset({"namespaceMatcher"}),
+)

@@ -1,0 +1,288 @@
+"""What all variants of one form have in common: made once, and then filled with leaves.
+
+A pipeline is run on marks in place of the leaves. Where they come to stand in what it yields, each
+variant has its own values; the rest of every file is the same for all. That holds as long as no
+step of the pipeline goes by a text that has a mark: `heeds` says what a function goes by, and one
+that does not say it may see no mark at all. A mould is used only after it has yielded what the
+ordinary way yields.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from fanout.errors import InvalidInput
+from fanout.package.edits import Edit, get, independent
+from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.manifests import Manifest
+from fanout.package.scalars import scalar
+from fanout.package.tree import Entry, blob_id
+from fanout.selection.model import VariantSpec
+from fanout.variants.cloning import kptfile_edits
+from fanout.variants.functions.function import External, InProcess, Object
+from fanout.variants.functions.registry import find
+from fanout.variants.leaves import Leaf, marked, split
+from fanout.variants.model import Inputs, Rendered
+from fanout.variants.overlay import Outcome, Overlay
+from fanout.variants.own import form_of, kptfile_form_of, overlay_of, own_content, parts_in
+from fanout.variants.pipeline import Declared, Step, in_order
+from fanout.variants.prepared import PreparedPackage
+from fanout.variants.questions import Answers, Unanswered
+from fanout.variants.selection import ALL
+from fanout.variants.slots import (
+    Recipe,
+    Slot,
+    Slots,
+    count_slots,
+    filled,
+    has_slot,
+    holds_mark,
+    values_of,
+)
+from fanout.variants.treeform import TreeForm
+from fanout.variants.whole import Whole
+
+# A slot is shown by a value that stands without quotes only where every text without a line break
+# may be put as `scalar` writes it: not in flow style, where a colon needs quotes, nor in JSON.
+_SHOWN = re.compile("(?<=[:-] )zz:slot:([0-9]+):zz(?=\r?\n| #|$)")
+
+
+class _NoMould(Exception):
+    """Variants of this form have more of their own than leaves."""
+
+
+class _Check(NamedTuple):
+    """A function that is to see the configuration of each variant, for it may refuse it."""
+
+    configure: Callable[[Object], object]
+    config: Any  # with slots
+
+
+class _Text(NamedTuple):
+    """A file as pieces that stay and slots between them."""
+
+    pieces: list[bytes]  # with room for the values: every second one is empty
+    recipes: list[int]
+    present: list[tuple[int, object]]  # values by recipe that are there already: no edit
+
+
+class _File(NamedTuple):
+    """One file in which variants of the form differ."""
+
+    path: str
+    mode: str
+    upstream: str  # id of what upstream has there
+    manifest: Manifest
+    edits: tuple[Edit, ...]  # with slots
+    text: _Text | None  # None: it must be edited each time
+
+
+class Mould:
+    """Variants of one form, but for their leaves."""
+
+    def __init__(
+        self,
+        files: Sequence[_File],
+        checks: Sequence[_Check],
+        joined: tuple[Recipe, ...],
+        first: Rendered,
+    ) -> None:
+        varying = {file.path for file in files}
+        self._files = files
+        self._checks = checks
+        self._joined = joined
+        self._entries = first.entries
+        self._results = first.results
+        self._blobs = {
+            entry.oid: first.blobs[entry.oid]
+            for path, entry in first.entries.items()
+            if path not in varying and entry.oid in first.blobs
+        }
+        self._tree = TreeForm(first.entries, varying)
+
+    def filled(self, leaves: Sequence[Leaf]) -> Rendered:
+        """The variant with these leaves. Raises InvalidInput where the ordinary way would."""
+        values = values_of(leaves, self._joined)
+        for check in self._checks:
+            check.configure(filled(check.config, values))
+        texts = [scalar(value).encode() for value in values]
+        plain = b"\\n" not in b"".join(texts)  # none has more than one line
+        entries, blobs = dict(self._entries), dict(self._blobs)
+        for file in self._files:
+            data = _quickly(file.text, values, texts) if plain and file.text else None
+            if data is None:
+                edits = [edit._replace(value=filled(edit.value, values)) for edit in file.edits]
+                data = file.manifest.edited(edits)
+            oid = blob_id(data)
+            entries[file.path] = Entry(file.mode, oid)
+            if oid != file.upstream:
+                blobs[oid] = data
+        return Rendered(self._tree.id_of(entries), entries, blobs, self._results)
+
+
+def _quickly(text: _Text, values: Sequence[Leaf], texts: Sequence[bytes]) -> bytes | None:
+    for recipe, present in text.present:
+        if values[recipe] == present:
+            return None
+    pieces = text.pieces.copy()
+    pieces[1::2] = [texts[recipe] for recipe in text.recipes]
+    return b"".join(pieces)
+
+
+def make(
+    prepared: PreparedPackage,
+    spec: VariantSpec,
+    inputs: Inputs,
+    answers: Answers,
+    rendered: Rendered,
+) -> Mould | None:
+    """The mould of this variant's form; `rendered` is what the ordinary way yields for it.
+
+    None where variants of the form must each go the ordinary way.
+    """
+    leaves = split(spec, inputs).leaves
+    try:
+        mould = _made(prepared, *marked(spec, inputs), answers, Slots(len(leaves)), rendered)
+        return mould if mould.filled(leaves) == rendered else None
+    except (_NoMould, InvalidInput, Unanswered):
+        return None
+
+
+def _made(
+    prepared: PreparedPackage,
+    spec: VariantSpec,
+    inputs: Inputs,
+    answers: Answers,
+    slots: Slots,
+    rendered: Rendered,
+) -> Mould:
+    if prepared.waits:
+        raise _NoMould  # objects go by the names of others
+    whole = _before_functions(prepared, spec, inputs, answers)
+    checks = [*_policy_checks(spec, slots)]
+    for item in in_order(
+        prepared.functions, prepared.policy_at, spec, prepared.manifests, prepared.programs
+    ):
+        checks += _run(whole, item, slots)
+    if set(whole.results) != set(rendered.results):
+        raise _NoMould
+    edits = _edits(whole, slots)
+    kptfile = kptfile_form_of(prepared, spec)
+    edits[KPTFILE] = [
+        edit._replace(value=slots.of(edit.value)) for edit in kptfile_edits(kptfile, spec, inputs)
+    ]
+    forms = {**prepared.manifests, **whole.forms, KPTFILE: kptfile}
+    files = [
+        _file(prepared, rendered, forms[path], tuple(its))
+        for path, its in edits.items()
+        if any(has_slot(edit.value) for edit in its)
+    ]
+    return Mould(files, checks, slots.joined, rendered)
+
+
+def _before_functions(
+    prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs, answers: Answers
+) -> Whole:
+    own = own_content(prepared, spec, inputs)
+    forms = {file: form_of(prepared, file, own) for file in prepared.varying}
+    parts = parts_in(forms)
+    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
+    overlays |= {place: overlay_of(parts, own, place) for place in own}
+    return Whole(prepared, forms, overlays, answers=answers)
+
+
+def _policy_checks(spec: VariantSpec, slots: Slots) -> Iterator[_Check]:
+    for function in (*spec.mutators, *spec.validators):
+        found = find(function.image)
+        if found is not None and holds_mark(function.config):
+            data = slots.of(dict(function.config))
+            yield _Check(found.configure, {"apiVersion": "v1", "kind": "ConfigMap", "data": data})
+
+
+def _run(whole: Whole, item: Step | Declared, slots: Slots) -> Iterator[_Check]:
+    """Run one function on the marks; yields how the variants' configurations are checked."""
+    step = item if isinstance(item, Step) else item.step(whole.read)
+    function = step.function
+    if isinstance(function, External):
+        raise _NoMould
+    if item.config_file:
+        config = whole.read(item.config_file)
+        if holds_mark(config):
+            if function.heeds is None:
+                raise _NoMould
+            yield _Check(function.configure, slots.of(config))
+    if step.selection is not ALL and any(map(_chooses_marks, whole.overlays.values())):
+        raise _NoMould
+    for overlay in whole.seen(step).values():
+        if any(map(holds_mark, _heeded(function, step, overlay.value))):
+            raise _NoMould
+    whole.run((item,))
+
+
+def _chooses_marks(overlay: Overlay) -> bool:
+    """Would selectors go by a mark?"""
+    return holds_mark([overlay.value.get(key) for key in ("apiVersion", "kind", "metadata")])
+
+
+def _heeded(function: InProcess, step: Step, value: Object) -> Iterator[object]:
+    yield from (value,) if function.heeds is None else function.heeds(step.config, value)
+
+
+def _edits(whole: Whole, slots: Slots) -> dict[str, list[Edit]]:
+    """The edits of the files that hold marks; raises _NoMould where more than edits is due."""
+    outcomes: dict[str, list[Outcome]] = {}
+    for (file, number), overlay in whole.overlays.items():
+        if (file, number) in whole.fresh and holds_mark(overlay.value):
+            raise _NoMould
+        outcomes.setdefault(file, []).append(overlay.outcome())
+    found = {}
+    for file, its in outcomes.items():
+        edits = [edit for outcome in its for edit in outcome.edits]
+        told = [edit._replace(value=slots.of(edit.value)) for edit in edits]
+        if any(has_slot(edit.value) for edit in told):
+            added = any(place[0] == file for place in whole.fresh)
+            if added or any(it.dropped or it.comments or it.text for it in its):
+                raise _NoMould
+            found[file] = told
+        elif any(holds_mark(text) for it in its for text in (it.text, *dict(it.comments).values())):
+            raise _NoMould
+    return found
+
+
+def _file(
+    prepared: PreparedPackage, rendered: Rendered, manifest: Manifest, edits: tuple[Edit, ...]
+) -> _File:
+    path = manifest.file
+    if path not in rendered.entries or not independent(edits):
+        raise _NoMould
+    there = prepared.entries.get(path)
+    text = _text(manifest, edits)
+    mode = rendered.entries[path].mode
+    return _File(path, mode, there.oid if there else "", manifest, edits, text)
+
+
+def _text(manifest: Manifest, edits: Sequence[Edit]) -> _Text | None:
+    """The file cut at its slots; None where more than single values are to be put there."""
+    shown = manifest.edited([edit._replace(value=_shown(edit.value)) for edit in edits])
+    pieces = _SHOWN.split(shown.decode())
+    recipes = list(map(int, pieces[1::2]))
+    if len(recipes) != sum(count_slots(edit.value) for edit in edits):
+        return None
+    present: list[tuple[int, object]] = []
+    for edit in edits:
+        there = get(manifest.document(edit.document).value, edit.path)
+        if isinstance(edit.value, Slot):
+            if isinstance(there, str | int | float) and there != "":
+                present.append((edit.value.recipe, there))
+        elif has_slot(edit.value) and there.__class__ is edit.value.__class__:
+            return None  # the two must be compared
+    parts = [piece.encode() for piece in pieces]
+    return _Text(parts, recipes, present)
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, Slot):
+        return f"zz:slot:{value.recipe}:zz"
+    if isinstance(value, dict):
+        return {name: _shown(item) for name, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, list) else value
