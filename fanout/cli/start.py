@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fanout.api.configuration import FanoutConfiguration
-from fanout.cli.costs import tell_costs
+from fanout.cli.costs import costs
 from fanout.cli.files import files_of
 from fanout.cli.lookup import check_files
 from fanout.cli.progress import progress_for
@@ -86,6 +86,7 @@ def open_program(settings: Settings) -> Iterator[Program]:
         allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
         concurrency=configuration.concurrency,
         progress=progress,
+        engine=configuration.git_engine,
     )
     url, named = _records(settings, configuration)
     local = _local(url, _create_and_say if named else create_bare)
@@ -105,7 +106,8 @@ def open_program(settings: Settings) -> Iterator[Program]:
         check_files(settings.files, program.declared(), settings.namespace)
         yield program
     if settings.verbosity:
-        tell_costs(counters)
+        for line in costs(counters):
+            say(line, settings.color)
 
 
 @contextmanager
