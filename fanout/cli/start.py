@@ -86,7 +86,6 @@ def open_program(settings: Settings) -> Iterator[Program]:
         allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
         concurrency=configuration.concurrency,
         progress=progress,
-        engine=configuration.git_engine,
     )
     url, named = _records(settings, configuration)
     local = _local(url, _create_and_say if named else create_bare)
