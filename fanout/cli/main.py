@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from fanout.cli.ending import end_with
 from fanout.cli.exit_codes import MEANING, ExitCode, exit_code_of
 from fanout.cli.options import Session, shared_options
 from fanout.cli.terminal import Color, ReaderGone, say
@@ -141,7 +142,7 @@ def cli(ctx: click.Context, /, **flags: Any) -> None:
 def run() -> None:
     """Run the command line and leave the process."""
     gc.set_threshold(UNSEARCHED)
-    sys.exit(invoke(sys.argv[1:]))
+    end_with(lambda: invoke(sys.argv[1:]))
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -65,7 +65,7 @@ print(json.dumps(sorted(sys.modules)))
     loaded = set(json.loads(answer.stdout.splitlines()[-1]))
     assert not loaded & set(HEAVY)
     rooms = {name.split(".")[1] for name in loaded if name.startswith("fanout.")}
-    assert rooms == {"cli", "errors"}
+    assert rooms == {"cli", "errors", "values"}
 
 
 def test_help_names_every_verb_in_one_line_each(capsys):
