@@ -14,7 +14,7 @@ from fanout.plan.disputes import read as read_disputes
 from fanout.plan.disputes import settled_by
 from fanout.plan.merging import Files
 from fanout.plan.observation import OpenDraft, RepositoryView
-from fanout.plan.repository import Listing, PathState, Remote
+from fanout.plan.repository import Commit, Listing, PathState, Remote
 from fanout.plan.soundness import new_faults
 from fanout.plan.trailers import NONE, Trailers, read_trailers
 from fanout.ports import GitStore, Reader
@@ -136,24 +136,23 @@ def _path(prefix: str, ref: str) -> str:
 
 
 def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
-    commit, trailers = oid, None
+    commit = tip = reader.commit(oid)
     for _ in range(_DEPTH):
-        found = reader.commit(commit)
-        trailers = read_trailers(found.message)
-        if trailers is not None or not found.parents:
+        trailers = read_trailers(commit.message)
+        if trailers is not None or not commit.parents:
             break
-        commit = found.parents[0]
+        commit = reader.commit(commit.parents[0])
     tree = reader.paths(oid, [path])[path].tree if path else None
     faults = _faults(reader, path, tree, trailers)
     settled = frozenset() if faults or trailers is None else _settled(reader, tree, trailers)
-    own = commit == oid
+    own = commit.oid == oid
     people = frozenset[str]()
-    if trailers is not None:
-        people = _people(reader, oid, amended=own and tree != trailers.tree)
+    if trailers is not None and not (own and tree == trailers.tree and len(tip.parents) == 1):
+        people = _people(reader, tip, amended=own and tree != trailers.tree)
     return _Tip(trailers, own, tree, faults, settled, people)
 
 
-def _people(reader: Reader, tip: str, *, amended: bool) -> frozenset[str]:
+def _people(reader: Reader, tip: Commit, *, amended: bool) -> frozenset[str]:
     """Who wrote or committed what fanout did not, in the draft and in those that it has taken in.
 
     A commit of fanout's has the draft that it takes in as a further parent. `amended`: the tip is
@@ -164,11 +163,11 @@ def _people(reader: Reader, tip: str, *, amended: bool) -> frozenset[str]:
     for _ in range(_WORK):
         if not left:
             break
-        commit = reader.commit(left.pop())
+        commit = left.pop()
         own = read_trailers(commit.message) is not None
-        if not own or (amended and commit.oid == tip):
+        if not own or (amended and commit.oid == tip.oid):
             found |= {person(commit.author), person(commit.committer)}
-        left += commit.parents[1:] if own else commit.parents[:1]
+        left += map(reader.commit, commit.parents[1:] if own else commit.parents[:1])
     return frozenset(found)
 
 
