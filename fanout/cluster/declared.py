@@ -16,8 +16,8 @@ from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.documents import FileContent, ObjectKey, Place, finding
 from fanout.cluster.findings import Finding
+from fanout.cluster.stock import Stock
 from fanout.errors import Where
-from fanout.selection.model import Object
 from fanout.selection.objects import ObjectIndex
 from fanout.values import frozen
 
@@ -80,18 +80,19 @@ def where_broken(key: ObjectKey, place: Place, at: str) -> Where:
 
 
 def put_together(
-    contents: Mapping[str, FileContent], found: Iterable[Finding], locate: Locate
+    contents: Mapping[str, FileContent], found: Iterable[Finding], stock: Stock, locate: Locate
 ) -> Declared:
     """Join what the files yielded; `found` are the faults from looking for files.
 
-    Of objects that are there twice none is used: nobody can say which one is meant. `locate` finds
-    the places in a file that was read without them.
+    Of objects that are there twice none is used: nobody can say which one is meant. `stock` is what
+    the same files hold of plain objects; `locate` finds the places in a file that was read without
+    them.
     """
     ours = {_key(item): (item, place) for one in contents.values() for item, place in one.ours}
     broken = [pair for one in contents.values() for pair in one.left_out]
     doubled = _doubled(contents, broken)
     usable = [ours[key] for key in sorted(ours.keys() - doubled.keys())]
-    objects, doubled_others = _objects(contents, locate)
+    doubled_others = _located(stock.twice, locate)
     items = [item for item, _ in usable]
     places = {_key(item): place for item, place in usable}
     found = tuple(found)
@@ -111,7 +112,7 @@ def put_together(
         _of(PackageVariant, items),
         _of(PromotionPolicy, items),
         _of(Scenario, items),
-        objects,
+        stock.index,
         tuple(sorted(dict.fromkeys(faults), key=_position)),
         tuple(left_out),
         tuple(broken),
@@ -134,24 +135,16 @@ def _doubled(
     return {key: found for key, found in places.items() if len(found) > 1}
 
 
-def _objects(
-    contents: Mapping[str, FileContent], locate: Locate
-) -> tuple[ObjectIndex, dict[ObjectKey, list[Place]]]:
-    """The objects that are there once, and the places of the others."""
-    files: defaultdict[ObjectKey, list[str]] = defaultdict(list)
-    objects: dict[ObjectKey, Object] = {}
-    for file, one in contents.items():
-        for item in one.others:
-            key = ObjectKey.of(item)
-            files[key].append(file)
-            objects[key] = item
-    twice = {key: dict.fromkeys(names) for key, names in files.items() if len(names) > 1}
-    located = {file: locate(file) for names in twice.values() for file in names}
-    places = {
+def _located(
+    twice: Mapping[ObjectKey, Sequence[str]], locate: Locate
+) -> dict[ObjectKey, list[Place]]:
+    """The places of objects of which the files are known."""
+    files = {file for names in twice.values() for file in names}
+    located = {file: locate(file) for file in sorted(files)}
+    return {
         key: [place for file in names for place in located[file].get(key, ())]
         for key, names in twice.items()
     }
-    return ObjectIndex(item for key, item in objects.items() if key not in twice), places
 
 
 def _unusable(

@@ -4,7 +4,10 @@ Thousands of cluster objects take the fast path; a file that holds any object of
 parsed with positions, so that every fault can name its line.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fanout.api.faults import Fault, Path
@@ -20,9 +23,10 @@ from fanout.package.edits import get
 from fanout.package.invalid import InvalidManifest
 from fanout.package.manifests import Document, Manifest
 from fanout.package.objects import load_objects
+from fanout.package.plainlines import Texts
 from fanout.package.scalars import TRUTHS, resolve, scalar
 from fanout.selection.model import Object
-from fanout.selection.objects import group_of
+from fanout.selection.objects import Kinds, by_kind, group_of
 from fanout.values import frozen
 
 RECORDED = {
@@ -74,21 +78,23 @@ class FileContent:
     """All that a file yielded. What is in `left_out` was declared and cannot be used."""
 
     ours: tuple[tuple[KRMObject, Place], ...] = ()
-    others: tuple[Object, ...] = ()
+    others: Kinds = field(default_factory=dict)
+    repeated: tuple[ObjectKey, ...] = ()  # those of `others` that stand in the file more than once
     findings: tuple[Finding, ...] = ()
     left_out: tuple[tuple[ObjectKey, Place], ...] = ()
     unread: bool = False  # what it holds is not known
     nameless: tuple[str, ...] = ()  # where what should be an object cannot be found by a name
 
 
-def read_content(data: bytes, file: str, namespace: str) -> FileContent:
+def read_content(data: bytes, file: str, namespace: str, texts: Texts | None = None) -> FileContent:
     """Everything in a file and everything that is wrong with it.
 
-    An object without a namespace is in `namespace`. Documents that are empty are no fault.
+    An object without a namespace is in `namespace`. Documents that are empty are no fault. `texts`
+    is shared by files that are read together.
     """
     if f"{GROUP}/".encode() not in data:
         try:
-            content = _without_places(load_objects(data, file), namespace)
+            content = _without_places(load_objects(data, file, texts), namespace)
         except InvalidManifest:
             content = None  # the other reader tells more, and keeps the documents that are right
         if content is not None:
@@ -123,7 +129,17 @@ def _without_places(items: Iterable[Any], namespace: str) -> FileContent | None:
         if any(_object_faults(item)) or not _has_text(item["metadata"]) or _is_meant(item):
             return None
         others.append(_in_namespace(item, namespace))
-    return FileContent(others=tuple(others))
+    kinds, repeated = _keyed(others)
+    return FileContent(others=kinds, repeated=repeated)
+
+
+def _keyed(items: Sequence[Object]) -> tuple[Kinds, tuple[ObjectKey, ...]]:
+    """The objects by their keys, and the keys that more than one of them has."""
+    kinds = by_kind(items)
+    if sum(map(len, kinds.values())) == len(items):
+        return kinds, ()
+    keys = Counter(map(ObjectKey.of, items))
+    return kinds, tuple(key for key, number in keys.items() if number > 1)
 
 
 def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
@@ -153,7 +169,7 @@ def _with_places(manifest: Manifest, file: str, namespace: str) -> FileContent:
             others.append(_in_namespace(item, namespace))
     return FileContent(
         tuple(ours),
-        tuple(others),
+        *_keyed(others),
         tuple(findings),
         tuple(left_out),
         nameless=tuple(nameless),
@@ -207,12 +223,12 @@ def _object_faults(item: Any) -> Iterator[Fault]:
 
 def _has_text(meta: Mapping[str, Any]) -> bool:
     """Are the labels and annotations text without doubt?"""
-    return all(
-        isinstance(texts, Mapping)
-        and all(isinstance(value, str) for value in texts.values())
-        and TRUTHS.isdisjoint(texts)
-        for texts in (meta.get("labels") or {}, meta.get("annotations") or {})
-    )
+    for texts in (meta.get("labels"), meta.get("annotations")):
+        if texts and not (isinstance(texts, dict) and TRUTHS.isdisjoint(texts)):
+            return False
+        if texts and not all(value.__class__ is str for value in texts.values()):
+            return False
+    return True
 
 
 def _text_faults(item: Mapping[str, Any]) -> Iterator[Fault]:
@@ -220,13 +236,13 @@ def _text_faults(item: Mapping[str, Any]) -> Iterator[Fault]:
 
     The object is there all the same: whoever selects by such a label is told so, target by target.
     """
-    for field in ("labels", "annotations"):
-        texts = item["metadata"].get(field) or {}
+    for part in ("labels", "annotations"):
+        texts = item["metadata"].get(part) or {}
         if not isinstance(texts, Mapping):
-            yield Fault(("metadata", field), "must be an object", "write names and their values")
+            yield Fault(("metadata", part), "must be an object", "write names and their values")
             continue
         for key, value in texts.items():
-            path = ("metadata", field, key)
+            path = ("metadata", part, key)
             if value is None:
                 yield Fault(path, "has no value", "give it one, or remove the key")
             elif not isinstance(value, str):
@@ -251,10 +267,13 @@ def _truths(data: Any, place: Place, path: Path = ()) -> Iterator[Fault]:
 def _is_meant(item: Mapping[str, Any]) -> bool:
     """Is it for fanout, be it under a misspelt group? Other groups have some of these kinds."""
     version = item.get("apiVersion")
-    if not isinstance(version, str):
-        return False
-    if is_ours(item) or str(item.get("kind")) not in KINDS:
-        return is_ours(item)
+    return isinstance(version, str) and _names_ours(version, str(item.get("kind")))
+
+
+@lru_cache(maxsize=256)
+def _names_ours(version: str, kind: str) -> bool:
+    if is_ours({"apiVersion": version}) or kind not in KINDS:
+        return is_ours({"apiVersion": version})
     return "/" not in version or nearest(group_of(version), (GROUP,)) == GROUP
 
 

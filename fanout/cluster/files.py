@@ -15,8 +15,10 @@ from fanout.cluster.declared import Declared, put_together
 from fanout.cluster.discovery import discover
 from fanout.cluster.documents import FileContent, ObjectKey, Place, places, read_content
 from fanout.cluster.findings import Finding
+from fanout.cluster.stock import NOTHING, joined
 from fanout.errors import Where
 from fanout.package.invalid import InvalidManifest
+from fanout.package.plainlines import Texts
 from fanout.values import frozen
 
 # A file written so short a time ago could change again and keep its time stamps.
@@ -50,6 +52,7 @@ class FileCluster:
         self._always = {} if content is None else {Path(_TYPED): _Read(None, b"", content)}
         self._files: dict[Path, _Read] = {}
         self._found: tuple[Finding, ...] = ()
+        self._stock = NOTHING
         self._declared: Declared | None = None
 
     def read(self) -> Declared:
@@ -57,12 +60,12 @@ class FileCluster:
 
         Raises nothing for what is wrong in the files: that is in `faults`.
         """
-        found = discover(self._paths)
+        found, texts = discover(self._paths), Texts()
         findings = list(found.findings)
         files = dict(self._always)
         for path in found.files:
             try:
-                files[path] = self._file(path)
+                files[path] = self._file(path, texts)
             except OSError as error:
                 # Not skipped: what it would have declared is not known.
                 problem = f"cannot be read: {error.strerror}"
@@ -73,11 +76,12 @@ class FileCluster:
         )
         if self._declared is None or not same or tuple(findings) != self._found:
             contents = {str(path): read.content for path, read in files.items()}
-            self._declared = put_together(contents, findings, self._locate)
+            self._stock = joined(contents, self._stock)
+            self._declared = put_together(contents, findings, self._stock, self._locate)
         self._files, self._found = files, tuple(findings)
         return self._declared
 
-    def _file(self, path: Path) -> _Read:
+    def _file(self, path: Path, texts: Texts) -> _Read:
         """The file's content, parsed anew only when its bytes are others. Raises OSError."""
         known = self._files.get(path)
         if known is not None and known.stamp == _stamp(path.stat()):
@@ -90,7 +94,7 @@ class FileCluster:
         digest = hashlib.sha256(data).digest()
         if known is not None and known.digest == digest:
             return replace(known, stamp=stamp)
-        return _Read(stamp, digest, read_content(data, str(path), self._namespace))
+        return _Read(stamp, digest, read_content(data, str(path), self._namespace, texts))
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[Place]]:
         try:

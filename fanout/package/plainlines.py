@@ -7,7 +7,6 @@ reader never guesses, and a property test holds it against the other one.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 from fanout.package.invalid import MAX_DEPTH
@@ -65,13 +64,6 @@ class Texts(dict[str, Any]):
         self[text] = value
         return value
 
-    def key(self, text: str, siblings: Mapping[str, Any]) -> str:
-        """What a key says. One that is no text, or is there already, is for others to judge."""
-        key = self[text]
-        if not isinstance(key, str) or key in siblings:
-            raise NotPlain
-        return key
-
     def _collection(self, text: str) -> Any:
         if _ITEMS.match(text):
             return [self[item] for item in _ITEM.findall(text)]
@@ -79,7 +71,10 @@ class Texts(dict[str, Any]):
             raise NotPlain
         found: dict[str, Scalar] = {}
         for name, value in _ENTRY.findall(text):
-            found[self.key(name, found)] = self[value]
+            key = self[name]
+            if key.__class__ is not str or key in found:
+                raise NotPlain
+            found[key] = self[value]
         return found
 
 
@@ -125,7 +120,9 @@ def read_plain(text: str, texts: Texts) -> Any:
             around.append((here, column))
             here.append({})
             here, column = here[-1], at + len(dash)
-        key = texts.key(name, here)
+        key = texts[name]
+        if key.__class__ is not str or key in here:  # what is text only as a key, or is there
+            raise NotPlain
         if value:
             here[key] = texts[value]
         elif block:

@@ -6,6 +6,8 @@ from json import dumps
 
 from fanout.selection.model import Object
 
+Names = Mapping[tuple[str, str], Object]  # objects of one kind by namespace and name
+Kinds = Mapping[tuple[str, str], Names]  # by group and kind
 _DIGITS = 12  # of a version: it tells contents of one object apart, and nothing else
 
 
@@ -15,26 +17,41 @@ def group_of(api_version: str) -> str:
     return group if slash else ""
 
 
-class ObjectIndex:
-    """Objects by (group, kind), namespace and name; iteration is in order of namespace and name.
+def by_kind(objects: Iterable[Object]) -> dict[tuple[str, str], dict[tuple[str, str], Object]]:
+    """The objects by (group, kind), then by (namespace, name), in the order in which they came.
 
     The version is not part of the identity: the API server serves one object under several.
     """
+    kinds: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
+    for item in objects:
+        meta = item.get("metadata") or {}
+        kind = (group_of(item.get("apiVersion", "")), item.get("kind", ""))
+        kinds.setdefault(kind, {})[meta.get("namespace", ""), meta.get("name", "")] = item
+    return kinds
+
+
+class ObjectIndex:
+    """Objects by (group, kind), namespace and name; iteration is in order of namespace and name."""
 
     def __init__(self, objects: Iterable[Object] = ()) -> None:
-        kinds: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
-        for item in objects:
-            meta = item.get("metadata") or {}
-            kind = (group_of(item.get("apiVersion", "")), item.get("kind", ""))
-            kinds.setdefault(kind, {})[meta.get("namespace", ""), meta.get("name", "")] = item
-        self._kinds = {kind: dict(sorted(items.items())) for kind, items in kinds.items()}
+        self._kinds: Kinds = {
+            kind: {name: items[name] for name in sorted(items)}
+            for kind, items in by_kind(objects).items()
+        }
         self._versions: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, kinds: Kinds) -> "ObjectIndex":
+        """An index of what is in order already; it must not be changed any more."""
+        index = cls()
+        index._kinds = kinds  # its own
+        return index
 
     def get(self, group: str, kind: str, namespace: str, name: str) -> Object | None:
         """The object, or None; a cluster-scoped one has the namespace ``""``."""
         return self._kinds.get((group, kind), {}).get((namespace, name))
 
-    def of_kind(self, group: str, kind: str) -> Mapping[tuple[str, str], Object]:
+    def of_kind(self, group: str, kind: str) -> Names:
         """All objects of the kind by (namespace, name), sorted."""
         return self._kinds.get((group, kind), {})
 

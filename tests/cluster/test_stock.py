@@ -1,0 +1,68 @@
+"""Plain objects of many files: put together step by step as if they were read all at once."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fanout.cluster.documents import ObjectKey, read_content
+from fanout.cluster.stock import NOTHING, joined
+
+KINDS = ("ConfigMap", "Site")
+ROW = "apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\ndata: {{value: {value}}}\n"
+objects = st.tuples(st.sampled_from(KINDS), st.sampled_from("abc"), st.sampled_from("xy"))
+files = st.dictionaries(st.sampled_from("123"), st.lists(objects, max_size=3).map(tuple))
+
+
+def contents(found, known):
+    """Each file's content, the same value for the same text."""
+    read = {}
+    for name, rows in sorted(found.items()):
+        text = "---\n".join(ROW.format(kind=kind, name=at, value=v) for kind, at, v in rows)
+        if (name, text) not in known:
+            known[name, text] = read_content(text.encode(), name, "default")
+        read[name] = known[name, text]
+    return read
+
+
+def told(stock):
+    kinds = {kind: list(stock.index.of_kind("", kind).items()) for kind in KINDS}
+    return kinds, dict(stock.twice)
+
+
+@given(st.lists(files, min_size=1, max_size=6))
+@example([{"1": [("Site", "a", "x")], "2": [("Site", "a", "y")]}, {"2": [("Site", "a", "y")]}])
+@example([{"1": [("Site", "a", "x"), ("Site", "a", "y")]}, {"1": [("Site", "a", "x")]}])
+@example([{"1": [("Site", "b", "x")]}, {"1": [("Site", "b", "x")], "2": [("Site", "a", "x")]}])
+@example([{"1": [("Site", "a", "x")]}, {}])
+def test_every_step_is_what_reading_at_once_yields(steps):
+    known, stock = {}, NOTHING
+    for found in steps:
+        now = contents(found, known)
+        stock = joined(now, stock)
+        assert told(stock) == told(joined(now))
+
+
+def test_what_is_in_no_changed_file_stays_the_same_value():
+    known = {}
+    one = {"1": [("Site", "a", "x")], "2": [("ConfigMap", "b", "x")], "3": [("Site", "c", "x")]}
+    before = joined(contents(one, known))
+    after = joined(contents(one | {"3": [("Site", "c", "y")]}, known), before)
+    assert after.index.of_kind("", "ConfigMap") is before.index.of_kind("", "ConfigMap")
+    assert after.index.get("", "Site", "default", "a") is before.index.get(
+        "", "Site", "default", "a"
+    )
+    assert after.index.get("", "Site", "default", "c")["data"] == {"value": True}
+    assert before.index.get("", "Site", "default", "c")["data"] == {"value": "x"}
+
+
+def test_where_no_plain_object_changed_the_index_is_the_same_value():
+    known = {}
+    one = contents({"1": [("Site", "a", "x")]}, known)
+    before = joined(one)
+    assert joined(one | {"0": read_content(b"# nothing\n", "0", "default")}, before) is before
+
+
+def test_none_of_two_equal_objects_is_used_and_both_files_are_named():
+    found = contents({"1": [("Site", "a", "x")], "2": [("Site", "a", "x")]}, {})
+    stock = joined(found)
+    assert len(stock.index) == 0
+    assert stock.twice == {ObjectKey("", "Site", "default", "a"): ("1", "2")}
