@@ -1,9 +1,11 @@
 """Packages three ways (`resource-merge`): the contract of design §4, kpt's where it is silent.
 
 Every package and subpackage is merged by itself, because objects of one identity may stand in
-several of them. What all three sides have alike is not read at all.
+several of them. What all three sides have alike is not read at all; a Kptfile that is here as it
+was is not either.
 """
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -37,6 +39,7 @@ Files = Mapping[str, Content]
 Sides = tuple[Files, Files, Files]  # origin, upstream, local
 _MODES = frozenset(("100644", "100755"))
 _CRD = b"CustomResourceDefinition"
+_SEPARATOR = re.compile(rb"^(?:---|\.\.\.|%)", re.MULTILINE)  # of documents
 
 
 @frozen
@@ -199,6 +202,8 @@ def _merge_scope(directory: str, paths: Sequence[str], sides: Sides, merge: Merg
         if o == u == mine:
             if mine is not None:
                 merge.files[path] = mine
+        elif u and o == mine and _is_one_kptfile(path, (o, u)):
+            merge.files[path] = u
         else:
             changed.append(path)
     theirs = [path for path in changed if sides[0].get(path) != sides[1].get(path)]
@@ -206,7 +211,9 @@ def _merge_scope(directory: str, paths: Sequence[str], sides: Sides, merge: Merg
     manifests = _manifests(theirs, sides, merge)
     if _in_place(theirs, manifests):
         merge.files |= {path: sides[2][path] for path in ours if path in sides[2]}
-        changed = theirs
+        merge.files |= {path: sides[1][path] for path in theirs if _is_upstreams(path, sides)}
+        changed = [path for path in theirs if not _is_upstreams(path, sides)]
+        manifests = {path: it for path, it in manifests.items() if path in changed}
     elif ours:
         more = _manifests(ours, sides, merge)
         manifests = {p: (manifests | more)[p] for p in changed if p in manifests or p in more}
@@ -214,6 +221,19 @@ def _merge_scope(directory: str, paths: Sequence[str], sides: Sides, merge: Merg
         if path not in manifests:
             _merge_plain(path, sides, merge)
     _merge_manifests(manifests, sides, merge, root=not directory)
+
+
+def _is_upstreams(path: str, sides: Sides) -> bool:
+    """Is the file on all sides, and here as it was?"""
+    o, u, mine = (files.get(path) for files in sides)
+    return u is not None and o is not None and o == mine
+
+
+def _is_one_kptfile(path: str, contents: Sequence[Content | None]) -> bool:
+    """Is it one object by its name, that no other file can have, so that nobody need read it?"""
+    return path.rpartition("/")[2] == KPTFILE and not any(
+        content and _SEPARATOR.search(content[1]) for content in contents
+    )
 
 
 def _manifests(paths: Iterable[str], sides: Sides, merge: Merge) -> dict[str, "Parsed"]:
