@@ -141,6 +141,9 @@ class RecordStore(Protocol):
     def read_all(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
         """The same, and the books of whom nobody named."""
 
+    def heads(self) -> Mapping[BookKey, str]:
+        """Where all books are, in one listing; none is read. Raises Unavailable."""
+
     def blank(self) -> str:
         """Where nothing at all is on record, as a sentence; "" when something is."""
 

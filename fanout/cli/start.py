@@ -6,7 +6,10 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fanout import __version__
 from fanout.api.configuration import FanoutConfiguration
+from fanout.api.repository import Repository
+from fanout.cli.asking import LateProbes
 from fanout.cli.costs import costs
 from fanout.cli.files import files_of
 from fanout.cli.lookup import check_files
@@ -23,10 +26,10 @@ from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
 from fanout.git.store import MirrorStore
 from fanout.plan.repository import Identity, Remote
-from fanout.probes.asking import HttpProbes
 from fanout.reconcile.execute import run_pass
 from fanout.reconcile.passes import Mode, Reconciler
 from fanout.reconcile.report import Observed, Report
+from fanout.reconcile.rest import Resting
 from fanout.reconcile.world import Setup, World
 from fanout.sandbox.limits import Limits as SandboxLimits
 from fanout.sandbox.pool import ProcessSandbox
@@ -48,25 +51,55 @@ class Program:
     reconciler: Reconciler
     redactor: Redactor
     sweeps: SweepLog
+    resting: Resting
 
     def declared(self) -> Declared:
         """What the files declare, restricted to the namespace that was asked for."""
         with self.world.counters.times.phase("files"):
             return self.cluster.read()
 
+    def check(self) -> None:
+        """Is there anything to work with? Raises InvalidInput."""
+        check_files(self.settings.files, self.declared(), self.settings.namespace)
+
+    def at_rest(self, mode: Mode) -> Observed | None:
+        """What a pass would say, where everything is as it was when one had nothing to do.
+
+        Raises Unavailable or Denied when the records cannot be listed.
+        """
+        phase = self.world.counters.times.phase
+        with phase("files"):
+            files = self.cluster.digest()
+        with phase("listings"):
+            return self.resting.found(mode, files, self.settings.now())
+
     def observe(self, mode: Mode) -> Observed:
         """One pass up to its plan."""
-        return self.reconciler.observe(self.declared(), self.settings.now(), mode)
+        declared, files = self.declared(), self.cluster.digest_read()
+        observed = self.reconciler.observe(declared, self.settings.now(), mode)
+        self._remember(mode, files, declared, observed)
+        return observed
 
     def sweep(self, mode: Mode) -> Report:
         """One whole pass."""
-        now = self.settings.now()
-        return run_pass(self.world, self.reconciler, self.declared(), now, mode)
+        declared, files = self.declared(), self.cluster.digest_read()
+        report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
+        self._remember(mode, files, declared, report.observed)
+        return report
+
+    def _remember(self, mode: Mode, files: str, declared: Declared, observed: Observed) -> None:
+        """What people have to be told of the files they are told every time."""
+        faulty = any(fault.severity == "error" for fault in declared.faults)
+        if not faulty and not _remote_beside_local_records(self, declared):
+            self.resting.keep(mode, files, observed)
 
 
 @contextmanager
-def open_program(settings: Settings) -> Iterator[Program]:
-    """Open everything; what was started is ended with it. Raises InvalidInput for bad settings."""
+def open_program(settings: Settings, *, read: bool = True) -> Iterator[Program]:
+    """Open everything; what was started is ended with it. Raises InvalidInput for bad settings.
+
+    Without `read` no file has been looked into yet, nor checked.
+    """
     cluster = files_of(settings)
     configuration = configuration_of(settings)
     counters, redactor, progress = Counters(), Redactor(), progress_for(settings)
@@ -86,6 +119,7 @@ def open_program(settings: Settings) -> Iterator[Program]:
         allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
         concurrency=configuration.concurrency,
         progress=progress,
+        engine=configuration.git_engine,
     )
     url, named = _records(settings, configuration)
     local = _local(url, _create_and_say if named else create_bare)
@@ -97,12 +131,18 @@ def open_program(settings: Settings) -> Iterator[Program]:
         workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
         lent = {it.name: it.addresses for it in configuration.check_secrets}
         tell = partial(say, color=settings.color) if settings.verbosity else None
-        probes = HttpProbes(secrets, lent, tell=tell)
+        probes = LateProbes(lambda probes: probes.HttpProbes(secrets, lent, tell=tell))
         world = World(git, records, sandbox, setup, counters, progress, workshop, probes)
-        program = Program(
-            settings, configuration, world, cluster, Reconciler(world), redactor, sweeps
+        resting = Resting(
+            world,
+            settings.state_dir / "rest",
+            f"{__version__}\0{url}\0{configuration.model_dump_json()}",
         )
-        check_files(settings.files, program.declared(), settings.namespace)
+        program = Program(
+            settings, configuration, world, cluster, Reconciler(world), redactor, sweeps, resting
+        )
+        if read:
+            program.check()
         yield program
     if settings.verbosity:
         for line in costs(counters):
@@ -129,13 +169,19 @@ def _sandbox_limits(configuration: FanoutConfiguration) -> SandboxLimits:
 
 def warn_about_records(program: Program, declared: Declared) -> None:
     """A local records repository beside remote Repositories is on one machine's disk only."""
-    url, _ = _records(program.settings, program.configuration)
-    remote = [it for it in declared.repositories if _local(it.spec.url) is None]
-    if _local(url) is not None and remote:
+    if remote := _remote_beside_local_records(program, declared):
+        url, _ = _records(program.settings, program.configuration)
         say(
             f"warning: records are kept in {url}, on this machine only, and"
             f" {remote[0].identity} is remote; name a remote records repository with --records"
         )
+
+
+def _remote_beside_local_records(program: Program, declared: Declared) -> list[Repository]:
+    url, _ = _records(program.settings, program.configuration)
+    if _local(url) is None:
+        return []
+    return [it for it in declared.repositories if _local(it.spec.url) is None]
 
 
 def _mirrors(settings: Settings, configuration: FanoutConfiguration) -> Path:

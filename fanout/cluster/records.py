@@ -59,10 +59,13 @@ class GitRecords:
 
         Whoever is on record keeps what it has, though its policy is not declared.
         """
+        return self._books(dict.fromkeys(keys, "") | self.heads())
+
+    def heads(self) -> dict[BookKey, str]:
+        """Where all books are, in one listing; none is read. Raises Unavailable or Denied."""
         found = self._repository.under(branches_under(self._install))
         known = {key_of(self._install, ref): head for ref, head in sorted(found.items())}
-        heads = {key: head for key, head in known.items() if key is not None}
-        return self._books(dict.fromkeys(keys, "") | heads)
+        return {key: head for key, head in known.items() if key is not None}
 
     def _books(self, heads: Mapping[BookKey, str]) -> Mapping[BookKey, Book]:
         moved = [key for key, head in heads.items() if head != self._seen(key).book.head]

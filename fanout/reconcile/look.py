@@ -1,14 +1,13 @@
 """The second step of a pass: one listing of every repository, upstream and downstream alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
 from fanout.api.upstream import AdoptionPolicy, DeletionPolicy
 from fanout.api.urls import canonical_url
-from fanout.errors import FanoutError, InvalidInput, Where
-from fanout.plan.repository import Listing, Look, Remote
-from fanout.ports import GitStore
+from fanout.errors import InvalidInput, Where
+from fanout.plan.repository import Look, Remote
 from fanout.reconcile.names import Named, repository_key
 from fanout.selection.naming import drafts_under, vendor_ref
 
@@ -44,10 +43,10 @@ def branch_of(repository: Repository) -> str:
     return f"refs/heads/{repository.spec.branch}"
 
 
-def look_at(
-    named: Sequence[Named], places: Sequence[Repository], git: GitStore, install: str
-) -> Mapping[str, Listing | FanoutError]:
-    """All listings by URL; a repository that is both upstream and downstream is listed once.
+def looks_at(
+    named: Sequence[Named], places: Sequence[Repository], install: str
+) -> tuple[Look, ...]:
+    """All listings that are due; a repository that is both upstream and downstream is listed once.
 
     `places` are repositories to which no variant goes any more.
     """
@@ -59,8 +58,7 @@ def look_at(
             _want(wanted, repository, downstream_refs(repository, install))
     for repository in places:
         _want(wanted, repository, downstream_refs(repository, install))
-    looks = [Look(item.remote, tuple(sorted(item.keep))) for item in wanted.values()]
-    return git.look(looks) if looks else {}
+    return tuple(Look(item.remote, tuple(sorted(item.keep))) for item in wanted.values())
 
 
 def _want(wanted: dict[str, _Wanted], repository: Repository, refs: Sequence[str]) -> None:

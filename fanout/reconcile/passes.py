@@ -16,7 +16,7 @@ from fanout.plan.book import Book, BookKey
 from fanout.plan.change import Writing, changes
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, joined
-from fanout.plan.repository import Listing, RepositoryChange
+from fanout.plan.repository import Listing, Look, RepositoryChange
 from fanout.plan.rules import administrators
 from fanout.reconcile.absence import doubt
 from fanout.reconcile.answers import Answering
@@ -25,14 +25,14 @@ from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.conditions import Conditions
 from fanout.reconcile.dependencies import Dependencies, Key, key_of
 from fanout.reconcile.judge import Judge, Told
-from fanout.reconcile.look import branch_conflicts, branch_of, look_at, remote_of
+from fanout.reconcile.look import branch_conflicts, branch_of, looks_at, remote_of
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import Messages, commit_messages
 from fanout.reconcile.names import Named, book_key, name_variants, repository_key
 from fanout.reconcile.probing import Probing
 from fanout.reconcile.quiet import Quiet, Seen
 from fanout.reconcile.render import Renderer
-from fanout.reconcile.report import Observed, PolicyPass
+from fanout.reconcile.report import Observed, PolicyPass, Rest
 from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.spoken import spoken
 from fanout.reconcile.undeclared import undeclared
@@ -114,7 +114,7 @@ class Reconciler:
         named = dependencies.with_beside(covered)
         whereabouts = Whereabouts.of(everyone, named, books, declared.repositories)
         with phase("listings"):
-            listings = self._listings(named, whereabouts, books)
+            looks, listings = self._listings(named, whereabouts, books)
         with phase("views"):
             views = self._look(named, whereabouts, listings)
         judge = self._judge(declared, now, publish=mode.publish)
@@ -157,6 +157,7 @@ class Reconciler:
             changes=due,
             warnings=(*missed, *_doubts(covered, declared), *messages.warnings, *spoken(passes)),
             undeclared=missed,
+            rest=self._rest(books, looks, listings, passes),
         )
 
     def _changes(
@@ -210,16 +211,33 @@ class Reconciler:
         named: Sequence[Named],
         whereabouts: Whereabouts,
         books: Mapping[BookKey, Book],
-    ) -> Mapping[str, Listing | FanoutError]:
+    ) -> tuple[tuple[Look, ...], Mapping[str, Listing | FanoutError]]:
         """One listing per repository; of everybody's where nothing at all is on record."""
         git, setup = self._world.git, self._world.setup
         recorded = setup.new_records or any(book.head for book in books.values())
         blank = "" if recorded else self._world.records.blank()
         asked = whereabouts.everyone if blank else named
-        listings = look_at(asked, whereabouts.others, git, setup.install)
+        looks = looks_at(asked, whereabouts.others, setup.install)
+        listings = git.look(looks) if looks else {}
         if blank:
             refuse_lost_records(blank, listings, setup.install)
-        return listings
+        return looks, listings
+
+    def _rest(
+        self,
+        books: Mapping[BookKey, Book],
+        looks: tuple[Look, ...],
+        listings: Mapping[str, Listing | FanoutError],
+        passes: Sequence[PolicyPass],
+    ) -> Rest | None:
+        """What the pass has read, if nothing of all that is declared can have another answer."""
+        heads = {key: book.head for key, book in books.items() if book.head}
+        listed = {url: it for url, it in listings.items() if isinstance(it, Listing)}
+        if not (heads and self._quiet.rests() and listed.keys() == listings.keys()):
+            return None
+        instants = (it.decision.next for it in passes if it.decision is not None)
+        until = min((it for it in instants if it is not None), default=None)
+        return Rest(heads, looks, listed, until)
 
     def _look(
         self,

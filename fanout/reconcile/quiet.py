@@ -71,13 +71,15 @@ class _Kept:
 class Quiet:
     """What this process knows of policies that had nothing to do; one per process."""
 
+    _known: frozenset[Key] = frozenset()  # to this pass
     _kept: dict[Key, _Kept] = field(default_factory=dict)
     _alike: dict[int, bool] = field(default_factory=dict)  # by what was seen then, in this pass
 
     def begin(self, known: Iterable[Key]) -> None:
         """A new pass has read the world; these are all that there are to judge in it."""
         self._alike.clear()
-        self._kept = {key: self._kept[key] for key in known if key in self._kept}
+        self._known = frozenset(known)
+        self._kept = {key: self._kept[key] for key in self._known & self._kept.keys()}
 
     def answer(self, key: Key, told: Told, seen: Seen, now: datetime) -> PolicyPass | None:
         """What was said of the policy before; None: it has to be judged."""
@@ -88,6 +90,10 @@ class Quiet:
         if before not in self._alike:
             self._alike[before] = kept.seen.like(seen)
         return kept.done if self._alike[before] else None
+
+    def rests(self) -> bool:
+        """Can what was said of all in this pass be said again?"""
+        return self._known == self._kept.keys()
 
     def keep(
         self, key: Key, told: Told, seen: Seen, done: PolicyPass, plan: PolicyPlan | None

@@ -14,12 +14,12 @@ from fanout.gates.removal import Removals
 from fanout.gates.rules import StageRule
 from fanout.gates.wording import counted
 from fanout.plan.actions import Outcome, Plan
-from fanout.plan.book import Book, Recorded
+from fanout.plan.book import Book, BookKey, Recorded
 from fanout.plan.cases import Case
 from fanout.plan.fates import fates
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
-from fanout.plan.repository import RepositoryChange
+from fanout.plan.repository import Listing, Look, RepositoryChange
 from fanout.plan.status import Status
 from fanout.reconcile.damage import broken, lost_renderings
 from fanout.reconcile.gone import GoneVariant, told
@@ -104,6 +104,16 @@ class PolicyPass:
 
 
 @frozen
+class Rest:
+    """What a pass that had nothing to do has read: while it is the same, so is the answer."""
+
+    heads: Mapping[BookKey, str]  # of all books
+    looks: tuple[Look, ...]
+    listings: Mapping[str, Listing]  # by URL
+    until: datetime | None  # when something may be due by itself
+
+
+@frozen
 class Observed:
     """A pass up to its plan; nothing has been changed yet."""
 
@@ -114,11 +124,14 @@ class Observed:
     changes: tuple[RepositoryChange, ...] = ()
     warnings: tuple[str, ...] = ()  # what holds nothing and should be known
     undeclared: tuple[str, ...] = ()  # those of policies that are on record alone
+    rest: Rest | None = None  # None: what was said may not be so the next time
+    remembered: tuple[Trouble, ...] = ()  # of a pass before, in which all was as it is now
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
         """Those of all policies."""
-        return tuple(trouble for item in self.policies for trouble in item.troubles)
+        found = (trouble for item in self.policies for trouble in item.troubles)
+        return (*self.remembered, *found)
 
 
 @frozen

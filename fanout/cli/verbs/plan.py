@@ -40,10 +40,13 @@ def command(
     mode = Mode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
-    with open_program(settings) as program:
-        faults = tell_faults(program.declared())
-        check_policies(policies, program.declared(), settings.namespace)
-        observed = program.observe(mode)
+    with open_program(settings, read=False) as program:
+        faults, observed = 0, program.at_rest(mode)
+        if observed is None:
+            program.check()
+            faults = tell_faults(program.declared())
+            check_policies(policies, program.declared(), settings.namespace)
+            observed = program.observe(mode)
     if out is not None:
         _save(observed.plan, out)
     tell_plan(observed, settings)

@@ -40,7 +40,12 @@ def command(
     mode = Mode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
-    with open_program(settings) as program:
+    with open_program(settings, read=False) as program:
+        resting = program.at_rest(mode) if saved is None else None
+        if resting is not None:
+            tell_report(Report(resting), settings)
+            return ExitCode.OK
+        program.check()
         faults = tell_faults(program.declared())
         check_policies(policies, program.declared(), settings.namespace)
         warn_about_records(program, program.declared())
