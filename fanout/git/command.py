@@ -2,8 +2,11 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
+from signal import SIGKILL
+from subprocess import Popen, TimeoutExpired
+from threading import Lock
 from typing import BinaryIO
 
 from git.cmd import Git
@@ -14,9 +17,10 @@ from fanout.git.credentials import Access, presented, write_askpass
 from fanout.git.environment import scrubbed, strays
 from fanout.git.failures import translate
 from fanout.telemetry.counters import Counters
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """What a process that ended well wrote."""
 
@@ -36,6 +40,8 @@ class GitProgram:
         self._directory = directory
         self._environment = scrubbed(allowed, directory)
         self._askpass = write_askpass(directory)
+        self._lock = Lock()
+        self._running: set[int] = set()  # groups of processes
 
     def run(
         self,
@@ -43,16 +49,25 @@ class GitProgram:
         arguments: Sequence[str],
         access: Access | None = None,
         stdin: BinaryIO | None = None,
+        timeout: float | None = None,
     ) -> Output:
         """Run `git <arguments>` in the mirror; `access` when the process talks to the remote.
 
+        `timeout` in seconds is for what may take less long than everything else.
         Raises an error of a family that says what to do (see `fanout.git.failures`).
         """
+        patience = min(timeout or self._timeout, self._timeout)
         with self.counters.times.work(f"git {arguments[0]}"):
             if access is None:
-                return self._execute(mirror, arguments, {}, None, stdin)
+                return self._execute(mirror, arguments, {}, None, stdin, patience)
             with presented(access, self._directory, self._askpass) as variables:
-                return self._execute(mirror, arguments, variables, access, stdin)
+                return self._execute(mirror, arguments, variables, access, stdin, patience)
+
+    def stop(self) -> None:
+        """End what runs: whoever waited for it was interrupted."""
+        with self._lock:
+            for group in self._running:
+                _kill(group)
 
     def _execute(
         self,
@@ -61,6 +76,7 @@ class GitProgram:
         extra: Mapping[str, str],
         access: Access | None,
         stdin: BinaryIO | None,
+        patience: float,
     ) -> Output:
         variables = {**self._environment, "GIT_DIR": str(mirror), **extra}
         # GitPython adds to the surroundings and cannot take away: env(1) does.
@@ -68,25 +84,54 @@ class GitProgram:
         prefix = ["env", *unwanted] if unwanted else []
         self.counters.add("git_processes")
         try:
-            status, stdout, stderr = Git(str(mirror)).execute(
+            started = Git(str(mirror)).execute(
                 [*prefix, "git", *arguments],
                 istream=stdin,
                 env=variables,
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-                kill_after_timeout=self._timeout,
+                as_process=True,
+                start_new_session=True,
             )
         except GitCommandNotFound as error:
             raise Unavailable(
                 "the program git was not found", reason="GitMissing", remedy="install git"
             ) from error
-        assert isinstance(stdout, bytes)
-        if status != 0:
-            raise translate(stdout.decode(errors="replace"), _text(stderr), access)
+        process = started.proc  # which GitPython ends when nobody holds `started` any more
+        assert process is not None
+        stdout, stderr = self._answer(process, access, patience)
+        if process.returncode != 0:
+            raise translate(_text(stdout), _text(stderr), access)
         return Output(stdout, _text(stderr))
 
+    def _answer(
+        self, process: "Popen[bytes]", access: Access | None, patience: float
+    ) -> tuple[bytes, bytes]:
+        """What it writes until it ends; after `patience` it is ended, with all its helpers.
 
-def _text(stream: str | bytes) -> str:
-    return stream.decode(errors="replace") if isinstance(stream, bytes) else stream
+        They are a group of their own, which also makes a Ctrl-C no signal for what has begun.
+        """
+        with self._lock:
+            self._running.add(process.pid)
+        with process:
+            try:
+                return process.communicate(timeout=patience)
+            except TimeoutExpired as error:
+                raise Unavailable(
+                    f"git gave no answer within {patience:g} s",
+                    reason="GitTimeout",
+                    remedy="see whether the server answers; the next pass tries again",
+                    where=access.address.where if access else None,
+                ) from error
+            finally:
+                with self._lock:
+                    self._running.discard(process.pid)
+                    if process.returncode is None:
+                        _kill(process.pid)
+
+
+def _kill(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, SIGKILL)
+
+
+def _text(stream: bytes) -> str:
+    return stream.decode(errors="replace")

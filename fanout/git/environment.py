@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-KEPT = frozenset({"GIT_TRACE2_EVENT"})
+# For measuring; and what GitPython reads, which is nothing to git.
+KEPT = ("GIT_TRACE2_EVENT", "GIT_PYTHON_")
 
 
 def scrubbed(allowed: Collection[str], home: Path) -> dict[str, str]:
@@ -34,6 +35,6 @@ def strays(ambient: Mapping[str, str], given: Mapping[str, str]) -> tuple[str, .
         sorted(
             name
             for name in ambient
-            if name.startswith("GIT_") and name not in given and name not in KEPT
+            if name.startswith("GIT_") and name not in given and not name.startswith(KEPT)
         )
     )

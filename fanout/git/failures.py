@@ -66,7 +66,6 @@ _REFUSALS = (
 )
 
 _RULES = (
-    _rule(r"^timeout:", Unavailable, "GitTimeout", "git gave no answer in time"),
     _rule(
         r"no space left on device|disk quota exceeded|out of diskspace|write error",
         Unavailable,

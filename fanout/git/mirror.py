@@ -5,9 +5,10 @@ left behind is swept away, what cannot be used is made again.
 """
 
 import hashlib
+import os
+import re
 import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,14 +21,11 @@ from fanout.values import frozen
 
 PATIENCE = 120.0  # seconds to wait for another process that works on the same mirror
 _MARK = "fanout-damaged"
-_LEFTOVERS = (
-    "*.lock",
-    "*.stream",
-    "fast_import_crash_*",
-    "packed-refs.new",
-    "refs/**/*.lock",
-    "objects/pack/tmp_*",
-)
+_NEEDED = frozenset({"HEAD", "config", "objects", "refs"})
+_LEFTOVER = re.compile(r".*\.(lock|stream)|fast_import_crash_.*|packed-refs\.new")
+_PACK = re.compile(r"(pack-.*)\.(pack|idx)")
+
+_HEAD = b"ref: refs/heads/main\n"
 
 # No `+` in the mappings: a forced refspec would defeat the leases (design §5).
 _CONFIG = """[core]
@@ -47,6 +45,7 @@ _CONFIG = """[core]
 \tfsckObjects = true
 [fetch]
 \tfsckObjects = true
+\tunpackLimit = 1
 \twriteCommitGraph = false
 [fastimport]
 \tunpackLimit = 1
@@ -88,29 +87,31 @@ class Mirrors:
         """Hold the mirror alone, whole and configured. Raises Unavailable when it stays busy."""
         path = self.path(address)
         with locked(path.with_suffix(".lock"), self._patience):
-            for leftover in self.directory.glob(f"{path.stem}.*-*"):
-                shutil.rmtree(leftover, ignore_errors=True)
-            fresh = not _usable(path)
+            fresh = not _swept(path)
             if fresh:
                 self._make(path, address)
-            _sweep(path)
             _configure(path, address)
             yield Mirror(path, fresh)
 
     def drop(self, mirror: Mirror) -> None:
         """Remove a mirror that is held; the next opening makes it again."""
-        doomed = tempfile.mkdtemp(prefix=f"{mirror.path.stem}.dropped-", dir=self.directory)
+        dropped = mirror.path.with_suffix(".dropped")
+        shutil.rmtree(dropped, ignore_errors=True)
         with suppress(FileNotFoundError):  # somebody may have deleted it under us
-            mirror.path.rename(Path(doomed) / "mirror")
-        shutil.rmtree(doomed, ignore_errors=True)
+            mirror.path.rename(dropped)
+        shutil.rmtree(dropped, ignore_errors=True)
 
     def _make(self, path: Path, address: Address) -> None:
-        """In a temporary sibling, so that no half-made mirror ever has the mirror's name."""
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-        making = Path(tempfile.mkdtemp(prefix=f"{path.stem}.making-", dir=self.directory))
+        """In a sibling, so that no half-made mirror ever has the mirror's name.
+
+        Who was killed while it was made or dropped left such a sibling and no mirror.
+        """
+        making = path.with_suffix(".making")
+        for left in (path, making, path.with_suffix(".dropped")):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
         create_bare(making)
         _configure(making, address)
         making.rename(path)
@@ -137,31 +138,68 @@ def mark_damaged(path: Path) -> None:
         (path / _MARK).touch()
 
 
-def _usable(path: Path) -> bool:
-    if not all((path / part).exists() for part in ("HEAD", "objects/pack", "refs", "config")):
-        return False
-    if (path / _MARK).exists():
-        return False
+def _swept(path: Path) -> bool:
+    """Take away what a killed git left: its locks would stop the next one.
+
+    False where there is no mirror or none that can be used.
+    """
+    objects = path / "objects" / "pack"
     try:
-        pygit2.Repository(str(path), pygit2.enums.RepositoryOpenFlag.BARE).free()
-    except (pygit2.GitError, OSError):
+        names = {entry.name for entry in os.scandir(path)}
+        packs = [entry.name for entry in os.scandir(objects)]
+        locks = [
+            Path(folder, name)
+            for folder, _, files in os.walk(path / "refs")
+            for name in files
+            if name.endswith(".lock")
+        ]
+    except OSError:
         return False
+    if not names >= _NEEDED or _MARK in names:
+        return False
+    found = [path / name for name in names if _LEFTOVER.fullmatch(name)]
+    for leftover in (*found, *locks, *(objects / name for name in _left_of_packs(packs))):
+        leftover.unlink(missing_ok=True)
     return True
 
 
-def _sweep(path: Path) -> None:
-    """Take away what a killed git left: its locks would stop the next one."""
-    for pattern in _LEFTOVERS:
-        for leftover in path.glob(pattern):
-            leftover.unlink(missing_ok=True)
+def _left_of_packs(names: Collection[str]) -> list[str]:
+    """Files that are no part of a whole pack: temporary ones, packs and indexes by themselves."""
+    parts: dict[str, set[str]] = {}
+    for name in names:
+        if found := _PACK.fullmatch(name):
+            parts.setdefault(found[1], set()).add(found[2])
+    broken = tuple(f"{stem}." for stem, kinds in parts.items() if len(kinds) < 2)
+    return [name for name in names if name.startswith(("tmp_", *broken)) or name.endswith(".keep")]
 
 
 def _configure(path: Path, address: Address) -> None:
-    """The configuration is ours to the last byte: nothing in it is trusted from an earlier run."""
+    """What git is told here is ours to the last byte: nothing is trusted from an earlier run."""
     escaped = address.url.replace("\\", "\\\\").replace('"', '\\"')
-    content = _CONFIG.format(url=f'"{escaped}"').encode()
-    target = path / "config"
+    _let_be(path, "config", _CONFIG.format(url=f'"{escaped}"').encode())
+    _let_be(path, "HEAD", _HEAD)
+
+
+def _let_be(mirror: Path, name: str, content: bytes) -> None:
+    target = mirror / name
     if target.read_bytes() != content:
-        fresh = path / "config.lock"
+        fresh = mirror / f"{name}.lock"
         fresh.write_bytes(content)
         fresh.replace(target)
+
+
+def state_of(path: Path) -> tuple[int, ...]:
+    """Another one for each change of the mirror's refs or packs; none for what has no mirror.
+
+    Whoever writes them makes new files of them (`write_refs`, git itself), and loose refs are
+    none of ours: they are swept into the packed ones by each look.
+    """
+    found: list[int] = []
+    for part in ("packed-refs", "objects/pack", "refs/fanout"):
+        try:
+            status = os.stat(path / part)  # noqa: PTH116 - as it says
+        except FileNotFoundError:
+            found.append(0)
+        else:
+            found += (status.st_ino, status.st_mtime_ns, status.st_size)
+    return tuple(found)

@@ -20,6 +20,8 @@ SCRATCH = "refs/fanout/scratch"
 
 _HEADER = "# pack-refs with: sorted \n"
 _OID = re.compile(r"[0-9a-f]{40}")
+_LINES = re.compile(r"(?:[0-9a-f]{40}[ \t][^\n]+\n)*+")
+_REMARK = re.compile(r"^[#^].*\n", re.MULTILINE)
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 
 
@@ -62,6 +64,10 @@ class Patterns:
         # A name that is no UTF-8 was read with backslashes, which no ref has; it is none of ours.
         return (ref in self.names or ref.startswith(self.prefixes)) and "\\" not in ref
 
+    def of(self, refs: Mapping[str, str]) -> dict[str, str]:
+        """Those of the refs that are asked for."""
+        return {ref: oid for ref, oid in refs.items() if ref in self}
+
     def found_in(self, refs: Collection[str]) -> list[str]:
         """The patterns that name at least one of the refs."""
         wide = [f"{p}*" for p in self.prefixes if any(ref.startswith(p) for ref in refs)]
@@ -73,19 +79,31 @@ def seen_name(ref: str) -> str:
     return SEEN + ref.removeprefix("refs/")
 
 
-def read_refs(mirror: Path, under: str) -> dict[str, str]:
-    """Refs below `under`, by the rest of their name; a loose file beats the packed line."""
+def parse_refs(text: str) -> dict[str, str]:
+    """Ids by name, of lines `<id> <name>`; all at once, for there may be a hundred thousand.
+
+    Raises ValueError when a line is anything else.
+    """
+    if not _LINES.fullmatch(text):
+        raise ValueError("these are no refs")
+    # Not splitlines: a name may have what Unicode takes for the end of a line.
+    return {line[41:]: line[:40] for line in text.split("\n") if line}
+
+
+def read_refs(mirror: Path, under: str, shown: str = "") -> dict[str, str]:
+    """Refs below `under`, by `shown` and the rest of their name.
+
+    A loose file beats the packed line. Raises DamagedMirrorError.
+    """
     found: dict[str, str] = {}
     packed = mirror / "packed-refs"
     if packed.exists():
-        for line in _text(packed).splitlines():
-            if line.startswith(("#", "^")):
-                continue
-            oid, _, name = line.partition(" ")
-            if not _OID.fullmatch(oid) or not name:
-                raise _damaged(packed)
-            if name.startswith(under):
-                found[name.removeprefix(under)] = oid
+        try:
+            refs = parse_refs(_REMARK.sub("", _text(packed)))
+        except ValueError as error:
+            raise _damaged(packed) from error
+        cut = len(under)
+        found = {shown + name[cut:]: oid for name, oid in refs.items() if name.startswith(under)}
     for folder, _, files in os.walk(os.fsencode(mirror / under)):
         for file in files:
             path = Path(os.fsdecode(os.path.join(folder, file)))  # noqa: PTH118 bytes
@@ -94,13 +112,13 @@ def read_refs(mirror: Path, under: str) -> dict[str, str]:
             oid = _text(path).strip()
             if not _OID.fullmatch(oid):
                 raise _damaged(path)
-            found[path.relative_to(mirror / under).as_posix()] = oid
+            found[shown + path.relative_to(mirror / under).as_posix()] = oid
     return found
 
 
 def seen_refs(mirror: Path) -> dict[str, str]:
     """The remote's refs as they were last seen, by full name."""
-    return {f"refs/{rest}": oid for rest, oid in read_refs(mirror, SEEN).items()}
+    return read_refs(mirror, SEEN, "refs/")
 
 
 def write_refs(

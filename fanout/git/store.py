@@ -13,7 +13,7 @@ from fanout.git.change import apply_change, check_change
 from fanout.git.command import GitProgram
 from fanout.git.credentials import Access
 from fanout.git.failures import DamagedMirrorError
-from fanout.git.listing import look
+from fanout.git.listing import Looked, look
 from fanout.git.mirror import Mirror, Mirrors
 from fanout.git.reader import MirrorReader, open_mirror
 from fanout.git.repack import repack_if_due
@@ -60,6 +60,7 @@ class MirrorStore:
         self._allowed = frozenset(allowed)
         self._concurrency = concurrency
         self._progress = progress or Quiet()
+        self._looked: dict[Path, Looked] = {}  # by mirror
 
     def look(self, looks: Sequence[Look]) -> Mapping[str, Listing | FanoutError]:
         """One listing per repository and at most one fetch, by URL; a failure is its own answer.
@@ -74,8 +75,13 @@ class MirrorStore:
     @contextmanager
     def reader(self, remote: Remote) -> Iterator[MirrorReader]:
         """Read what the last look brought. Raises Unavailable when nothing is there."""
-        with open_mirror(self._mirrors.path(address(remote.url, self._allowed))) as reader:
-            yield reader
+        path = self._mirrors.path(address(remote.url, self._allowed))
+        try:
+            with open_mirror(path) as reader:
+                yield reader
+        except FanoutError:
+            self._looked.pop(path, None)  # the next look sees for itself what is there
+            raise
 
     def change(self, changes: Sequence[RepositoryChange]) -> Mapping[str, Written | FanoutError]:
         """Write and push, by URL; a failure is its own answer.
@@ -92,7 +98,14 @@ class MirrorStore:
     def _look(self, looks: Sequence[Look]) -> Listing:
         access = self._access([one.remote for one in looks])
         keep = tuple(dict.fromkeys(pattern for one in looks for pattern in one.keep))
-        return self._with_mirror(access, lambda it: look(self._git, it.path, access, keep))
+
+        def work(mirror: Mirror) -> Listing:
+            last = self._looked.pop(mirror.path, None)
+            found = look(self._git, mirror.path, access, keep, last)
+            self._looked[mirror.path] = found
+            return found.listing
+
+        return self._with_mirror(access, work)
 
     def _change(self, changes: Sequence[RepositoryChange]) -> Written:
         if len(changes) > 1:

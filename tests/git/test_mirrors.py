@@ -1,6 +1,5 @@
 """A mirror is a cache: killed, filled up, damaged or deleted, it never makes a pass wrong."""
 
-import fcntl
 import os
 import shutil
 import signal
@@ -8,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import contextmanager
+from threading import Timer
 
 import pytest
 
@@ -99,9 +100,10 @@ def test_what_a_killed_process_left_is_swept_away(downstream):
         mirror / "config.lock",
         mirror / "refs/fanout/scratch.lock",
         mirror / "objects/pack/tmp_pack_abc",
+        mirror / f"objects/pack/pack-{'1' * 40}.pack",
+        mirror / f"objects/pack/pack-{'2' * 40}.idx",
+        mirror / f"objects/pack/pack-{'3' * 40}.keep",
         mirror / "fast_import_crash_1",
-        mirror.parent / f"{mirror.stem}.making-abc" / "HEAD",
-        mirror.parent / f"{mirror.stem}.dropped-abc" / "HEAD",
     ]
     for path in left:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +120,18 @@ def test_what_a_killed_process_left_is_swept_away(downstream):
     assert set(read_refs(mirror, "refs/fanout/")) == {
         f"seen/{ref.removeprefix('refs/')}" for ref in downstream.bare.refs()
     }
+
+
+def test_what_was_left_of_a_mirror_that_was_being_made_or_dropped_is_gone(downstream):
+    downstream.look()
+    mirror = mirror_of(downstream)
+    mirror.rename(mirror.with_suffix(".dropped"))
+    making = mirror.with_suffix(".making")
+    making.mkdir()
+    (making / "HEAD").write_text("half")
+    downstream.write({"one": downstream.package("one")})
+    assert {path.suffix for path in mirror.parent.glob(f"{mirror.stem}.*")} == {".git", ".lock"}
+    assert seen_refs(mirror) == downstream.bare.refs()
 
 
 def test_refs_left_by_a_killed_push_are_never_pushed_by_the_next(downstream):
@@ -164,16 +178,61 @@ def test_two_stores_on_one_directory_take_turns(downstream_of, make_store, bare)
     ]
 
 
+HOLDER = """
+    import sys, time
+    from pathlib import Path
+    from fanout.git.lock import locked
+    with locked(Path(sys.argv[1]), 1.0):
+        print("held", flush=True)
+        sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by_another(lock):
+    """Another process works on the mirror, until the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HOLDER), str(lock)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.stdin.close()
+
+
 def test_a_mirror_in_use_is_waited_for_but_not_for_ever(make_store, downstream_of, bare, tmp_path):
     machine = downstream_of(make_store("shared"), bare)
     machine.look()
     lock = next((tmp_path / "shared").glob("*.lock"))
     machine.store._mirrors = Mirrors(tmp_path / "shared", patience=0.05)
-    with lock.open("a") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(Unavailable, match="another process has held the mirror"):
-            machine.look()
+    with held_by_another(lock) as other, pytest.raises(Unavailable) as caught:
+        machine.look()
+    assert caught.value.reason == "MirrorBusy"
+    assert f"another process ({other.pid}) has held the mirror" in str(caught.value)
     assert machine.look().refs == bare.refs()
+
+
+def test_who_waits_for_a_mirror_goes_on_when_it_is_free(make_store, downstream_of, bare, tmp_path):
+    machine = downstream_of(make_store("shared"), bare)
+    machine.look()
+    lock = next((tmp_path / "shared").glob("*.lock"))
+    with held_by_another(lock) as other:
+        Timer(0.1, other.stdin.close).start()
+        assert machine.look().refs == bare.refs()
+
+
+def test_a_process_killed_with_a_mirror_in_its_hands_holds_up_nobody(
+    make_store, downstream_of, bare, tmp_path
+):
+    machine = downstream_of(make_store("shared"), bare)
+    machine.look()
+    machine.store._mirrors = Mirrors(tmp_path / "shared", patience=0.05)
+    with held_by_another(next((tmp_path / "shared").glob("*.lock"))) as other:
+        other.kill()
+        other.wait()
+        assert machine.look().refs == bare.refs()
 
 
 PROGRAM = """
