@@ -5,7 +5,6 @@ completion stay quick however heavy the rooms behind the verbs are.
 """
 
 import gc
-import importlib
 import os
 import sys
 import traceback
@@ -17,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from fanout.cli.ending import end_with
 from fanout.cli.exit_codes import MEANING, ExitCode, exit_code_of
+from fanout.cli.loading import load
 from fanout.cli.options import Session, shared_options
 from fanout.cli.terminal import Color, ReaderGone, say
 from fanout.errors import Bug, FanoutError
@@ -82,7 +82,7 @@ class Verbs(click.Group):
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = importlib.import_module(f"fanout.cli.verbs.{verb.module}").command
+        command: click.Command = load(f"cli.verbs.{verb.module}").command
         return command
 
     def resolve_command(

@@ -6,13 +6,12 @@ as the password of a user name that every forge accepts), or a private SSH key. 
 may also be a directory of files with one field each, as Kubernetes mounts a Secret.
 """
 
+import logging
 import os
 import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-
-import structlog
 
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Secret
@@ -33,7 +32,7 @@ _FIELDS = {
     "ca.crt": "certificate_authority",
 }
 
-_log = structlog.get_logger()
+_log = logging.getLogger(__name__)
 
 
 def variable(name: str) -> str:
@@ -103,7 +102,7 @@ class FileSecrets:
             raise _denied(name, f"cannot be read: {error.strerror} ({path})") from error
         if mode & _OPEN_TO_OTHERS and path not in self._warned:
             self._warned.add(path)
-            _log.warning("A secret's file can be read by others; chmod 600 it", file=str(path))
+            _log.warning("A secret's file can be read by others; chmod 600 it: %s", path)
         return text
 
 

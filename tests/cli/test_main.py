@@ -25,6 +25,8 @@ from fanout.errors import (
     Where,
 )
 
+# What most runs have no use for, though a verb may come to need it.
+LATE = {"apscheduler", "asyncio", "celpy", "httpx2", "jinja2", "rich", "structlog"}
 HEAVY = ["pydantic", "celpy", "git", "pygit2", "yaml", "ruamel", "rich", "jinja2", "apscheduler"]
 
 
@@ -66,6 +68,20 @@ print(json.dumps(sorted(sys.modules)))
     assert not loaded & set(HEAVY)
     rooms = {name.split(".")[1] for name in loaded if name.startswith("fanout.")}
     assert rooms == {"cli", "errors", "values"}
+
+
+@pytest.mark.parametrize("verb", ["sweep", "plan", "validate", "report"])
+def test_a_verb_loads_no_library_before_it_has_a_use_for_it(verb):
+    program = f"""
+import json, sys
+from fanout.cli.loading import load
+load("cli.verbs.{verb}")
+print(json.dumps(sorted(sys.modules)))
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert not set(json.loads(answer.stdout)) & LATE
 
 
 def test_help_names_every_verb_in_one_line_each(capsys):
