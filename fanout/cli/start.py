@@ -19,6 +19,7 @@ from fanout.cli.terminal import say
 from fanout.cluster.configuration import read_configuration
 from fanout.cluster.declared import Declared
 from fanout.cluster.files import FileCluster
+from fanout.cluster.parsed import ParsedFiles
 from fanout.cluster.records import GitRecords
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.secrets import FileSecrets
@@ -100,7 +101,7 @@ def open_program(settings: Settings, *, read: bool = True) -> Iterator[Program]:
 
     Without `read` no file has been looked into yet, nor checked.
     """
-    cluster = files_of(settings)
+    cluster = files_of(settings, ParsedFiles(settings.state_dir / "parsed"))
     configuration = configuration_of(settings)
     counters, redactor, progress = Counters(), Redactor(), progress_for(settings)
     author = configuration.author

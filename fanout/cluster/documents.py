@@ -85,6 +85,12 @@ class FileContent:
     unread: bool = False  # what it holds is not known
     nameless: tuple[str, ...] = ()  # where what should be an object cannot be found by a name
 
+    @property
+    def plain(self) -> bool:
+        """Are there objects of other people's alone, each once, and nothing wrong with any?"""
+        told = (self.ours, self.repeated, self.findings, self.left_out, self.nameless)
+        return not self.unread and not any(told)
+
 
 def read_content(data: bytes, file: str, namespace: str, texts: Texts | None = None) -> FileContent:
     """Everything in a file and everything that is wrong with it.

@@ -15,9 +15,11 @@ from fanout.cluster.declared import Declared, put_together
 from fanout.cluster.discovery import discover
 from fanout.cluster.documents import FileContent, ObjectKey, Place, places, read_content
 from fanout.cluster.findings import Finding
+from fanout.cluster.parsed import SMALLEST, ParsedFiles, key_of
 from fanout.cluster.stock import NOTHING, joined
 from fanout.errors import Where
 from fanout.package.invalid import InvalidManifest
+from fanout.package.jsontext import is_json
 from fanout.package.plainlines import Texts
 from fanout.values import frozen
 
@@ -43,11 +45,16 @@ class FileCluster:
         paths: Sequence[Path],
         namespace: str = DEFAULT_NAMESPACE,
         typed: bytes | None = None,
+        parsed: ParsedFiles | None = None,
     ) -> None:
-        """Objects that name no namespace are in `namespace`; `typed` came from standard input."""
+        """Objects that name no namespace are in `namespace`; `typed` came from standard input.
+
+        `parsed` is what earlier commands have read.
+        """
         self._paths = tuple(paths)
         self._namespace = namespace
         self._typed = typed
+        self._parsed = parsed
         content = None if typed is None else read_content(typed, _TYPED, namespace)
         self._always = {} if content is None else {Path(_TYPED): _Read(None, b"", content)}
         self._files: dict[Path, _Read] = {}
@@ -81,6 +88,27 @@ class FileCluster:
         self._files, self._found = files, tuple(findings)
         return self._declared
 
+    def digest(self) -> str:
+        """Of all files as they are now, none of them parsed; "" where one cannot be read."""
+        found = discover(self._paths)
+        try:
+            digests = {path: hashlib.sha256(path.read_bytes()).digest() for path in found.files}
+        except OSError:
+            return ""
+        return self._digest(digests, found.findings)
+
+    def digest_read(self) -> str:
+        """The same of what was read last."""
+        return self._digest({path: it.digest for path, it in self._files.items()}, self._found)
+
+    def _digest(self, digests: Mapping[Path, bytes], findings: Sequence[Finding]) -> str:
+        if findings or self._typed is not None or not all(digests.values()):
+            return ""
+        whole = hashlib.sha256(self._namespace.encode())
+        for path, digest in sorted(digests.items()):
+            whole.update(b"%s\0%s" % (os.fsencode(path.absolute()), digest))
+        return whole.hexdigest()
+
     def _file(self, path: Path, texts: Texts) -> _Read:
         """The file's content, parsed anew only when its bytes are others. Raises OSError."""
         known = self._files.get(path)
@@ -94,7 +122,21 @@ class FileCluster:
         digest = hashlib.sha256(data).digest()
         if known is not None and known.digest == digest:
             return replace(known, stamp=stamp)
-        return _Read(stamp, digest, read_content(data, str(path), self._namespace, texts))
+        return _Read(stamp, digest, self._content(path, data, digest, texts))
+
+    def _content(self, path: Path, data: bytes, digest: bytes, texts: Texts) -> FileContent:
+        """What the bytes hold; files of many plain objects are not read twice."""
+        file = str(path)
+        if self._parsed is None or len(data) < SMALLEST:
+            return read_content(data, file, self._namespace, texts)
+        key = key_of(digest, self._namespace, as_json=is_json(file))
+        kinds = self._parsed.find(key)
+        if kinds is not None:
+            return FileContent(others=kinds)
+        content = read_content(data, file, self._namespace, texts)
+        if content.plain:
+            self._parsed.keep(key, content.others)
+        return content
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[Place]]:
         try:

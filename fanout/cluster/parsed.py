@@ -1,0 +1,114 @@
+"""Files that were read before: what they held, by what they are (design §12).
+
+A command that begins finds here what an earlier one made of thousands of objects. It is a cache:
+it may be deleted at any time, an entry that is not exactly what was written is not there, and that
+it cannot be written is no fault.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from fanout.selection.objects import Kinds
+
+LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
+SMALLEST: Final = 16 << 10  # bytes of a file; smaller ones are read as fast as their entries
+_FORMAT: Final = 1  # to be raised when the same file yields other objects than before
+_SEAL: Final = 65  # bytes of an entry's first line: the digest of all that follows
+_UNTOUCHED: Final = 3600  # seconds until another use of an entry is worth a write
+
+
+class ParsedFiles:
+    """Plain objects of files in a directory of entries; several processes may use it at once."""
+
+    def __init__(self, directory: Path, limit: int = LIMIT) -> None:
+        """The directory is made when something is kept; `limit` is the bytes of all its entries."""
+        self._directory = directory
+        self._limit = limit
+        self._room = 0  # bytes that may be written until it is looked again how many there are
+
+    def find(self, key: str) -> Kinds | None:
+        """What was kept under the key; None when nothing was, or when it is not that any more."""
+        path = self._directory / key
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                data = file.read() if status.st_size <= self._largest else b""
+            if data[:_SEAL] != _seal(key, data[_SEAL:]):
+                return None
+            kinds = _named(json.loads(data[_SEAL:]))
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return None
+        if time.time() - status.st_mtime > _UNTOUCHED:
+            with suppress(OSError):
+                os.utime(path)
+        return kinds
+
+    def keep(self, key: str, kinds: Kinds) -> None:
+        """Keep the objects; what was not used for the longest time goes where room is short."""
+        rows = [[group, kind, [*names.values()]] for (group, kind), names in kinds.items()]
+        body = json.dumps(rows, separators=(",", ":")).encode()
+        if _SEAL + len(body) > self._largest:
+            return
+        temporary = self._directory / f".{key}.{os.getpid()}"
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_room(_SEAL + len(body))
+            temporary.write_bytes(_seal(key, body) + body)
+            temporary.replace(self._directory / key)
+        except OSError:  # a full disk, or a directory that is not ours to write: then without
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+    @property
+    def _largest(self) -> int:
+        return self._limit // 4
+
+    def _make_room(self, size: int) -> None:
+        """Where there is no room for so many bytes more, leave half. Raises OSError."""
+        if self._room < size:
+            with os.scandir(self._directory) as listed:
+                entries = [(entry.stat(), entry.name) for entry in listed]
+            used = sum(status.st_size for status, _ in entries)
+            if used + size > self._limit:
+                for status, name in sorted(entries, key=lambda entry: entry[0].st_mtime):
+                    (self._directory / name).unlink(missing_ok=True)
+                    used -= status.st_size
+                    if used <= self._limit // 2:
+                        break
+            self._room = self._limit - used
+        self._room -= size
+
+
+def key_of(digest: bytes, namespace: str, *, as_json: bool) -> str:
+    """The key for a file of this digest, and all else on which it depends what the file holds."""
+    about = f"{_FORMAT} {_version()} {namespace} {as_json} {digest.hex()}"
+    return hashlib.sha256(about.encode()).hexdigest()
+
+
+@cache
+def _version() -> str:
+    return version("fanout")
+
+
+def _seal(key: str, body: bytes) -> bytes:
+    """The first line of an entry; the key is in it, so that one is not taken for another."""
+    return hashlib.sha256(key.encode() + body).hexdigest().encode() + b"\n"
+
+
+def _named(rows: Any) -> Kinds:
+    """The objects by their names. Raises TypeError, ValueError or KeyError for anything else."""
+    kinds: dict[tuple[str, str], dict[tuple[str, str], Mapping[str, Any]]] = {}
+    for group, kind, items in rows:
+        names = kinds[group, kind] = {}
+        for item in items:
+            meta = item["metadata"]
+            names[meta["namespace"], meta["name"]] = item
+    return kinds
