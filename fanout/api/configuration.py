@@ -93,6 +93,13 @@ class ContainerRuntime(StrEnum):
     NERDCTL = "nerdctl"
 
 
+class GitEngine(StrEnum):
+    """What writes objects into mirrors."""
+
+    IN_PROCESS = "InProcess"
+    FAST_IMPORT = "FastImport"
+
+
 class Functions(Model):
     """Which functions that are not built in may be run, and what they may take."""
 
@@ -148,6 +155,11 @@ class FanoutConfiguration(KRMObject):
     )
     mirrors: Text = Field(
         default=".fanout/mirrors", description="The directory for private mirrors of repositories."
+    )
+    git_engine: GitEngine = Field(
+        default=GitEngine.IN_PROCESS,
+        description="What writes commits into mirrors: the program itself, or `git fast-import`, "
+        "which takes longer and is used anyway for what is larger than 2 GiB.",
     )
     injection: InjectionRules = Field(
         default=InjectionRules(), description="Which cluster objects may be injected."

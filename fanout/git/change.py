@@ -6,9 +6,7 @@ from pathlib import Path
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.git.command import GitProgram
 from fanout.git.credentials import Access
-from fanout.git.failures import DamagedMirrorError
-from fanout.git.fastimport import import_commits
-from fanout.git.publish import write_publications
+from fanout.git.engine import Engine
 from fanout.git.push import forget_pushes, prune_refs, push_refs
 from fanout.git.reader import open_mirror
 from fanout.git.refs import check_ref, seen_refs
@@ -44,7 +42,7 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
 
 
 def apply_change(
-    git: GitProgram, mirror: Path, access: Access, change: RepositoryChange
+    git: GitProgram, engine: Engine, mirror: Path, access: Access, change: RepositoryChange
 ) -> Written:
     """Do it, with the mirror's lock held. Raises Conflict when a ref is not as expected; then, as
     after every other error, nothing was done.
@@ -54,7 +52,11 @@ def apply_change(
     """
     seen = seen_refs(mirror)
     _compare(mirror, change, seen, access)
-    written = {**_write_objects(git, mirror, change), **change.tags}
+    written = dict(change.tags)
+    if change.trees or change.drafts or change.files or change.vendor or change.merges:
+        objects = engine.write(mirror, change)
+        git.counters.add("objects_written", objects.count)
+        written |= objects.refs
     new = {ref: oid for ref, oid in written.items() if seen.get(ref) != oid}
     gone = tuple(ref for ref in change.remove if ref in seen)
     removed: tuple[str, ...] = ()
@@ -90,33 +92,3 @@ def _compare(
                     remedy="nothing was changed; the next pass observes it again",
                     where=access.address.where,
                 )
-
-
-def _write_objects(git: GitProgram, mirror: Path, change: RepositoryChange) -> dict[str, str]:
-    """The new id of every ref. Only file content needs a git process."""
-    refs: dict[str, str] = {}
-    objects = 0
-    if change.drafts or change.files or change.trees:
-        _require_parents(mirror, change)
-        imported = import_commits(git, mirror, change)
-        refs |= imported.refs
-        objects += imported.objects
-    if change.vendor is not None or change.merges:
-        packed = write_publications(mirror, change)
-        refs |= packed.refs
-        objects += packed.objects
-    git.counters.add("objects_written", objects)
-    return refs
-
-
-def _require_parents(mirror: Path, change: RepositoryChange) -> None:
-    parents = {oid for draft in change.drafts for oid in (draft.base, *draft.also)}
-    parents |= {commit.parent for commit in change.files if commit.parent}
-    with open_mirror(mirror) as reader:
-        missing = sorted(oid for oid in parents if not reader.has(oid))
-    if missing:
-        raise DamagedMirrorError(
-            f"commit {missing[0]} is not in the mirror",
-            reason="ObjectMissing",
-            remedy="the next pass observes the repository again",
-        )

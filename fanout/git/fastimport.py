@@ -1,4 +1,8 @@
-"""Writes file content and the commits that bring it: one `git fast-import`, one stream."""
+"""The portable way of writing objects: one `git fast-import`, one stream.
+
+Git itself lays out what is stored, whatever its size. What fast-import would replace without
+a word, a file in a package's way, is looked for here.
+"""
 
 import re
 import tempfile
@@ -6,102 +10,174 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from fanout.errors import Bug, InvalidInput
+from fanout.errors import Bug
 from fanout.git.command import GitProgram
 from fanout.git.commits import message_bytes, signature
+from fanout.git.engine import Objects, batches, check_grounds, check_tree, tree_reader
+from fanout.git.ground import Ground
+from fanout.git.layout import Layouts
+from fanout.git.reader import MirrorReader, open_mirror
 from fanout.git.refs import SCRATCH
-from fanout.package.tree import Entry
+from fanout.git.rows import check_path
+from fanout.git.trees import TreeEditor
+from fanout.package.tree import Entry, blob_id
 from fanout.plan.repository import (
     DraftCommit,
     FileCommit,
-    Identity,
+    Merge,
     RepositoryChange,
     StoredTree,
+    VendorCommit,
 )
-from fanout.values import frozen
 
 _ZERO = b"0" * 40
 _OPTIONS = ("--done", "--force", "--date-format=raw", "--stats")
 _TOTAL = re.compile(r"Total objects:\s+(\d+)")
-_FORBIDDEN = {"", ".", "..", ".git"}
 
 
-@frozen
-class Imported:
-    """The commits that were written, by the ref that is to get them, and how many objects."""
+class FastImport:
+    """`fanout.git.engine.Engine` by git."""
 
-    refs: dict[str, str]
-    objects: int
+    def __init__(self, git: GitProgram) -> None:
+        self._git = git
 
+    def write(self, mirror: Path, change: RepositoryChange) -> Objects:
+        """As the protocol says."""
+        with tempfile.TemporaryFile(prefix="import-", suffix=".stream", dir=mirror) as file:
+            with open_mirror(mirror) as reader:
+                check_grounds(change, reader)
+                stream = _Stream(change, reader)
+                file.writelines(stream.all())
+            file.seek(0)
+            answers, count = self._run(mirror, file)
+        return Objects(stream.refs(answers), count)
 
-def import_commits(git: GitProgram, mirror: Path, change: RepositoryChange) -> Imported:
-    """Write blobs, drafts and file commits of a change; no ref of the mirror moves.
-
-    Raises Bug when a draft came out as another tree than planned, InvalidInput for a path that git
-    refuses, Unavailable when the disk is full.
-    """
-    with tempfile.TemporaryFile(prefix="import-", suffix=".stream", dir=mirror) as stream:
-        for piece in _stream(change):
-            stream.write(piece)
-        stream.seek(0)
-        output = _run(git, mirror, stream)
-    lines = output[0].decode(errors="replace").splitlines()
-    expected = len(change.trees) + 2 * len(change.drafts) + len(change.files)
-    if len(lines) != expected:
-        raise Bug(f"fast-import answered {len(lines)} lines, not {expected}", reason="ImportFailed")
-    return Imported(_refs(change, lines), output[1])
+    def _run(self, mirror: Path, stream: BinaryIO) -> tuple[list[str], int]:
+        output = self._git.run(mirror, ["fast-import", *_OPTIONS], stdin=stream)
+        total = _TOTAL.search(output.stderr)
+        lines = output.stdout.decode(errors="replace").splitlines()
+        return lines, int(total[1]) if total else 0
 
 
-def _run(git: GitProgram, mirror: Path, stream: BinaryIO) -> tuple[bytes, int]:
-    output = git.run(mirror, ["fast-import", *_OPTIONS], stdin=stream)
-    total = _TOTAL.search(output.stderr)
-    return output.stdout, int(total[1]) if total else 0
+class _Stream:
+    """What fast-import reads, and what it is to answer."""
 
+    def __init__(self, change: RepositoryChange, reader: MirrorReader) -> None:
+        self._change = change
+        self._reader = reader
+        self._read = tree_reader(change, reader, Layouts())
+        self._grounds: dict[str, Ground] = {}  # by commit
+        self._marks = 0
+        self._trees: dict[int, tuple[str, str]] = {}  # by line: what is asked, which id is planned
+        self._commits: dict[int, tuple[str, ...]] = {}  # by line: the refs that get it
+        self._lines = 0
 
-def _refs(change: RepositoryChange, lines: Sequence[str]) -> dict[str, str]:
-    """The answers in the order of the questions: trees, tree and commit of each draft, files."""
-    refs: dict[str, str] = {}
-    answers = iter(lines)
-    for stored in change.trees:
-        _check_tree("a directory", stored.tree, next(answers))
-    for draft in change.drafts:
-        _check_tree(draft.path, draft.tree, next(answers))
-        refs[draft.ref] = next(answers)
-    return refs | {commit.ref: oid for commit, oid in zip(change.files, answers, strict=True)}
+    def all(self) -> Iterator[bytes]:
+        change = self._change
+        for oid, data in change.blobs.items():
+            check_tree("a file", oid, blob_id(data))
+            yield b"blob\ndata %d\n%s\n" % (len(data), data)
+        for stored in change.trees:
+            yield from self._tree(stored)
+        for draft in change.drafts:
+            yield from self._draft(draft)
+        for commit in change.files:
+            yield from self._files(commit)
+        if change.vendor is not None:
+            yield from self._vendor(change.vendor)
+        if change.merges:
+            yield from self._merges()
+        yield b"reset %s\nfrom %s\n\ndone\n" % (SCRATCH.encode(), _ZERO)
 
+    def refs(self, lines: Sequence[str]) -> dict[str, str]:
+        """The id of each ref, from the answers. Raises Bug when one is not as it was planned."""
+        if len(lines) != self._lines:
+            raise Bug(
+                f"fast-import answered {len(lines)} lines, not {self._lines}", reason="ImportFailed"
+            )
+        for line, (what, planned) in self._trees.items():
+            check_tree(what, planned, "".join(lines[line].split()[2:3]))
+        return {ref: lines[line] for line, refs in self._commits.items() for ref in refs}
 
-def _check_tree(what: str, planned: str, line: str) -> None:
-    answer = line.split()
-    if len(answer) < 3 or answer[2] != planned:
-        raise Bug(
-            f"{what} was written as {answer[2:3] or 'nothing'}, planned was {planned}",
-            reason="TreeMismatch",
+    def _tree(self, stored: StoredTree) -> Iterator[bytes]:
+        """A directory without a commit: fast-import stores it with one that nothing points to."""
+        yield self._head((), 0, "a directory\n")
+        yield from _entries("tree/", stored.entries)
+        yield self._ask_tree("tree", "a directory", stored.tree) + b"\n"
+
+    def _draft(self, draft: DraftCommit) -> Iterator[bytes]:
+        if draft.base not in self._grounds:
+            self._grounds[draft.base] = Ground(self._reader.commit(draft.base).tree, self._read)
+        self._grounds[draft.base].check(draft.path)
+        yield self._head((draft.base, *draft.also), draft.when, draft.message)
+        yield b"D %s\n" % _quoted(draft.path) if draft.path else b"deleteall\n"
+        yield from _entries(f"{draft.path}/" if draft.path else "", draft.entries)
+        yield self._ask_tree(draft.path, draft.path, draft.tree)
+        yield self._ask_commit(draft.ref)
+
+    def _files(self, commit: FileCommit) -> Iterator[bytes]:
+        yield self._head((commit.parent,), commit.when, commit.message)
+        for path in commit.drop:
+            yield b"D %s\n" % _quoted(path)
+        for path, data in commit.put.items():
+            yield b"M 100644 inline %s\ndata %d\n%s\n" % (_quoted(path), len(data), data)
+        yield self._ask_commit(commit.ref)
+
+    def _vendor(self, vendor: VendorCommit) -> Iterator[bytes]:
+        root = self._reader.commit(vendor.parent).tree if vendor.parent else ""
+        yield self._head((vendor.parent,), vendor.when, vendor.message)
+        yield from _edits(TreeEditor(root, self._read), vendor.drop, vendor.put)
+        yield self._ask_commit(vendor.ref)
+
+    def _merges(self) -> Iterator[bytes]:
+        branch = self._change.branch
+        head = self._change.expected[branch]
+        editor = TreeEditor(self._reader.commit(head).tree, self._read)
+        for batch in batches(self._change.merges):
+            commits = (draft.commit for draft in batch.drafts)
+            yield self._head((head, *commits), batch.when, batch.message)
+            yield from _edits(editor, batch.drop, _packages(batch))
+            yield self._ask_commit(branch, *(draft.tag for draft in batch.drafts))
+            head = f":{self._marks}"
+
+    def _head(self, parents: Sequence[str], when: int, message: str) -> bytes:
+        """The beginning of a commit; a parent is an id, a mark, or "" for none."""
+        self._marks += 1
+        who = signature(self._change.identity, when)
+        text = message_bytes(message)
+        scratch = SCRATCH.encode()
+        known = [parent.encode() for parent in parents if parent]
+        onto = b"".join(
+            b"%s %s\n" % (b"merge" if number else b"from", parent)
+            for number, parent in enumerate(known)
         )
+        begin = b"" if known else b"reset %s\n\n" % scratch
+        lines = b"commit %s\nmark :%d\nauthor %s\ncommitter %s\n" % (scratch, self._marks, who, who)
+        return b"%s%sdata %d\n%s\n%s" % (begin, lines, len(text), text, onto)
+
+    def _ask_tree(self, path: str, what: str, planned: str) -> bytes:
+        self._trees[self._lines] = (what, planned)
+        self._lines += 1
+        return b"ls %s\n" % (_quoted(path) if path else b'""')
+
+    def _ask_commit(self, *refs: str) -> bytes:
+        self._commits[self._lines] = refs
+        self._lines += 1
+        return b"\nget-mark :%d\n" % self._marks
 
 
-def _stream(change: RepositoryChange) -> Iterator[bytes]:
-    for data in change.blobs.values():
-        yield b"blob\ndata %d\n" % len(data)
-        yield data
-        yield b"\n"
-    mark = 0
-    for stored in change.trees:
-        mark += 1
-        yield from _tree(stored, change.identity, mark)
-    for draft in change.drafts:
-        mark += 1
-        yield from _draft(draft, change.identity, mark)
-    for commit in change.files:
-        mark += 1
-        yield from _files(commit, change.identity, mark)
-    yield b"reset %s\nfrom %s\n\ndone\n" % (SCRATCH.encode(), _ZERO)
+def _edits(editor: TreeEditor, drop: Sequence[str], put: Mapping[str, str]) -> Iterator[bytes]:
+    """Directories that go, then those that come; the editor sees what is in the way."""
+    for path in drop:
+        if editor.drop(path):
+            yield b"D %s\n" % _quoted(path) if path else b"deleteall\n"
+    for path, tree in put.items():
+        editor.put(path, tree)
+        yield b"M 040000 %s %s\n" % (tree.encode(), _quoted(path) if path else b'""')
 
 
-def _tree(stored: StoredTree, identity: Identity, mark: int) -> Iterator[bytes]:
-    """A directory without a commit: fast-import stores it with one that nothing points to."""
-    yield _head("", identity, 0, "a directory\n", mark)
-    yield from _entries("tree/", stored.entries)
-    yield b'ls "tree"\n\n'
+def _packages(batch: Merge) -> dict[str, str]:
+    return {draft.path: draft.tree for draft in batch.drafts}
 
 
 def _entries(above: str, entries: Mapping[str, Entry]) -> Iterator[bytes]:
@@ -110,51 +186,7 @@ def _entries(above: str, entries: Mapping[str, Entry]) -> Iterator[bytes]:
         yield b"M %s %s %s\n" % (entry.mode.encode(), entry.oid.encode(), place)
 
 
-def _draft(draft: DraftCommit, identity: Identity, mark: int) -> Iterator[bytes]:
-    yield _head(draft.base, identity, draft.when, draft.message, mark, draft.also)
-    yield b"D %s\n" % _quoted(draft.path) if draft.path else b"deleteall\n"
-    yield from _entries(f"{draft.path}/" if draft.path else "", draft.entries)
-    yield b"ls %s\n\nget-mark :%d\n" % (_quoted(draft.path, empty=True), mark)
-
-
-def _files(commit: FileCommit, identity: Identity, mark: int) -> Iterator[bytes]:
-    yield _head(commit.parent, identity, commit.when, commit.message, mark)
-    for path in commit.drop:
-        yield b"D %s\n" % _quoted(path)
-    for path, data in commit.put.items():
-        yield b"M 100644 inline %s\ndata %d\n" % (_quoted(path), len(data))
-        yield data
-        yield b"\n"
-    yield b"\nget-mark :%d\n" % mark
-
-
-def _head(
-    parent: str,
-    identity: Identity,
-    when: int,
-    message: str,
-    mark: int,
-    also: Sequence[str] = (),
-) -> bytes:
-    who = signature(identity, when)
-    text = message_bytes(message)
-    scratch = SCRATCH.encode()
-    first = b"" if parent else b"reset %s\n\n" % scratch
-    lines = b"commit %s\nmark :%d\nauthor %s\ncommitter %s\n" % (scratch, mark, who, who)
-    onto = b"from %s\n" % parent.encode() if parent else b""
-    onto += b"".join(b"merge %s\n" % oid.encode() for oid in also)
-    return b"%s%sdata %d\n%s\n%s" % (first, lines, len(text), text, onto)
-
-
-def _quoted(path: str, *, empty: bool = False) -> bytes:
+def _quoted(path: str) -> bytes:
     """A path as fast-import reads it. Raises InvalidInput for one that no tree may have."""
-    parts = path.split("/")
-    forbidden = any(part.lower() in _FORBIDDEN for part in parts) or "\0" in path
-    if forbidden and not (empty and not path):
-        raise InvalidInput(
-            f"{path!r} is no path that git stores",
-            reason="InvalidPath",
-            remedy="use a relative path without '..' and '.git'",
-        )
-    raw = path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-    return b'"%s"' % raw
+    raw = check_path(path).encode()
+    return b'"%s"' % raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")

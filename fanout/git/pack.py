@@ -1,76 +1,95 @@
 """Writes objects into a mirror in process: one pack and its index, as git lays them out.
 
-A publication has only trees and commits, and they are known before they are written; starting a git
-process for them would cost more than the work. A directory with thousands of packages changes in a
-few rows from commit to commit, so a tree is stored as the difference to the one before.
+What a change writes is known before it is written; starting a git process for it would cost more
+than the work. What is small, differences above all, is stored without compressing it: to set zlib
+up takes longer than everything else that is done for an object.
 """
 
 import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 
 from fanout.errors import LimitExceeded
+from fanout.git.delta import difference
 
-COMMIT, TREE = 1, 2
+COMMIT, TREE, BLOB = 1, 2, 3
+LARGEST = 1 << 31  # above it the index needs another table of offsets
 _OFS_DELTA = 6
-_NAMES = {COMMIT: b"commit", TREE: b"tree"}
+_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 _LONGEST_CHAIN = 50  # git's own limit; readers apply the whole chain
-_LARGEST = 1 << 31  # above it the index needs another table of offsets
-_COPY_AT_MOST = 0xFFFFFF
-_INSERT_AT_MOST = 0x7F
+_SMALL = 160  # bytes; below, compressing saves next to nothing
+_SMALL_DIFFERENCE = 512  # the most of one is ids, which cannot be compressed
+_CHUNK = 1 << 20
 
-Splice = tuple[int, int] | bytes
-"""A piece of a new object: offset and length of bytes to copy from the old one, or new bytes."""
+
+class PackTooLargeError(LimitExceeded):
+    """More than one pack of this writer can hold; nothing of it is in the mirror."""
 
 
 class PackWriter:
     """Collects objects; `finish` makes all of them visible at once. Not for several threads."""
 
-    def __init__(self, mirror: Path) -> None:
+    def __init__(self, mirror: Path, largest: int = LARGEST) -> None:
+        """`largest` is the size in bytes that no pack reaches."""
         self._directory = mirror / "objects" / "pack"
+        self._largest = largest
         self._size = 12
         self._pieces: list[bytes] = []
-        self._rows: dict[bytes, tuple[int, int]] = {}  # id → offset, checksum
+        self._rows: dict[bytes, tuple[int, int, int]] = {}  # id → offset, checksum, object's size
         self._depths: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, kind: int, data: bytes) -> bytes:
-        """Take an object; answers its id."""
-        oid = object_id(kind, data)
+    def __contains__(self, oid: object) -> bool:
+        return oid in self._rows
+
+    def add(self, kind: int, data: bytes, oid: bytes = b"") -> bytes:
+        """Take an object; answers its id, which may be given where it was computed before."""
+        oid = oid or object_id(kind, data)
         if oid not in self._rows:
-            self._append(oid, _head(kind, len(data)), data)
+            packed = _stored(data) if len(data) <= _SMALL else zlib.compress(data, 1)
+            self._append(oid, len(data), _head(kind, len(data)) + packed)
         return oid
 
-    def add_tree(
-        self, data: bytes, base: bytes, base_size: int, splices: Sequence[Splice]
+    def add_like(
+        self, kind: int, data: bytes, base: bytes, instructions: Sequence[bytes], oid: bytes = b""
     ) -> bytes:
-        """Take a tree of which the pieces in the tree `base` are known."""
-        oid = object_id(TREE, data)
+        """Take an object that is made of the object `base` by `instructions` (`fanout.git.delta`).
+
+        It is stored whole where that is shorter, or where the base is not in this pack: packs hold
+        themselves what they refer to.
+        """
+        oid = oid or object_id(kind, data)
+        if oid in self._rows:
+            return oid
         depth = self._depths.get(base, 0) + 1
-        if oid in self._rows or base not in self._rows or depth > _LONGEST_CHAIN:
-            return self.add(TREE, data)
-        delta = _delta(base_size, len(data), splices)
+        if base not in self._rows or depth > _LONGEST_CHAIN:
+            return self.add(kind, data, oid)
+        offset, _, base_size = self._rows[base]
+        delta = difference(base_size, len(data), instructions)
         if len(delta) * 2 > len(data):
-            return self.add(TREE, data)
-        head = _head(_OFS_DELTA, len(delta)) + _distance(self._size - self._rows[base][0])
-        self._append(oid, head, delta)
+            return self.add(kind, data, oid)
+        small = len(delta) <= _SMALL_DIFFERENCE
+        packed = _stored(delta) if small else zlib.compress(delta, 1)
+        head = _head(_OFS_DELTA, len(delta)) + _distance(self._size - offset)
+        self._append(oid, len(data), head + packed)
         self._depths[oid] = depth
         return oid
 
-    def _append(self, oid: bytes, head: bytes, content: bytes) -> None:
-        piece = head + zlib.compress(content, 1)
-        if self._size + len(piece) >= _LARGEST:
-            raise LimitExceeded(
-                "the directories of one publication take more than 2 GiB",
+    def _append(self, oid: bytes, size: int, piece: bytes) -> None:
+        if self._size + len(piece) >= self._largest:
+            raise PackTooLargeError(
+                f"what is to be written takes more than {self._largest} bytes",
                 reason="PackTooLarge",
-                remedy="spread the packages over more directories or repositories",
+                remedy="spread the packages over more repositories",
             )
-        self._rows[oid] = (self._size, zlib.crc32(piece))
+        self._rows[oid] = (self._size, zlib.crc32(piece), size)
         self._pieces.append(piece)
         self._size += len(piece)
 
@@ -78,34 +97,52 @@ class PackWriter:
         """Write the pack, then the index that makes it visible; answers the number of objects."""
         if not self._rows:
             return 0
-        body = b"".join([struct.pack(">4sII", b"PACK", 2, len(self._rows)), *self._pieces])
-        checksum = hashlib.sha1(body, usedforsecurity=False).digest()
-        name = f"pack-{checksum.hex()}"
-        self._put(f"{name}.pack", body + checksum)
-        self._put(f"{name}.idx", self._index(checksum))
+        temporary = self._directory / f"tmp_pack_{os.getpid()}"
+        try:
+            checksum = self._write(temporary)
+            name = f"pack-{checksum.hex()}"
+            _place(temporary, self._directory / f"{name}.pack")
+            temporary.write_bytes(self._index(checksum))
+            _place(temporary, self._directory / f"{name}.idx")
+        finally:
+            temporary.unlink(missing_ok=True)
         return len(self._rows)
 
-    def _put(self, name: str, content: bytes) -> None:
-        temporary = self._directory / f"tmp_{name}-{os.getpid()}"
-        temporary.write_bytes(content)
-        temporary.chmod(0o444)
-        temporary.replace(self._directory / name)
+    def _write(self, path: Path) -> bytes:
+        digest = hashlib.sha1(usedforsecurity=False)
+        with path.open("wb") as file:
+            for chunk in self._chunks():
+                digest.update(chunk)
+                file.write(chunk)
+            file.write(digest.digest())
+        return digest.digest()
+
+    def _chunks(self) -> Iterator[bytes]:
+        """The pack without its end. Joined by the megabyte, so that it is not there twice."""
+        chunk = [struct.pack(">4sII", b"PACK", 2, len(self._rows))]
+        size = 0
+        for piece in self._pieces:
+            chunk.append(piece)
+            size += len(piece)
+            if size > _CHUNK:
+                yield b"".join(chunk)
+                chunk, size = [], 0
+        yield b"".join(chunk)
 
     def _index(self, checksum: bytes) -> bytes:
         """The index of version 2 (gitformat-pack(5))."""
         oids = sorted(self._rows)
+        rows = [self._rows[oid] for oid in oids]
         upto = [0] * 256
         for oid in oids:
             upto[oid[0]] += 1
-        for first in range(1, 256):
-            upto[first] += upto[first - 1]
         content = b"".join(
             [
                 b"\xfftOc",
-                struct.pack(">257I", 2, *upto),
+                struct.pack(">257I", 2, *accumulate(upto)),
                 *oids,
-                struct.pack(f">{len(oids)}I", *(self._rows[oid][1] for oid in oids)),
-                struct.pack(f">{len(oids)}I", *(self._rows[oid][0] for oid in oids)),
+                struct.pack(f">{len(rows)}I", *(row[1] for row in rows)),
+                struct.pack(f">{len(rows)}I", *(row[0] for row in rows)),
                 checksum,
             ]
         )
@@ -113,13 +150,24 @@ class PackWriter:
 
 
 def object_id(kind: int, data: bytes) -> bytes:
-    """The id git gives to a commit or tree of this content."""
+    """The id git gives to a commit, tree or blob of this content."""
     head = b"%s %d\0" % (_NAMES[kind], len(data))
-    digest = hashlib.sha1(head, usedforsecurity=False)
-    digest.update(data)
-    return digest.digest()
+    return hashlib.sha1(head + data, usedforsecurity=False).digest()
 
 
+def _place(temporary: Path, path: Path) -> None:
+    temporary.chmod(0o444)
+    temporary.replace(path)
+
+
+def _stored(content: bytes) -> bytes:
+    """A zlib stream of one block that is not compressed (RFC 1950, RFC 1951 §3.2.4)."""
+    size = len(content)
+    head = struct.pack("<3sHH", b"\x78\x01\x01", size, size ^ 0xFFFF)
+    return b"%s%s%s" % (head, content, struct.pack(">I", zlib.adler32(content)))
+
+
+@lru_cache(maxsize=4096)
 def _head(kind: int, size: int) -> bytes:
     """Kind and size of a pack entry: 4 bits of the size, then 7 in each byte."""
     out = bytearray([kind << 4 | size & 15])
@@ -138,35 +186,3 @@ def _distance(back: int) -> bytes:
         back -= 1
         out.append(0x80 | back & 0x7F)
     return bytes(reversed(out))
-
-
-def _delta(base_size: int, size: int, splices: Sequence[Splice]) -> bytes:
-    out = [_length(base_size), _length(size)]
-    for splice in splices:
-        if isinstance(splice, bytes):
-            for start in range(0, len(splice), _INSERT_AT_MOST):
-                part = splice[start : start + _INSERT_AT_MOST]
-                out.append(bytes([len(part)]) + part)
-        else:
-            offset, left = splice
-            while left:
-                count = min(left, _COPY_AT_MOST)
-                out.append(_copy(offset, count))
-                offset, left = offset + count, left - count
-    return b"".join(out)
-
-
-def _copy(offset: int, count: int) -> bytes:
-    """One instruction: which of the bytes of offset and length follow, then those bytes."""
-    numbers = [*offset.to_bytes(4, "little"), *count.to_bytes(3, "little")]
-    flags = sum(1 << place for place, byte in enumerate(numbers) if byte)
-    return bytes([0x80 | flags, *(byte for byte in numbers if byte)])
-
-
-def _length(size: int) -> bytes:
-    out = bytearray()
-    while size > 0x7F:
-        out.append(0x80 | size & 0x7F)
-        size >>= 7
-    out.append(size)
-    return bytes(out)

@@ -2,21 +2,25 @@
 
 import errno
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from fanout.api.configuration import GitEngine
+from fanout.api.urls import Protocol
 from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git.address import address
 from fanout.git.change import apply_change, check_change
 from fanout.git.command import GitProgram
 from fanout.git.credentials import Access
+from fanout.git.engines import engine_of
 from fanout.git.failures import DamagedMirrorError
 from fanout.git.listing import Looked, look
 from fanout.git.mirror import Mirror, Mirrors
+from fanout.git.pack import LARGEST
 from fanout.git.reader import MirrorReader, open_mirror
 from fanout.git.repack import repack_if_due
+from fanout.git.workers import Workers
 from fanout.plan.repository import Listing, Look, Remote, RepositoryChange, Written
 from fanout.ports import Secret
 from fanout.telemetry.counters import Counters
@@ -25,7 +29,7 @@ from fanout.telemetry.progress import Progress, Quiet
 DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
 TIMEOUT = 600.0  # seconds for one git process
 
-_Work = TypeVar("_Work")
+_Work = TypeVar("_Work", Sequence[Look], Sequence[RepositoryChange])
 _Result = TypeVar("_Result")
 
 
@@ -40,13 +44,17 @@ class MirrorStore:
         secrets: Callable[[str], Secret | None],
         counters: Counters,
         allowed: Collection[str] = DEFAULT_PROTOCOLS,
-        concurrency: int = 4,
+        concurrency: int = 16,
         timeout: float = TIMEOUT,
         progress: Progress | None = None,
+        engine: GitEngine = GitEngine.IN_PROCESS,
+        largest_pack: int = LARGEST,
     ) -> None:
         """`directory` is for the mirrors; `secrets` answers a secret by its name when it is used.
 
-        `allowed` are protocols, `concurrency` is the number of repositories worked on at once.
+        `allowed` are protocols, `concurrency` is the number of repositories worked on at once;
+        of those on our own disks no more than keep the processors busy.
+        `engine` writes what is smaller than `largest_pack`, in bytes; fast-import the rest.
         Raises Unavailable when the directory cannot be made or written.
         """
         directory = directory.absolute()
@@ -55,10 +63,11 @@ class MirrorStore:
             self._git = GitProgram(directory, tuple(allowed), counters, timeout)
         except OSError as error:
             raise _disk_error(error) from error
+        self._engine = engine_of(engine, self._git, largest_pack)
         self._drafts_under = f"refs/heads/drafts/{install}/"
         self._secrets = secrets
         self._allowed = frozenset(allowed)
-        self._concurrency = concurrency
+        self._workers = Workers(concurrency, self._git.stop)
         self._progress = progress or Quiet()
         self._looked: dict[Path, Looked] = {}  # by mirror
 
@@ -91,7 +100,11 @@ class MirrorStore:
         by_url: dict[str, list[RepositoryChange]] = {}
         for one in changes:
             by_url.setdefault(one.remote.url, []).append(one)
-        return self._each("writing repositories", by_url, self._change)
+        # The longest first: at the end nobody waits for one that has just begun.
+        longest = sorted(by_url, key=lambda url: -max(map(_size, by_url[url])))
+        work = {url: by_url[url] for url in longest}
+        written = self._each("writing repositories", work, self._change)
+        return {url: written[url] for url in by_url}
 
     # ---- one repository ------------------------------------------------------------------------
 
@@ -119,7 +132,7 @@ class MirrorStore:
                 tags = (ref for ref in change.expected if ref.startswith("refs/tags/"))
                 look(self._git, mirror.path, access, ("refs/heads/*", *tags))
             repack_if_due(self._git, mirror.path)
-            return apply_change(self._git, mirror.path, access, change)
+            return apply_change(self._git, self._engine, mirror.path, access, change)
 
         return self._with_mirror(access, work)
 
@@ -175,10 +188,20 @@ class MirrorStore:
                 advance()
 
         with self._progress.task(what, len(work)) as advance:
-            if len(work) < 2:
-                return {url: answer(one) for url, one in work.items()}
-            with ThreadPoolExecutor(min(self._concurrency, len(work))) as pool:
-                return dict(zip(work, pool.map(answer, work.values()), strict=True))
+            return self._workers.each(work, answer, self._near)
+
+    def _near(self, work: Sequence[Look] | Sequence[RepositoryChange]) -> bool:
+        """Is the repository on our own disks? One that is refused costs nothing either."""
+        try:
+            return address(work[0].remote.url, self._allowed).protocol is Protocol.FILE
+        except InvalidInput:
+            return True
+
+
+def _size(change: RepositoryChange) -> int:
+    """About what it is to write the change."""
+    merged = sum(len(merge.drafts) for merge in change.merges)
+    return len(change.drafts) + merged + len(change.files)
 
 
 def _disk_error(error: OSError) -> FanoutError:

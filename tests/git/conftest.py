@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fanout.api.configuration import GitEngine
 from fanout.errors import FanoutError
 from fanout.git.store import MirrorStore
 from fanout.package.tree import Entry, blob_id, tree_id
@@ -118,11 +119,18 @@ def counters():
 
 
 @pytest.fixture
-def make_store(tmp_path):
+def engine():
+    """What writes objects; a suite that is about all engines says so itself."""
+    return GitEngine.IN_PROCESS
+
+
+@pytest.fixture
+def make_store(tmp_path, engine):
     """Makes a store with its mirrors in the named directory."""
 
     def make(name: str = "mirrors", **options) -> MirrorStore:
         settings = {"install": "default", "secrets": lambda _: None, "counters": Counters()}
+        settings["engine"] = engine
         return MirrorStore(tmp_path / name, **(settings | options))
 
     return make

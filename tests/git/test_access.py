@@ -63,7 +63,6 @@ def test_a_password_opens_an_http_remote_and_is_seen_nowhere(
     assert {event["argv"][1] for event in events if event["event"] == "start"} >= {
         "ls-remote",
         "fetch",
-        "fast-import",
         "push",
     }
     seen = json.dumps(events).encode() + everything_below(tmp_path / "mirrors")

@@ -7,16 +7,22 @@ import textwrap
 
 import pytest
 
+from fanout.api.configuration import GitEngine
+
 PROGRAM = """
     import os, random, sys
     from pathlib import Path
+    from fanout.api.configuration import GitEngine
     from fanout.errors import FanoutError
     from fanout.git.store import MirrorStore
     from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
     from fanout.telemetry.counters import Counters
     directory, url = Path(sys.argv[1]), sys.argv[2]
-    store = MirrorStore(directory, install="x", counters=Counters(), secrets=lambda _: None)
-    for size in map(int, sys.argv[3:]):
+    engine = GitEngine(sys.argv[3])
+    store = MirrorStore(
+        directory, install="x", counters=Counters(), secrets=lambda _: None, engine=engine
+    )
+    for size in map(int, sys.argv[4:]):
         ref = f"refs/heads/fanout/{size}"
         remote = Remote(url)
         listing = store.look([Look(remote, ("refs/heads/fanout/*",))])[url]
@@ -29,15 +35,16 @@ PROGRAM = """
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="needs a private mount")
-def test_a_full_disk_is_told_and_goes_by(tmp_path, bare):
+@pytest.mark.parametrize("engine", GitEngine)
+def test_a_full_disk_is_told_and_goes_by(tmp_path, bare, engine):
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PROGRAM))
     mirrors = tmp_path / "mirrors"
     mirrors.mkdir()
-    run = f"{sys.executable} {program} {mirrors} {bare.url}"
+    run = f"{sys.executable} {program} {mirrors} {bare.url} {engine}"
     script = f"""
         mount -t tmpfs -o size=2m,mode=700 tmpfs {mirrors} || exit 77
-        {run} 1000 1200000 3000000 2000
+        {run} 1000 2500000 3000000 2000
         mount -o remount,size=64m {mirrors}
         {run} 3000000
     """

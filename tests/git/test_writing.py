@@ -1,11 +1,17 @@
-"""What the remote has after drafts were written and published."""
+"""What the remote has after drafts were written and published, whichever engine wrote."""
 
 from dataclasses import replace
 
 import pytest
 
-from fanout.errors import Bug, InvalidInput
-from fanout.plan.repository import FileCommit, StoredTree, VendorCommit
+from fanout.api.configuration import GitEngine
+from fanout.errors import Bug, InvalidInput, Unavailable
+from fanout.plan.repository import FileCommit, Merge, MergedDraft, StoredTree, VendorCommit
+
+
+@pytest.fixture(params=GitEngine)
+def engine(request):
+    return request.param
 
 
 def test_a_draft_is_the_branch_with_the_package_replaced(downstream):
@@ -198,6 +204,106 @@ def test_a_file_where_a_package_is_to_be_merged_is_named(downstream):
     downstream.bare.commit({"apps": "a file\n"})
     with pytest.raises(InvalidInput, match="apps/web cannot be a directory: apps is a file"):
         downstream.publish(["apps/web"])
+
+
+@pytest.mark.parametrize("files", [{"apps": "x\n"}, {"apps/web": "x\n"}], ids=["way", "place"])
+def test_a_file_where_a_draft_is_to_be_written_is_named(downstream, files):
+    downstream.bare.commit(files)
+    before = downstream.bare.refs()
+    with pytest.raises(InvalidInput, match=r"apps/web cannot be a directory: .* is a file"):
+        downstream.write({"apps/web": downstream.package("web")})
+    assert downstream.bare.refs() == before
+
+
+BAD_PATHS = ["a//b", "../a", "a/./b", ".git/a", "a/.GIT/b", "nul\0"]
+
+
+@pytest.mark.parametrize("path", BAD_PATHS, ids=repr)
+def test_a_file_that_git_does_not_store_is_refused(downstream, path):
+    with pytest.raises(InvalidInput) as caught:
+        downstream.write({"p": {path: "x\n", "ok": "y\n"}})
+    assert caught.value.reason == "InvalidPath"
+    assert set(downstream.bare.refs()) == {downstream.main}
+
+
+def test_a_file_and_a_directory_of_one_name_are_no_package(downstream):
+    head = downstream.look().refs[downstream.main]
+    draft = downstream.draft("p", {"a": "x\n"}, head)
+    both = replace(draft, entries=draft.entries | {"a/b": draft.entries["a"]})
+    with pytest.raises(Bug) as caught:
+        downstream.change(
+            expected={draft.ref: ""}, blobs=downstream.blobs({"a": "x\n"}), drafts=(both,)
+        )
+    assert caught.value.reason == "TreeMismatch"
+
+
+def test_content_of_another_id_is_never_written(downstream):
+    head = downstream.look().refs[downstream.main]
+    draft = downstream.draft("p", {"a": "x\n"}, head)
+    (oid,) = downstream.blobs({"a": "x\n"})
+    with pytest.raises(Bug) as caught:
+        downstream.change(expected={draft.ref: ""}, blobs={oid: b"y\n"}, drafts=(draft,))
+    assert caught.value.reason == "TreeMismatch"
+
+
+def test_a_draft_of_what_is_nowhere_is_refused(downstream):
+    head = downstream.look().refs[downstream.main]
+    draft = downstream.draft("p", {"a": "x\n"}, head)
+    with pytest.raises(Unavailable) as caught:
+        downstream.change(expected={draft.ref: ""}, drafts=(draft,))
+    assert caught.value.reason == "ObjectMissing"
+
+
+def test_a_publication_may_replace_the_whole_repository_and_leave_it_empty(downstream):
+    written = downstream.write({"": downstream.package("all")}, vendor=None)
+    refs = downstream.look().refs
+    ref = downstream.ref("")
+    tree = downstream.bare.git("rev-parse", f"{written.refs[ref]}^{{tree}}")
+    tag = "refs/tags/v1"
+    whole = Merge((MergedDraft(refs[ref], "", tree, tag),), "Publish\n", downstream.when)
+    nothing = Merge((), "Remove\n", downstream.when, drop=("",))
+    downstream.change(
+        expected={downstream.main: refs[downstream.main], tag: ""},
+        branch=downstream.main,
+        merges=(whole, nothing),
+    )
+    assert set(downstream.bare.files(tag)) == set(downstream.package("all"))
+    assert downstream.bare.files(downstream.main) == {}
+    downstream.bare.check()
+
+
+def test_a_package_inside_one_that_is_new_itself(downstream):
+    refs = downstream.look().refs
+    outer, inner = downstream.package("outer"), downstream.package("inner")
+    drafts = [
+        downstream.draft(p, f, refs[downstream.main]) for p, f in (("a", outer), ("b", inner))
+    ]
+    put = {"drafts/a": drafts[0].tree, "drafts/a/deep/b": drafts[1].tree}
+    vendor = VendorCommit(downstream.vendor, "", put, (), "Render\n", downstream.when)
+    downstream.change(
+        expected=dict.fromkeys((drafts[0].ref, drafts[1].ref, downstream.vendor), ""),
+        blobs=downstream.blobs(outer, inner),
+        drafts=tuple(drafts),
+        vendor=vendor,
+    )
+    assert set(downstream.bare.files(downstream.vendor)) == {
+        *(f"drafts/a/{name}" for name in outer),
+        *(f"drafts/a/deep/b/{name}" for name in inner),
+    }
+    downstream.bare.check()
+
+
+def test_records_replace_what_is_in_their_way(downstream_of, store, new_bare):
+    records = downstream_of(store, new_bare("records"))
+    records.look()
+    ref = "refs/heads/fanout/default/ns/policy"
+    first = files_commit(records, ref, "", {"a": b"1", "b/c": b"2", "d/e/f": b"3", "g": b"4"})
+    put = {"a/x": b"5", "b": b"6", "h": b"7", "h/i": b"8"}
+    second = files_commit(records, ref, first, put, ("d/e", "g", "none", "a/none"))
+    assert records.bare.files(second) == {"a/x": "5", "b": "6", "h/i": "8"}
+    third = files_commit(records, ref, second, {}, ("a", "b", "h/i"))
+    assert records.bare.files(third) == {}
+    records.bare.check()
 
 
 def test_a_draft_takes_in_a_person_s_commits_and_keeps_its_pristine_rendering(downstream):
