@@ -116,6 +116,8 @@ def get(data: Any, path: Path) -> Any:
 
 def same(one: Any, other: Any) -> bool:
     """Are these equal as JSON? 1, 1.0 and true are three values; the order of keys is none."""
+    if one is other:
+        return True
     if one.__class__ is not other.__class__:
         return False
     if isinstance(one, dict):

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, InvalidInput, Where
 from fanout.package import textpatch
+from fanout.package.alike import read_alike
 from fanout.package.blocks import put_back, taken_out
 from fanout.package.dump import dump
 from fanout.package.edits import (
@@ -30,7 +31,7 @@ from fanout.package.edits import (
 )
 from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
 from fanout.package.jsontext import edited_json, is_json, json_line, read_json
-from fanout.package.nodes import Node, Root, read
+from fanout.package.nodes import Node, Root
 from fanout.package.roundtrip import CannotEdit, round_trip
 from fanout.package.sharing import edited_where_shared
 from fanout.package.spelling import Spelling, commented, spellings
@@ -157,7 +158,7 @@ class Manifest:
             return cls(
                 data, text, file, () if value is None else (Document(0, value, file, text, None),)
             )
-        reading = read(text, file)
+        reading = read_alike(text, file)
         if reading.problems:
             raise InvalidManifest(reading.problems)
         return cls(data, text, file, [_document(root, file, text) for root in reading.roots])
@@ -290,7 +291,7 @@ class Manifest:
 
     def _read(self, result: bytes) -> dict[int, Any] | None:
         """The data of a text that an edit came to; None where it cannot be read."""
-        reading = read(result.decode().removeprefix("\ufeff"), self.file)
+        reading = read_alike(result.decode().removeprefix("\ufeff"), self.file)
         found = {root.index: root.node.data for root in reading.roots}
         return None if reading.problems else found
 
@@ -361,7 +362,7 @@ def _root(document: Document) -> Root:
 
 def _only(text: str, file: str) -> Any:
     """The data of a text that is one document; MISSING for any other text."""
-    reading = read(text, file)
+    reading = read_alike(text, file)
     alone = len(reading.roots) == 1 and not reading.problems
     return reading.roots[0].node.data if alone else MISSING
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from fanout.package.alike import read_alike
 from fanout.package.edits import same
 from fanout.package.invalid import BOM, MAX_FILE, InvalidManifest, decode
 from fanout.package.jsontext import is_json, read_json
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.merge.identity import identity_of, is_list, merge_identity, shown
 from fanout.package.merge.sides import Slot, Value
-from fanout.package.nodes import Root, read
+from fanout.package.nodes import Root
 from fanout.values import frozen
 
 Key = tuple[object, ...]  # what is merged with what
@@ -146,7 +147,7 @@ def _stretches(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _parse(text: str) -> tuple[Value, ...] | None:
-    reading = read(text, "")
+    reading = read_alike(text, "")
     return None if reading.problems else tuple(_top(root, text) for root in reading.roots)
 
 
