@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,12 +30,11 @@ class GitOverHttp(BaseHTTPRequestHandler):
             server.requests.append(f"{self.command} {self.path}")
             server.authorizations.append(self.headers.get("Authorization"))
         time.sleep(server.delay)
+        server.before(self.path)
         if server.redirect:
             self._answer(301, {"Location": server.redirect + self.path})
         elif server.authorization and self.headers.get("Authorization") != server.authorization:
             self._answer(401, {"WWW-Authenticate": 'Basic realm="git"'})
-        elif any(name in self.path for name in server.silent):
-            server.closing.wait()
         else:
             self._serve(body)
 
@@ -104,11 +103,18 @@ class GitServer(ThreadingHTTPServer):
         self.delay = delay
         self.authorization = authorization
         self.redirect = redirect
-        self.silent: set[str] = set()  # repositories about which nothing is ever answered
+        self.before: Callable[[str], object] = lambda _: None  # each answer, told the path
         self.requests: list[str] = []
         self.authorizations: list[str | None] = []
         self.counting = threading.Lock()
         self.closing = threading.Event()
+
+    def silence(self, part: str) -> None:
+        """Never answer requests with this in their path."""
+        self.before = lambda path: part in path and self.closing.wait()
+
+    def handle_error(self, *_: object) -> None:
+        """Who was ended does not wait for the answer."""
 
     def url(self, name: str = "") -> str:
         """Where a repository of this server is."""

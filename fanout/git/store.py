@@ -29,7 +29,7 @@ from fanout.telemetry.progress import Progress, Quiet
 DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
 TIMEOUT = 600.0  # seconds for one git process
 
-_Work = TypeVar("_Work", Sequence[Look], Sequence[RepositoryChange])
+_Work = TypeVar("_Work")
 _Result = TypeVar("_Result")
 
 
@@ -190,10 +190,10 @@ class MirrorStore:
         with self._progress.task(what, len(work)) as advance:
             return self._workers.each(work, answer, self._near)
 
-    def _near(self, work: Sequence[Look] | Sequence[RepositoryChange]) -> bool:
+    def _near(self, url: str) -> bool:
         """Is the repository on our own disks? One that is refused costs nothing either."""
         try:
-            return address(work[0].remote.url, self._allowed).protocol is Protocol.FILE
+            return address(url, self._allowed).protocol is Protocol.FILE
         except InvalidInput:
             return True
 

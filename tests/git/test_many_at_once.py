@@ -1,0 +1,219 @@
+"""Many repositories at once: who is slow, dead or interrupted holds up nobody else."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+from http_git import serving
+
+from fanout.errors import Conflict, FanoutError, Unavailable
+from fanout.git import workers
+from fanout.plan.repository import FileCommit, Identity, Listing, Look, Remote, RepositoryChange
+
+KEEP = ("refs/heads/*",)
+NAMES = [f"r{number}" for number in range(8)]
+
+
+@pytest.fixture
+def remotes(new_bare):
+    """Eight repositories, each with a commit of its own."""
+    bares = {name: new_bare(name) for name in NAMES}
+    for name, bare in bares.items():
+        bare.commit({"name": f"{name}\n"})
+    return bares
+
+
+@pytest.fixture
+def server(tmp_path):
+    with serving(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def nothing_but_git(tmp_path, monkeypatch):
+    """As in a small container: there is no ps and no pgrep to find processes by."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(programs))
+
+
+def started_for(url):
+    """Processes that were started with this URL in their arguments."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += [path.parent.name] if url.encode() in path.read_bytes() else []
+        except OSError:
+            continue
+    return found
+
+
+def write(url, expected=""):
+    commit = FileCommit("refs/heads/written", expected, {"f": b"x"}, (), "m", 1_700_000_000)
+    who = Identity("fanout", "fanout@localhost")
+    return RepositoryChange(Remote(url), who, {commit.ref: expected}, files=(commit,))
+
+
+def test_a_host_that_never_answers_is_told_and_the_others_are_listed(
+    remotes, server, make_store, nothing_but_git
+):
+    dead = server.url("r3.git")
+    server.silence("r3.git")
+    looks = [Look(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
+    answers = make_store(concurrency=2, timeout=3).look(looks)
+    failure = answers.pop(dead)
+    assert isinstance(failure, Unavailable)
+    assert str(failure) == (
+        f"{dead}: git gave no answer within 3 s; see whether the server answers; "
+        "the next pass tries again"
+    )
+    assert answers == {
+        server.url(f"{name}.git"): Listing(bare.refs())
+        for name, bare in remotes.items()
+        if name != "r3"
+    }
+    assert started_for(dead) == []
+
+
+def test_a_host_that_takes_no_push_is_told_and_the_others_are_written(
+    remotes, server, make_store, nothing_but_git
+):
+    urls = {name: server.url(f"{name}.git") for name in NAMES}
+    store = make_store(concurrency=2, timeout=3)
+    store.look([Look(Remote(url), KEEP) for url in urls.values()])
+    server.silence("r0.git/git-receive-pack")
+    answers = store.change([write(url) for url in urls.values()])
+    failed = {name for name, url in urls.items() if isinstance(answers[url], FanoutError)}
+    assert failed == {"r0"}
+    assert answers[urls["r0"]].reason == "GitTimeout"
+    assert [name for name, bare in remotes.items() if "refs/heads/written" in bare.refs()] == [
+        name for name in NAMES if name != "r0"
+    ]
+    assert started_for(urls["r0"]) == []
+
+
+def test_what_was_written_though_nobody_heard_of_it_is_seen_by_the_next_pass(
+    remotes, server, make_store
+):
+    """The server takes the push and falls silent: the answer is lost, not the work."""
+    url = server.url("r0.git")
+    store = make_store(timeout=3)
+    store.look([Look(Remote(url), KEEP)])
+    taken = threading.Event()
+
+    def answer_nothing(path):
+        if path.endswith("git-receive-pack") and "?" not in path:
+            remotes["r0"].git("update-ref", "refs/heads/written", "refs/heads/main")
+            taken.set()
+            server.closing.wait()
+
+    server.before = answer_nothing
+    assert isinstance(store.change([write(url)])[url], Unavailable)
+    assert taken.is_set()
+    assert isinstance(store.change([write(url)])[url], FanoutError)
+    server.before = lambda _: None
+    assert store.look([Look(Remote(url), KEEP)])[url] == Listing(remotes["r0"].refs())
+    assert isinstance(store.change([write(url)])[url], Conflict)
+
+
+def test_remote_repositories_are_asked_all_at_once(remotes, server, make_store):
+    """Nobody is answered before all have asked."""
+    together = threading.Barrier(len(NAMES))
+    server.before = lambda path: "?service=" in path and together.wait(30)
+    looks = [Look(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
+    answers = make_store(concurrency=len(NAMES)).look(looks)
+    assert [answer.refs for answer in answers.values()] == [it.refs() for it in remotes.values()]
+
+
+def test_what_is_at_home_is_held_up_by_nobody_far_away(remotes, server, make_store):
+    """As many dead hosts as there are workers; the repositories on disk are listed meanwhile."""
+    listed = threading.Event()
+    server.before = lambda _: listed.wait(30)
+    far = [Look(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES[:4]]
+    near = [Look(Remote(remotes[name].url), KEEP) for name in NAMES[4:]]
+    store = make_store(concurrency=4)
+    store._progress = Counting(len(near), listed)
+    answers = store.look([*far, *near])
+    assert all(isinstance(answer, Listing) for answer in answers.values())
+
+
+class Counting:
+    """Progress that says when so many are done."""
+
+    def __init__(self, number, reached):
+        self.left, self.reached, self.lock = number, reached, threading.Lock()
+
+    def task(self, *_):
+        return self
+
+    def __enter__(self):
+        return self.one_more
+
+    def __exit__(self, *_):
+        pass
+
+    def one_more(self):
+        with self.lock:
+            self.left -= 1
+            if self.left == 0:
+                self.reached.set()
+
+
+BOUNDS = [
+    ("far away, as many as the administrator says", 12, False, 12),
+    ("at home, as many as keep the processors busy", 64, True, workers.AT_HOME),
+    ("at home, fewer where the administrator says so", 1, True, 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("most", "near", "bound"), [row[1:] for row in BOUNDS], ids=[row[0] for row in BOUNDS]
+)
+def test_how_many_are_worked_on_at_once(most, near, bound):
+    lock, now, seen = threading.Lock(), [], []
+    together = threading.Barrier(bound)
+
+    def work(one):
+        with lock:
+            now.append(one)
+            seen.append(len(now))
+        together.wait(30)  # nobody goes on before so many have come
+        with lock:
+            now.remove(one)
+        return one
+
+    items = {str(number): number for number in range(3 * bound)}
+    assert workers.Workers(most, lambda: None).each(items, work, lambda _: near) == items
+    assert max(seen) == bound
+
+
+def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server, tmp_path):
+    """A Ctrl-C while two hosts are silent: the command ends, and its helpers with it."""
+    reached = threading.Barrier(3)
+    server.before = lambda _: (reached.wait(30), server.closing.wait())
+    urls = [server.url(f"{name}.git") for name in NAMES]
+    code = f"""
+        from pathlib import Path
+        from fanout.git.store import MirrorStore
+        from fanout.plan.repository import Look, Remote
+        from fanout.telemetry.counters import Counters
+        store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
+                            secrets=lambda _: None, concurrency=2)
+        store.look([Look(Remote(url), ()) for url in {urls!r}])
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        reached.wait(30)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT, said
+    assert len(server.requests) == 2
+    assert [url for url in urls if started_for(url)] == []
