@@ -6,11 +6,14 @@ at four times the cost of an assignment. Here mypy is the guard (`frozen_default
 assigns to a field of a value is refused before anything runs (decision 0043).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import replace as exact_replace
+from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class")
+Value = TypeVar("Value")
 
 # What is written → the word that asks the standard library for it.
 _METHODS = {"__init__": "init", "__repr__": "repr", "__eq__": "eq", "__hash__": "unsafe_hash"}
@@ -29,6 +32,39 @@ def frozen(cls: type[Class]) -> type[Class]:
     return made
 
 
+def replace(value: Value, /, **changes: Any) -> Value:
+    """A copy with other values in some fields, as `dataclasses.replace` makes it, but quicker.
+
+    All fields are read and handed on at once, and those that change are set afterwards. Raises
+    TypeError for what is no field.
+    """
+    cls = value.__class__
+    if cls not in _READ:
+        _READ[cls] = _read_all(cls)
+    read = _READ[cls]
+    if read is None:
+        return exact_replace(value, **changes)  # type: ignore[type-var]
+    made = cls(*read(value))
+    try:
+        for name, changed in changes.items():
+            setattr(made, name, changed)
+    except AttributeError:
+        raise TypeError(f"a {cls.__name__} has no field {name}") from None
+    return made
+
+
+_READ: dict[type, Callable[[Any], Sequence[Any]] | None] = {}
+
+
+def _read_all(cls: Any) -> Callable[[Any], Sequence[Any]] | None:
+    """Reads the fields in the order in which they are given; None: it takes the exact way."""
+    asked = [it.name for it in fields(cls) if it.init and not it.kw_only]
+    guarded = cls.__dataclass_params__.frozen or hasattr(cls, "__post_init__")
+    if guarded or len(asked) < len(fields(cls)) or len(asked) < 2:
+        return None
+    return attrgetter(*asked)
+
+
 def _at_first_use(cls: type, name: str) -> Callable[..., Any]:
     """Stands in for a method until somebody calls it, and then makes room for it."""
 
@@ -45,6 +81,6 @@ def _written(cls: Any, name: str) -> Callable[..., Any]:
     asked: Any = {word: word == _METHODS[name] for word in _METHODS.values()}
     own = {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
     rows = [(it.name, it.type, it) for it in fields(cls)]
-    twin = make_dataclass(cls.__name__, rows, namespace=own, **asked)
+    twin = make_dataclass(cls.__name__, rows, namespace=own, slots=True, **asked)
     method: Callable[..., Any] = twin.__dict__[name]
     return method

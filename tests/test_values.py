@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanout.values import frozen
+from fanout.values import replace as replace_quickly
 
 HOUSE = Path(__file__).parent.parent / "fanout"
 
@@ -126,3 +127,51 @@ def test_new_values_take_the_quick_spelling():
         if slow in path.read_text(encoding="utf-8")
     ]
     assert found == []
+
+
+class Checked:
+    """Made with a look at its fields."""
+
+    name: str
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        assert self.size < 100
+
+
+class Derived:
+    """One of its fields is not given."""
+
+    name: str
+    size: int = 0
+    double: int = field(init=False, default=0)
+
+
+CHANGES = [{}, {"size": 7}, {"name": "z", "tags": ("t",)}, {"found": {"a": 1}}]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=str)
+@pytest.mark.parametrize("kind", [0, 1], ids=["ours", "one that is guarded"])
+def test_another_value_is_as_the_standard_library_makes_it(kind, changes):
+    ours = fresh()[kind]
+    before = ours("a", 3, ("x",), {"n": 2})
+    made, exact = replace_quickly(before, **changes), replace(before, **changes)
+    assert (made, made.found, type(made)) == (exact, exact.found, type(exact))
+    assert before == ours("a", 3, ("x",)), "the value itself stays as it was"
+
+
+def test_what_is_looked_at_when_it_is_made_is_looked_at_again():
+    checked = frozen(type("Checked", (), dict(vars(Checked))))
+    with pytest.raises(AssertionError):
+        replace_quickly(checked("a"), size=100)
+
+
+def test_a_field_that_is_not_given_is_as_it_was_made():
+    derived = frozen(type("Derived", (), dict(vars(Derived))))
+    assert replace_quickly(derived("a"), size=2).double == 0
+
+
+def test_what_is_no_field_is_refused():
+    ours, _ = fresh()
+    with pytest.raises(TypeError, match="no field colour"):
+        replace_quickly(ours("a"), colour="red")

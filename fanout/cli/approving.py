@@ -1,7 +1,6 @@
 """What keeps an approval from being given, and what keeps one that is given from counting."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from fanout.api.people import person
 from fanout.errors import InvalidInput
@@ -15,6 +14,7 @@ from fanout.gates.wording import listed, stage_named
 from fanout.plan.cases import Case
 from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
+from fanout.values import replace
 
 
 def may_approve(rule: ApprovalRule, who: Identity) -> bool:

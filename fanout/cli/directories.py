@@ -9,13 +9,14 @@ import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fanout.api.reasons import Reason
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable, Where
 from fanout.package.invalid import InvalidManifest
 from fanout.package.merge.packages import Content, Files
+from fanout.values import replace
 from fanout.variants.model import Limits
 
 LIMITS = Limits()
@@ -30,6 +31,7 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISCHR, "a device"),
 )
+
 _Step = Callable[[], object]
 
 

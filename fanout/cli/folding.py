@@ -5,9 +5,9 @@ would bury that gate under hundreds of lines.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from fanout.gates.explain import Explanation
+from fanout.values import replace
 
 _VARIANT = "variant "
 _REASON = "Held"  # the state of a line that says why something waits

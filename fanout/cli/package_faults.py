@@ -1,7 +1,6 @@
 """All that is wrong with a package, found in one go: what `fanout package validate` tells."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from fanout.api.reasons import Reason
 from fanout.api.texts import shown
@@ -16,7 +15,7 @@ from fanout.package.kptfile_rules import functions_of, kptfile_faults
 from fanout.package.manifests import Document, Manifest
 from fanout.package.merge.documents import is_manifest
 from fanout.package.merge.packages import Files
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.duplicates import duplicates
 from fanout.variants.functions.function import Result
 from fanout.variants.parts import parts_of

@@ -1,10 +1,9 @@
 """A package's own pipeline, run on its files: what the verbs on plain directories render."""
 
-from dataclasses import replace
-
 from fanout.cli.directories import LIMITS
 from fanout.cli.workshop import Workshop
 from fanout.package.merge.packages import Content, Files
+from fanout.values import replace
 from fanout.variants.functions.function import Result
 from fanout.variants.own_pipeline import own_pipeline
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from fanout.api.kinds import KINDS
@@ -17,7 +16,7 @@ from fanout.plan.scenarios.load import Cast, cast, script, setting
 from fanout.plan.scenarios.play import Moment, play
 from fanout.reconcile.compile import uncompilable
 from fanout.reconcile.conditions import Conditions
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

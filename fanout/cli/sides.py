@@ -1,7 +1,6 @@
 """The files of one variant as each side has them: upstream, fanout, the branch and the draft."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from fanout.cli.start import Program
@@ -18,7 +17,7 @@ from fanout.reconcile.merge import Merger
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.upstream import written_upstream
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.model import Rendered
 from fanout.variants.render import render
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from fanout.api.reasons import Reason
 from fanout.cli.naming import meant
@@ -18,6 +17,7 @@ from fanout.plan.actions import Kind
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.report import PolicyPass, Report
+from fanout.values import replace
 
 
 def nothing_to_publish(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> str:

@@ -1,7 +1,7 @@
 """What the branch of one book holds, read from Git; what was read before is not read again."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from fanout.cluster.arrivals import Arrival, History, listed, walk
@@ -17,7 +17,7 @@ from fanout.errors import InvalidInput
 from fanout.package.tree import Entry
 from fanout.plan.book import Book, BookKey, Recorded
 from fanout.ports import Reader
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _FILE = ("100644", "100755")
 

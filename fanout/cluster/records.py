@@ -6,7 +6,6 @@ changed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +30,7 @@ from fanout.errors import Conflict, InvalidInput, Where
 from fanout.package.tree import blob_id
 from fanout.plan.book import Book, BookKey, StatusChange
 from fanout.plan.repository import FileCommit, Identity
+from fanout.values import replace
 
 ATTEMPTS = 10  # somebody wins each race, so this many losses in a row are no accident
 

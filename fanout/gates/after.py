@@ -5,7 +5,6 @@ is a number that must have passed, so that All and Any are no special cases. (De
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
@@ -17,7 +16,7 @@ from fanout.gates.rules import After, Require, Verdict
 from fanout.gates.soak import over_at, soaked
 from fanout.gates.verdict import Ledger
 from fanout.gates.wording import lasting, stage_named
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -6,7 +6,6 @@ comes later, as after a move. (Design §2 and §6.)
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -17,6 +16,7 @@ from fanout.gates.instants import counts_from, from_the_future, in_record_order,
 from fanout.gates.records import Approval
 from fanout.gates.rules import ApprovalRule, StageRule, Verdict
 from fanout.gates.wording import listed, members
+from fanout.values import replace
 
 _Dated = tuple[datetime, Approval]
 

@@ -5,7 +5,6 @@ what a person has to look at first is nothing for it. (Design §2.)
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from fanout.api.reasons import Reason
@@ -15,6 +14,7 @@ from fanout.gates.facts import Draft, Hold
 from fanout.gates.judgement import Judgement
 from fanout.gates.rules import StageRule
 from fanout.gates.wording import listed, stage_named
+from fanout.values import replace
 
 
 class Automation:

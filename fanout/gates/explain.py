@@ -5,7 +5,6 @@ than what a sweep does.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -24,7 +23,7 @@ from fanout.gates.instants import soonest
 from fanout.gates.rules import HAND_WRITTEN, StageRule, Verdict
 from fanout.gates.soak import NEVER, over_at, soaked
 from fanout.gates.wording import counted, lasting, listed, stage_named
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _HALTED = str(Reason.HALTED)
 _NOBODY_WAITS = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED})

@@ -5,7 +5,6 @@ for and changes nothing once one was given; only *failed* withdraws. (Design §6
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from fanout.gates.answer import CheckView
 from fanout.gates.facts import Answer, Published, Reading
 from fanout.gates.rules import ApprovalRule, CheckRule, Verdict
 from fanout.gates.wording import lasting
+from fanout.values import replace
 
 
 class Folded(NamedTuple):

@@ -7,13 +7,13 @@ it goes before the pin of the spec, which whoever decided has seen. (Design §6,
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.gates.facts import VariantFacts
 from fanout.gates.records import Action, Decision
 from fanout.gates.rules import StageRule
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

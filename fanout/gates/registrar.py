@@ -6,7 +6,6 @@ fails by the clock alone is live: an answer that comes later for the same public
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
@@ -20,6 +19,7 @@ from fanout.gates.machine import fold, in_time, stale
 from fanout.gates.records import Override
 from fanout.gates.rules import CheckRule, StageRule, Verdict, Way
 from fanout.gates.wording import lasting
+from fanout.values import replace
 
 
 class Registrar:

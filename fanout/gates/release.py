@@ -6,7 +6,6 @@ the gate must still be open. (Design §6.)
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from fanout.gates.records import Override
 from fanout.gates.rules import StageRule, Verdict
 from fanout.gates.slots import Slots
 from fanout.gates.timers import landing, of_published, of_waiting
+from fanout.values import replace
 
 _ANSWERING = "whoever answers its checks"
 _NOTHING: frozenset[Override] = frozenset()

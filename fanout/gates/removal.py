@@ -6,7 +6,7 @@ too many at once await a person. Who is not sure that they are gone removes none
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ from fanout.gates.records import Decision
 from fanout.gates.rules import Amount, StageRule
 from fanout.gates.windows import Windows
 from fanout.gates.wording import counted, listed, stage_named
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _AT_THE_WINDOWS = "time alone; an administrator: PromotionPolicy.windows (`fanout validate`)"
 AT_ONCE = 3  # variants; of few variants a share would be none

@@ -5,7 +5,6 @@ fails makes the variant failed; one that is pending holds. (Design §6, "Checks"
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -18,6 +17,7 @@ from fanout.gates.machine import fold, fresh, in_time, stale
 from fanout.gates.records import Override
 from fanout.gates.registrar import forgotten, lifted
 from fanout.gates.rules import ApprovalRule, CheckRule, StageRule, Verdict, Way
+from fanout.values import replace
 
 
 class Requirements:

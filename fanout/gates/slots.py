@@ -6,7 +6,6 @@ what they have may be mended without one. (Design §6, "Rollout inside a stage".
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from math import floor
 
@@ -18,6 +17,7 @@ from fanout.gates.facts import Hold
 from fanout.gates.rules import RolloutRule, Strategy
 from fanout.gates.timers import Flight, Landing
 from fanout.gates.wording import counted, listed, stage_named
+from fanout.values import replace
 
 
 class Slots:

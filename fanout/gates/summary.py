@@ -1,7 +1,7 @@
 """A stage's holds: its own, and those of its variants, gathered to one of each kind."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -13,6 +13,7 @@ from fanout.gates.instants import soonest
 from fanout.gates.judgement import Judgement
 from fanout.gates.release import StageGate
 from fanout.gates.wording import counted, stage_named
+from fanout.values import replace
 
 _AT_CANDIDATE = (State.VERIFYING, State.READY)
 

@@ -1,11 +1,10 @@
 """What git said, as one of the error families: who reads it must know what to do about it."""
 
 import re
-from dataclasses import replace
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git.credentials import Access
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 LONGEST = 600  # characters of a remote's own words in a sentence
 

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import total_ordering
 from itertools import pairwise
 from typing import Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 Release = tuple[int, int, int]
 

@@ -6,14 +6,13 @@ the slow way; what it does say the caller checks once by reading the result.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
 from fanout.package.dump import Style, block, literal
 from fanout.package.edits import Path, with_value
 from fanout.package.nodes import Node
 from fanout.package.scalars import flow, is_literal, key_scalar, scalar
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 Write = Callable[[Sequence[Any]], str]  # from the values of all edits to the text of one span
 Build = Callable[[Sequence[Any]], Any]  # from the values of all edits to one value

@@ -1,7 +1,7 @@
 """One variant at a time: what it is to be, what stands on its branch, and what is in the way."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
@@ -20,7 +20,7 @@ from fanout.plan.status import PublishedLine, VariantLine
 from fanout.plan.trailers import NONE
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import install_of, vendor_ref
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.model import Inputs, Rendered
 from fanout.variants.prepared import PreparedPackage
 

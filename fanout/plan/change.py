@@ -1,7 +1,7 @@
 """What one pass does to each repository: drafts, publications, the vendor branch, removals."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, field, replace
+from dataclasses import astuple, field
 
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Clearing, vendor_drops
@@ -23,7 +23,7 @@ from fanout.plan.repository import (
 from fanout.plan.steps import Planned, Step
 from fanout.plan.trailers import Trailers, draft_message, publication_message
 from fanout.selection.naming import drafts_under, tag_ref, vendor_ref
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -6,7 +6,6 @@ ready"; "the automation switch binds it".)
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from fanout.api.reasons import Reason
 from fanout.api.trailers import Trailer
@@ -21,7 +20,7 @@ from fanout.plan.status import LeftPlace
 from fanout.plan.steps import Planned, Step
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import drafts_under
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

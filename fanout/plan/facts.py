@@ -1,7 +1,7 @@
 """From what the pass observed to what the gate engine is told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 
 from fanout.api.people import person
@@ -26,7 +26,7 @@ from fanout.plan.disputes import RESOLVE, Resolution, read
 from fanout.plan.observation import OpenDraft
 from fanout.plan.seen import UNSEEN, Seen
 from fanout.plan.status import instant
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 CONFIRM_REMOVAL = "ConfirmRemoval"
 _NOT_THE_GATES = frozenset({RESOLVE, CONFIRM_REMOVAL})  # what these decide no gate asks about

@@ -1,7 +1,7 @@
 """What is found of a variant before the gates choose: published, drafted, in the way."""
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 
 from fanout.gates.facts import Hold
@@ -12,7 +12,7 @@ from fanout.plan.observation import NOTHING, RepositoryView
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -6,11 +6,11 @@ is cleared away before that is published: its branch is all that tells that they
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fanout.gates.answer import PolicyDecision
 from fanout.gates.facts import Hold
 from fanout.plan.cases import Case
+from fanout.values import replace
 
 
 def held_back(cases: Sequence[Case], decision: PolicyDecision) -> tuple[Case, ...]:

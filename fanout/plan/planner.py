@@ -4,7 +4,7 @@ Pure: the same steps give the same plan, byte for byte.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 
 from fanout.gates.facts import StageHistory
@@ -24,7 +24,7 @@ from fanout.plan.status import (
     VariantLine,
 )
 from fanout.plan.steps import Planned, Step
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _KINDS = {Step.WRITE: Kind.WRITE_DRAFT, Step.PUBLISH: Kind.PUBLISH, Step.REMOVE: Kind.REMOVE_DRAFT}
 

@@ -1,9 +1,7 @@
 """What others have seen of one variant: commits that people and machines name, and readings."""
 
-from dataclasses import replace
-
 from fanout.gates.facts import Reading
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -8,7 +8,6 @@ theirs to correct on the draft.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
@@ -20,6 +19,7 @@ from fanout.package.kptfile_rules import kptfile_faults
 from fanout.package.manifests import Manifest
 from fanout.package.merge.documents import is_manifest
 from fanout.plan.merging import Files
+from fanout.values import replace
 from fanout.variants.duplicates import duplicates, identities
 
 _REGULAR = ("100644", "100755")

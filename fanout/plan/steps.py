@@ -1,12 +1,11 @@
 """The one step that a pass takes with each variant. (Design §3: draft written, or published.)"""
 
-from dataclasses import replace
 from enum import StrEnum
 
 from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Answer
 from fanout.plan.cases import Case
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 class Step(StrEnum):

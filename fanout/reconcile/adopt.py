@@ -1,7 +1,5 @@
 """Finds the state of upstream from which a package that is to be taken over was cloned."""
 
-from dataclasses import replace
-
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.facts import Hold
@@ -13,6 +11,7 @@ from fanout.ports import GitStore
 from fanout.reconcile.look import remote_of, upstream_path
 from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import written_upstream
+from fanout.values import replace
 
 
 def with_origin(case: Case, named: Named, git: GitStore) -> Case:

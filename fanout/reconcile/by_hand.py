@@ -4,7 +4,7 @@ Only a package whose tree is another than the published one is read, and once fo
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fanout.errors import FanoutError, InvalidInput
@@ -16,7 +16,7 @@ from fanout.plan.reverted import Reverted, differs, revision_of
 from fanout.plan.soundness import new_faults
 from fanout.ports import GitStore, Reader
 from fanout.selection.naming import tag_ref
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _DEPTH = 10_000  # of commits on the branch of renderings
 

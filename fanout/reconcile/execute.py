@@ -6,7 +6,6 @@ planned again. A lost race is a Conflict and is observed again, never forced ove
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from fanout.cluster.declared import Declared
@@ -22,6 +21,7 @@ from fanout.reconcile.names import book_key
 from fanout.reconcile.passes import Mode, Reconciler
 from fanout.reconcile.report import Observed, Report
 from fanout.reconcile.world import World
+from fanout.values import replace
 
 ATTEMPTS = 3  # observations per pass when somebody else is writing at the same time
 _PUSHED = (Kind.WRITE_DRAFT, Kind.PUBLISH, Kind.REMOVE_PACKAGE, Kind.REMOVE_DRAFT)

@@ -5,7 +5,6 @@ as one with a failing expression, is not gone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -27,7 +26,7 @@ from fanout.reconcile.places import owner_of
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import TargetFailure
 from fanout.selection.naming import variant_digest
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

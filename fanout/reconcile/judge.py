@@ -1,7 +1,6 @@
 """One policy of a pass: its revisions, cases, candidates, renderings, decisions and plan."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
@@ -44,7 +43,7 @@ from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions, with_lost_tags
 from fanout.reconcile.whereabouts import Known
 from fanout.reconcile.world import Setup
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 History = Mapping[tuple[str, str], StageHistory]
 

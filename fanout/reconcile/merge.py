@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 
 from fanout.errors import Unavailable
 from fanout.plan.cases import Case
@@ -14,7 +13,7 @@ from fanout.plan.trailers import NONE
 from fanout.ports import GitStore, Reader
 from fanout.reconcile.answers import Answering
 from fanout.telemetry.counters import Counters
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.model import Limits
 
 

@@ -1,7 +1,7 @@
 """The first steps of a pass: which variants there are to be, and in which repositories."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
@@ -19,7 +19,7 @@ from fanout.selection.model import TargetFailure, VariantSpec
 from fanout.selection.questions import Answers, Question, first_round, second_round
 from fanout.selection.rollout import group_of, variables_of
 from fanout.selection.targets import Inventory, Target, as_object, select, usable_by
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -6,7 +6,7 @@ record, and a person may have merged a draft.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.gates.facts import Hold
@@ -26,7 +26,7 @@ from fanout.reconcile.publishers import published_for_another
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref, drafts_under, tag_ref
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -5,7 +5,6 @@ the variants last. So whoever ends it in between finds them still named, and run
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -26,7 +25,7 @@ from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.views import Views
 from fanout.reconcile.world import World
 from fanout.selection.targets import usable_by
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _UNKNOWN = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST)  # what stands in the status
 

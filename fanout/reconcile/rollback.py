@@ -6,7 +6,7 @@ the pin goes. (Design §6, "Order and change".)
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fanout.errors import FanoutError
 from fanout.gates.facts import Hold
@@ -18,6 +18,7 @@ from fanout.plan.trailers import Trailers
 from fanout.ports import GitStore, Reader
 from fanout.reconcile.history import History
 from fanout.selection.naming import tag_ref
+from fanout.values import replace
 from fanout.variants.model import Inputs, Rendered
 
 _Key = tuple[str, ...]

@@ -1,7 +1,7 @@
 """The upstream side of a pass: which revisions a rule allows, and the package at each of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fanout.api.repository import Repository
 from fanout.api.upstream import RevisionRule, Upstream
@@ -12,6 +12,7 @@ from fanout.plan.repository import Listing
 from fanout.ports import GitStore
 from fanout.reconcile.look import remote_of, upstream_path
 from fanout.reconcile.names import Named
+from fanout.values import replace
 from fanout.variants.model import Limits, UpstreamPackage
 from fanout.variants.prepare import prepare
 from fanout.variants.prepared import PreparedPackage

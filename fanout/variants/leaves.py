@@ -7,11 +7,11 @@ given marks, to see where each of them comes to stand.
 
 import re
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
 from fanout.selection.model import Function, VariantSpec
+from fanout.values import replace
 from fanout.variants.canonical import canonical
 from fanout.variants.functions.registry import find
 from fanout.variants.model import Injection, Inputs

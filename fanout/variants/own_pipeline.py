@@ -5,13 +5,13 @@ so it is told what a package that is taken over was before people changed it.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry, blob_id
+from fanout.values import replace
 from fanout.variants.context import CONTEXT
 from fanout.variants.functions.function import Result, mapping
 from fanout.variants.model import Limits, UpstreamPackage

@@ -7,7 +7,6 @@ skipped (design §4).
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
@@ -16,7 +15,7 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.kptfile_rules import pipeline_faults
 from fanout.package.manifests import Manifest
 from fanout.selection.model import Function, VariantSpec
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.available import available
 from fanout.variants.functions.function import External, InProcess, Object, mapping
 from fanout.variants.functions.registry import find

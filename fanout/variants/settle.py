@@ -2,13 +2,13 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import REMOVE, get, show, with_value
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.tree import Entry, blob_id
 from fanout.selection.objects import group_of
+from fanout.values import replace
 from fanout.variants.becoming import become
 from fanout.variants.functions.function import (
     External,

@@ -7,7 +7,7 @@ changes (porch.md §8.2). A pipeline with such a function runs here, for every t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fanout.errors import InvalidInput
 from fanout.package.dump import dump
@@ -15,6 +15,7 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.package.paths import check_path
 from fanout.package.tree import Entry
+from fanout.values import replace
 from fanout.variants.functions.function import (
     ERROR,
     External,

@@ -1,13 +1,13 @@
 """Objects made of several of Kargo's: each piece carries the place of the one it is from."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from fanout.api.faults import Path
 from fanout.api.foreign.assembly import Judge, Units, assemble
 from fanout.api.foreign.pieces import Imported, Put, Remark
 from fanout.api.kargo.objects import REQUESTS, Item
 from fanout.api.kinds import KINDS
+from fanout.values import replace
 
 Piece = Put | Remark
 

@@ -1,7 +1,6 @@
 """`fanout explain`: what something waits for, since when, who can do what, when it can change."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 import click
@@ -29,6 +28,7 @@ from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
+from fanout.values import replace
 
 
 @click.command()

@@ -1,7 +1,5 @@
 """`fanout rollback`: a stage, or variants in it, go back to what they had published before."""
 
-from dataclasses import replace
-
 import click
 
 from fanout.cli.effects import returned
@@ -27,6 +25,7 @@ from fanout.cli.waiting import unpublished
 from fanout.gates.records import Override
 from fanout.plan.actions import Kind
 from fanout.reconcile.report import Report
+from fanout.values import replace
 
 
 @click.command()

@@ -7,9 +7,9 @@ the old ones.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from fanout.package.merge.documents import Key, Unit
+from fanout.values import replace
 
 Units = dict[Key, Unit]
 

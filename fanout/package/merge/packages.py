@@ -7,7 +7,7 @@ was is not either.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
 from fanout.api.texts import plural_of
@@ -32,7 +32,7 @@ from fanout.package.merge.objects import Objects, crds_of
 from fanout.package.merge.outcome import How
 from fanout.package.merge.writing import Placed, write_file
 from fanout.package.tree import Entry, blob_id, tree_id
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 Content = tuple[str, bytes]  # mode as git writes it, and bytes
 Files = Mapping[str, Content]

@@ -1,7 +1,6 @@
 """From a scenario and the objects beside it to a world that can be played."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from fanout.api.meta import ObjectMeta
 from fanout.api.promotion_policy import (
@@ -20,7 +19,7 @@ from fanout.plan.rules import administrators, calendars, stage_rules
 from fanout.plan.scenarios.script import Script
 from fanout.plan.scenarios.world import Setting
 from fanout.selection.selectors import LabelSelector, matches
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -5,7 +5,7 @@ happened since, and what was carried out. Drafts follow the candidates, as after
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -32,7 +32,7 @@ from fanout.gates.records import Records
 from fanout.gates.rules import StageRule
 from fanout.plan.book import Recorded, standing
 from fanout.plan.facts import records
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen

@@ -1,10 +1,9 @@
 """What a regular expression says: RE2's syntax as a tree."""
 
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from fanout.errors import InvalidInput
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 Range = tuple[int, int]
 
