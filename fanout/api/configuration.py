@@ -181,5 +181,9 @@ class FanoutConfiguration(KRMObject):
         default=PackageLimits(), description="How big a package may be."
     )
     concurrency: StrictInt = Field(
-        default=4, ge=1, le=64, description="How many repositories are worked on at once."
+        default=16,
+        ge=1,
+        le=64,
+        description="How many repositories are worked on at once; of those on the machine's own "
+        "disks, and of programs, at most two for each processor.",
     )

@@ -25,6 +25,7 @@ from fanout.values import frozen
 from fanout.variants.questions import Broken, Program, Programs, Ran, Run
 
 _MIB = 1 << 20
+_AT_ONCE = 2 * (os.cpu_count() or 1)  # they work, so more would only take memory
 _NOBODY = "65534:65534"
 _PROCESSES = 256
 _FAREWELL = 10.0  # seconds that the runtime has to end a container
@@ -87,7 +88,7 @@ class ProgramRunner:
         if not questions:
             return []
         self.counters.add("programs", len(questions))
-        with ThreadPoolExecutor(min(self.at_once, len(questions))) as threads:
+        with ThreadPoolExecutor(min(self.at_once, _AT_ONCE, len(questions))) as threads:
             return list(threads.map(self._run, questions))
 
     def _run(self, question: Run) -> Ran | Broken:
