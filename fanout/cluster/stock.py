@@ -45,7 +45,7 @@ def joined(contents: Mapping[str, FileContent], before: Stock = NOTHING) -> Stoc
         kinds[kind] = left
     if not twice and not before.twice and _same(kinds, before.joined):
         return before
-    return Stock(ObjectIndex.of(kinds), twice, parts, kinds)
+    return Stock(before.index.followed_by(kinds), twice, parts, kinds)
 
 
 def _joined(kind: _Kind, parts: Sequence[Names], before: Stock) -> Names:

@@ -38,13 +38,14 @@ class ObjectIndex:
             kind: {name: items[name] for name in sorted(items)}
             for kind, items in by_kind(objects).items()
         }
-        self._versions: dict[str, str] = {}
+        self._versions: dict[str, tuple[object, str]] = {}
 
-    @classmethod
-    def of(cls, kinds: Kinds) -> "ObjectIndex":
-        """An index of what is in order already; it must not be changed any more."""
-        index = cls()
-        index._kinds = kinds  # its own
+    def followed_by(self, kinds: Kinds) -> "ObjectIndex":
+        """An index of other objects, in order already; what was asked of both is not made anew."""
+        index = ObjectIndex()
+        index._kinds = kinds
+        if 0 < len(self._versions) <= 2 * len(index):  # beyond it most are of what is gone
+            index._versions = self._versions
         return index
 
     def get(self, group: str, kind: str, namespace: str, name: str) -> Object | None:
@@ -58,12 +59,15 @@ class ObjectIndex:
     def version(self, key: str, content: object) -> str:
         """A short name for what an object holds, equal for equal content.
 
-        `key` says which object that is: many variants read one, so the answer is kept.
+        `key` says which object that is: many variants read one, so the answer is kept for as long
+        as the object is the same value.
         """
-        if key not in self._versions:
+        known, answer = self._versions.get(key, (None, ""))
+        if known is not content or not answer:
             text = dumps(content, sort_keys=True, separators=(",", ":"), default=repr)
-            self._versions[key] = sha256(text.encode()).hexdigest()[:_DIGITS]
-        return self._versions[key]
+            answer = sha256(text.encode()).hexdigest()[:_DIGITS]
+            self._versions[key] = content, answer
+        return answer
 
     def __len__(self) -> int:
         """How many objects there are."""

@@ -1,0 +1,32 @@
+"""Cluster objects are told apart by what they hold, from one reading to the next."""
+
+from fanout.selection.objects import ObjectIndex, by_kind
+
+KEY = "/ConfigMap/platform/eu"
+
+
+def config_map(value):
+    meta = {"name": "eu", "namespace": "platform"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"value": value}}
+
+
+def version(index):
+    return index.version(KEY, index.get("", "ConfigMap", "platform", "eu")["data"])
+
+
+def test_the_version_is_that_of_what_the_object_holds_now():
+    first = ObjectIndex([config_map("a")])
+    before = version(first)
+    second = first.followed_by(by_kind([config_map("b")]))
+    assert version(second) != before
+    assert version(first) == before
+    assert version(second.followed_by(by_kind([config_map("a")]))) == before
+
+
+def test_what_was_asked_about_objects_that_are_gone_is_forgotten():
+    index = ObjectIndex([config_map("a")])
+    for number in range(100):
+        index.version(f"/ConfigMap/platform/{number}", {})
+    after = index.followed_by(by_kind([config_map("a")]))
+    assert version(after) == version(index)
+    assert len(after._versions) == 1
