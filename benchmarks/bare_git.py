@@ -1,15 +1,18 @@
-"""Yardstick (b): the same draft commits by git alone.
+"""Yardsticks (b) and (c): the same draft commits by git alone, and bare listings.
 
 The bytes are ready before the clock starts: one `git fast-import` stream per repository, made from
 the drafts that fanout wrote. Then one fast-import and one push per repository, two at a time: no
 selection, no rendering, no decision, no vendor branch.
+
+A listing is `git ls-remote` of a repository, two at a time.
 """
 
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 
 import pygit2
 
@@ -18,6 +21,7 @@ from benchmarks.processes import git
 
 DRAFTS = "refs/heads/drafts/default/"
 AT_ONCE = 2
+_LISTED = 5  # times
 
 
 def draft_ref(target: int) -> str:
@@ -54,6 +58,17 @@ def run(seed: Path, place: Path, streams: Path, written: Path) -> float:
             raise RuntimeError(f"the yardstick's drafts in {name} are not those of fanout")
     shutil.rmtree(place)
     return seconds
+
+
+def listings(repositories: Sequence[Path]) -> float:
+    """Seconds to list all of them; the median of several times."""
+    found = []
+    for _ in range(_LISTED):
+        begin = time.perf_counter()
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(lambda place: git(place, "ls-remote", str(place)), repositories))
+        found.append(time.perf_counter() - begin)
+    return median(found)
 
 
 def _drafts(repository: Path) -> set[bytes]:

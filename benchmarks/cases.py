@@ -8,24 +8,34 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 
-from benchmarks import bare_git, naive
+from benchmarks import bare_git, naive, served
 from benchmarks.inputs import FEW, Size
 from benchmarks.product import Installation, Sweep
 
 
 class Case(StrEnum):
-    """What is swept. Each begins with a fresh process but for the one that says otherwise."""
+    """What is swept. Each begins with a fresh process but for those that say otherwise."""
 
     FIRST = "first"
+    COLD = "cold"
     FULL = "full"
     NOTHING = "nothing"
     RUNNING = "nothing-running"
     EVERYWHERE = "changed-everywhere"
     ONE = "changed-in-one"
+    ONE_RUNNING = "changed-in-one-running"
     BUMP = "bump"
     PUBLISH = "publish"
     NEXT = "bump-published"
+    EDITED = "bump-edited"
     PUBLISH_ONE = "publish-in-one"
+    HTTP = "full-http"
+    SLOW = "full-http-30ms"
+
+
+_AFTER_PUBLISH = (Case.NEXT, Case.EDITED)
+DELAY = 0.03  # seconds that are added to each request of the slow remote
+SERVED = 1_000  # targets, at most, of the cases over HTTP
 
 
 @dataclass(slots=True)
@@ -36,9 +46,11 @@ class Measured:
     size: Size
     variants: int  # that are written or published
     touched: int  # repositories that are pushed to
+    merges: int = 0
     seconds: list[float] = field(default_factory=list)
     naive: list[float] = field(default_factory=list)  # of as many drafts
     bare: list[float] = field(default_factory=list)  # of as many drafts
+    listings: list[float] = field(default_factory=list)  # of all repositories, by git alone
     sweeps: list[Sweep] = field(default_factory=list)
 
     @property
@@ -51,16 +63,33 @@ class Measured:
         """The most memory in any repetition."""
         return max(sweep.peak for sweep in self.sweeps)
 
+    def add(self, sweep: Sweep, *, timed: bool = True) -> None:
+        """Take a sweep's numbers; raises RuntimeError when it did not do what it was to do.
+
+        A publication is two actions for each variant: released, merged.
+        """
+        publishes = self.case in (Case.PUBLISH, Case.PUBLISH_ONE)
+        due = (2 if publishes else 1) * self.variants
+        if sweep.done != due:
+            raise RuntimeError(f"{self.case}: {sweep.done} actions done, not {due}")
+        if timed:
+            self.seconds.append(sweep.seconds)
+        self.sweeps.append(sweep)
+
 
 def measure(place: Path, size: Size, chosen: Collection[Case], repeat: int) -> Iterator[Measured]:
     """All chosen cases at one size; raises RuntimeError when one does not do what it is to do."""
-    arena = _Arena(place, size, chosen)
+    arena = _Arena(place, size, chosen, single=repeat == 1)
     for number in range(repeat):
         print(f"{size}: {number + 1} of {repeat}", file=sys.stderr)
         arena.repeat()
     yield from arena.measured.values()
     shutil.rmtree(place)
-    if Case.PUBLISH_ONE in chosen and size.files == FEW:
+    if size.files != FEW:
+        return
+    if {Case.HTTP, Case.SLOW} & set(chosen) and size.targets <= SERVED:
+        yield from _over_http(place, size, repeat)
+    if Case.PUBLISH_ONE in chosen:
         yield _publish_in_one(place, Size(size.targets, 1, size.files), repeat)
 
 
@@ -70,29 +99,54 @@ def _publish_in_one(place: Path, size: Size, repeat: int) -> Measured:
     for _ in range(repeat):
         installation.reset(mirrors=True)
         installation.sweep()
-        _add(found, installation.sweep(publish=True), 2)
+        found.add(installation.sweep(publish=True))
     shutil.rmtree(place)
     return found
+
+
+def _over_http(place: Path, size: Size, repeat: int) -> Iterator[Measured]:
+    """The full fan-out to remotes that answer at once, and to slow ones, in turns."""
+    quick, slow = (
+        Measured(case, size, size.targets, size.repositories) for case in (Case.HTTP, Case.SLOW)
+    )
+    with (
+        served.over_http(place / "quick", 0) as near,
+        served.over_http(place / "slow", DELAY) as far,
+    ):
+        pairs = [
+            (quick, Installation(place / "quick", size, near)),
+            (slow, Installation(place / "slow", size, far)),
+        ]
+        for _ in range(repeat):
+            for found, installation in pairs:
+                installation.reset(mirrors=True)
+                found.add(installation.sweep())
+    shutil.rmtree(place)
+    yield from (quick, slow)
 
 
 class _Arena:
     """One size: fanout's installation, and a place for the yardsticks."""
 
-    def __init__(self, place: Path, size: Size, chosen: Collection[Case]) -> None:
+    def __init__(self, place: Path, size: Size, chosen: Collection[Case], *, single: bool) -> None:
         self._fanout = Installation(place / "fanout", size)
-        self._place, self._size, self._chosen = place, size, chosen
+        self._place, self._size, self._single = place, size, single
         everything, some, one = size.targets, size.changed, len(size.in_one())
         repositories = min(size.repositories, everything)
+        everywhere = (everything, repositories)
         shapes = {
-            Case.FIRST: (everything, repositories),
-            Case.FULL: (everything, repositories),
+            Case.FIRST: everywhere,
+            Case.COLD: everywhere,
+            Case.FULL: everywhere,
             Case.NOTHING: (0, 0),
             Case.RUNNING: (0, 0),
             Case.EVERYWHERE: (some, min(some, repositories)),
             Case.ONE: (one, 1),
-            Case.BUMP: (everything, repositories),
-            Case.PUBLISH: (everything, repositories),
-            Case.NEXT: (everything, repositories),
+            Case.ONE_RUNNING: (one, 1),
+            Case.BUMP: everywhere,
+            Case.PUBLISH: everywhere,
+            Case.NEXT: everywhere,
+            Case.EDITED: (*everywhere, len(size.edited())),
         }
         self.measured = {
             case: Measured(case, size, *shape) for case, shape in shapes.items() if case in chosen
@@ -100,57 +154,87 @@ class _Arena:
 
     def repeat(self) -> None:
         """Fan out, measure the yardsticks on what came of it, then change one thing at a time."""
-        if Case.FIRST in self._chosen:
+        if Case.FIRST in self.measured:
             self._fanout.reset(mirrors=False)
             self._sweep(Case.FIRST)
-        self._full()
+        self._again(Case.COLD)
+        self._again(Case.FULL)
+        if Case.FULL not in self.measured:
+            self._reset(Case.FULL)
+            self._fanout.sweep()
         self._yardsticks()
-        self._sweep(Case.NOTHING)
-        self._sweep(Case.RUNNING, running=True)
-        if Case.EVERYWHERE in self._chosen:
+        self._again(Case.NOTHING)
+        self._second_pass(Case.RUNNING)
+        if Case.EVERYWHERE in self.measured:
             self._fanout.change(range(self._size.changed), "40d")
             self._sweep(Case.EVERYWHERE)
-        if Case.ONE in self._chosen:
+        if Case.ONE in self.measured:
             self._fanout.change(self._size.in_one(), "50d")
             self._sweep(Case.ONE)
-        if Case.BUMP in self._chosen:
+        self._second_pass(Case.ONE_RUNNING, changed=True)
+        if Case.BUMP in self.measured:
             self._fanout.release()
             self._sweep(Case.BUMP)
-        self._sweep(Case.PUBLISH, publish=True)
-        if {Case.PUBLISH, Case.NEXT} <= set(self._chosen):
-            self._fanout.sweep(publish=True)  # puts on record that the stages have passed
-            self._fanout.release()
-            self._sweep(Case.NEXT)
+        self._publications()
 
-    def _full(self) -> None:
-        """The time is the command's; counts and memory are of a second one that tells them."""
-        found = self.measured.get(Case.FULL)
-        self._fanout.reset(mirrors=True)
-        if found is None:
-            self._fanout.sweep()
+    def _publications(self) -> None:
+        """Publish, then let upstream move on: what nobody has edited, and what somebody has."""
+        if not {Case.PUBLISH, *_AFTER_PUBLISH} & set(self.measured):
             return
-        found.seconds.append(self._fanout.command())
-        if not found.sweeps:
-            self._fanout.reset(mirrors=True)
-            _add(found, self._fanout.sweep(), 1, timed=False)
+        if Case.PUBLISH in self.measured:
+            self._sweep(Case.PUBLISH, publish=True)
+        else:
+            self._fanout.sweep(publish=True)
+        for case in _AFTER_PUBLISH:
+            if case in self.measured:
+                # publishes what the case before drafted, and puts on record that stages have passed
+                self._fanout.sweep(publish=True)
+                self._fanout.sweep(publish=True)
+                if case is Case.EDITED:
+                    self._fanout.edit()
+                self._fanout.release()
+                self._sweep(case)
 
-    def _sweep(self, case: Case, *, publish: bool = False, running: bool = False) -> None:
-        if case in self._chosen:
-            sweep = self._fanout.sweep(publish=publish, running=running)
-            _add(self.measured[case], sweep, 2 if publish else 1)
+    def _again(self, case: Case) -> None:
+        """A case that leaves the world as it was, or that begins by making it anew.
+
+        The time is the command's; what it cost is of one that tells it, which takes a little more.
+        """
+        found = self.measured.get(case)
+        if found is None:
+            return
+        if not found.sweeps:
+            self._reset(case)
+            found.add(self._fanout.sweep(), timed=self._single)
+        if not self._single:
+            self._reset(case)
+            found.seconds.append(self._fanout.command())
+
+    def _reset(self, case: Case) -> None:
+        if case is not Case.NOTHING:
+            self._fanout.reset(mirrors=True, cold=case is Case.COLD)
+
+    def _sweep(self, case: Case, *, publish: bool = False) -> None:
+        self.measured[case].add(self._fanout.sweep(publish=publish))
+
+    def _second_pass(self, case: Case, *, changed: bool = False) -> None:
+        if case in self.measured:
+            self.measured[case].add(self._fanout.second_pass(changed=changed))
 
     def _yardsticks(self) -> None:
         size = self._size
         per_target = naive.run(self._fanout.seed, self._place / "naive", size.files)
-        drafts = {
-            Case.FULL: range(size.targets),
-            Case.EVERYWHERE: range(size.changed),
-            Case.ONE: size.in_one(),
-        }
+        listings = bare_git.listings(self._fanout.repositories)
+        drafts = {Case.FULL: range(size.targets)}
+        if Case.EVERYWHERE in self.measured:
+            drafts[Case.EVERYWHERE] = range(size.changed)
+        one = {Case.ONE, Case.ONE_RUNNING} & set(self.measured)
         bare = {case: self._bare(targets) for case, targets in drafts.items()}
+        bare |= dict.fromkeys(one, self._bare(size.in_one()) if one else 0.0)
         for case, found in self.measured.items():
             found.naive.append(per_target * (found.variants or size.targets))
             found.bare.append(bare.get(case, bare[Case.FULL]))
+            found.listings.append(listings)
 
     def _bare(self, targets: range) -> float:
         streams, remotes = self._place / "streams", self._fanout.remotes
@@ -159,14 +243,3 @@ class _Arena:
             by_repository.setdefault(self._size.repository(target), []).append(target)
         bare_git.write_streams(remotes, streams, by_repository)
         return bare_git.run(self._fanout.seed, self._place / "bare", streams, remotes)
-
-
-def _add(found: Measured, sweep: Sweep, actions: int, *, timed: bool = True) -> None:
-    """Take a sweep's numbers. A publication is two actions for each variant: released, merged."""
-    if sweep.done != actions * found.variants:
-        raise RuntimeError(
-            f"{found.case}: {sweep.done} actions done, not {actions * found.variants}"
-        )
-    if timed:
-        found.seconds.append(sweep.seconds)
-    found.sweeps.append(sweep)

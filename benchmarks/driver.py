@@ -1,11 +1,15 @@
-"""A fresh process that sweeps as `fanout sweep` does and leaves behind what it counted."""
+"""A process that makes two passes, as `fanout run` does, and leaves behind what the second cost."""
 
 import argparse
+import gc
 import json
 import os
 import time
 from pathlib import Path
 
+from benchmarks.inputs import Size, write_clusters
+from fanout.cli.costs import costs
+from fanout.cli.main import UNSEARCHED
 from fanout.cli.settings import resolve
 from fanout.cli.start import open_program
 from fanout.reconcile.passes import Mode
@@ -13,26 +17,34 @@ from fanout.reconcile.report import Report
 
 
 def main() -> None:
-    """Sweep, once or several times; for each pass its seconds, its counts and what went wrong."""
+    """Seconds, costs, what was done and what went wrong."""
     parser = argparse.ArgumentParser()
     parser.add_argument("result", type=Path)
-    parser.add_argument("--publish", action="store_true")
-    parser.add_argument("--passes", type=int, default=1)
+    parser.add_argument("--change", metavar="TARGETS,REPOSITORIES,FILES", default="")
     said = parser.parse_args()
+    gc.set_threshold(UNSEARCHED)  # as the program does
     settings = resolve({}, os.environ)
-    passes = []
+    mode = Mode(publish=False)
     with open_program(settings) as program:
-        for _ in range(said.passes):
-            program.world.counters.reset()
-            begin = time.perf_counter()
-            report = program.sweep(Mode(publish=said.publish))
-            seconds = time.perf_counter() - begin
-            counts = program.world.counters.read()
-            done = sum(outcome.done for outcome in report.outcomes)
-            passes.append(
-                {"seconds": seconds, "counts": counts, "done": done, "troubles": _troubles(report)}
-            )
-    said.result.write_text(json.dumps(passes))
+        program.sweep(mode)
+        if said.change:
+            _change(settings.files[0], Size(*map(int, said.change.split(","))))
+        program.world.counters.reset()
+        begin = time.perf_counter()
+        report = program.sweep(mode)
+        seconds = time.perf_counter() - begin
+        found = {
+            "seconds": seconds,
+            "costs": list(costs(program.world.counters)),
+            "done": sum(outcome.done for outcome in report.outcomes),
+            "troubles": _troubles(report),
+        }
+    said.result.write_text(json.dumps(found))
+
+
+def _change(policies: Path, size: Size) -> None:
+    """Other content for what is injected into the variants of one repository."""
+    write_clusters(policies, size, 0, dict.fromkeys(size.in_one(), "60d"))
 
 
 def _troubles(report: Report) -> list[str]:

@@ -14,6 +14,7 @@ from benchmarks.processes import WHO, git
 FEW, ALL = 3, 8  # how many of the eight files differ from target to target
 PACKAGE = "monitoring"
 NAMESPACE = "platform"
+UPSTREAM, REMOTES = "blueprints.git", "remotes"  # where they are, below one directory
 OTHERS = 250  # packages that are on every branch already: 2,000 files, one wide directory
 OBJECT_SIZE = 1000  # bytes of a cluster object
 NOW = "2026-02-01T12:00:00Z"
@@ -93,6 +94,11 @@ class Size:
     def repository(self, target: int) -> int:
         """Where a target's variant goes."""
         return target % self.repositories
+
+    def edited(self) -> list[int]:
+        """A tenth of the targets, as many in each repository."""
+        rows = range(self.targets)
+        return [it for it in rows if it // self.repositories % 10 == self.repository(it) % 10]
 
     def in_one(self) -> range:
         """One per cent of the targets, as far as they fit, in the first repository."""
@@ -197,13 +203,17 @@ def _import(place: Path, stream: str) -> None:
 # ---- objects -----------------------------------------------------------------------------------
 
 
-def write_objects(place: Path, size: Size, upstream: Path, remotes: Path) -> None:
-    """Policy, Repositories and cluster objects, in an empty directory."""
+def write_objects(place: Path, size: Size, above: str) -> None:
+    """Policy, Repositories and cluster objects, in an empty directory.
+
+    `above` is the directory or the URL with upstream and the remotes in it.
+    """
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     (place / "policy.yaml").write_text(_policy(size.files))
-    names = {"blueprints": upstream}
-    names |= {f"fleet-{n:03d}": remotes / repository_name(n) for n in range(size.repositories)}
+    names = {"blueprints": f"{above}/{UPSTREAM}"}
+    for number in range(size.repositories):
+        names[f"fleet-{number:03d}"] = f"{above}/{REMOTES}/{repository_name(number)}"
     (place / "repositories.yaml").write_text(_documents(map(_repository, names.items())))
     for number in range(size.repositories):
         write_clusters(place, size, number, {})
@@ -251,11 +261,11 @@ def _cluster(name: str, repository: int, row: int, chosen: str) -> str:
     return text
 
 
-def _repository(item: tuple[str, Path]) -> str:
-    name, place = item
+def _repository(item: tuple[str, str]) -> str:
+    name, url = item
     return (
         "apiVersion: fanout.dev/v1alpha1\nkind: Repository\n"
-        f"metadata: {{name: {name}, namespace: {NAMESPACE}}}\nspec: {{url: {place}}}\n"
+        f"metadata: {{name: {name}, namespace: {NAMESPACE}}}\nspec: {{url: {url}}}\n"
     )
 
 

@@ -17,10 +17,13 @@ WHO = "fanout benchmark <benchmark@localhost>"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How long a process took, and how much memory it and all below it held at once."""
+    """How long a process took, how much memory it and all below it held, and what it said."""
 
     seconds: float
     peak: int  # bytes; shared pages are counted once for each process
+    leaving: float  # seconds from the last line on stderr to the end
+    out: str
+    err: str
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -54,14 +57,15 @@ def git(place: Path, *arguments: str, stdin: Path | None = None) -> bytes:
 def timed(command: Sequence[str], place: Path, extra: Mapping[str, str], allowed: int) -> Run:
     """Run a process to its end; raises RuntimeError for an exit code above `allowed`."""
     begin = time.perf_counter()
-    with (place / "output").open("w+b") as output:
+    out, err = place / "stdout", place / "stderr"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(
             command,
             cwd=place,
             env={**environment(place), **extra},
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            stdout=stdout,
+            stderr=stderr,
             start_new_session=True,
         )
         probe = _Probe(process.pid)
@@ -73,13 +77,13 @@ def timed(command: Sequence[str], place: Path, extra: Mapping[str, str], allowed
             process.wait()
             raise
         finally:
-            seconds = time.perf_counter() - begin
+            seconds, ended = time.perf_counter() - begin, time.time()
             probe.finish()
-        if not 0 <= status <= allowed:
-            output.seek(0)
-            said = output.read().decode(errors="replace")[-2000:]
-            raise RuntimeError(f"{' '.join(command)} ended with {status}:\n{said}")
-    return Run(seconds, probe.peak)
+    words = err.read_text(errors="replace")
+    if not 0 <= status <= allowed:
+        raise RuntimeError(f"{' '.join(command)} ended with {status}:\n{words[-2000:]}")
+    leaving = max(0.0, ended - err.stat().st_mtime)
+    return Run(seconds, probe.peak, leaving, out.read_text(errors="replace"), words)
 
 
 class _Probe(threading.Thread):

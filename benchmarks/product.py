@@ -1,14 +1,15 @@
 """Lets fanout sweep in a process of its own, and says what that took."""
 
 import json
+import re
 import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import inputs
+from benchmarks import edits, inputs
+from benchmarks.costs import Costs, read_costs
 from benchmarks.inputs import Size
 from benchmarks.processes import Run, timed
 
@@ -19,6 +20,8 @@ _SETTINGS = {
     "FANOUT_NOW": inputs.NOW,
     "PYTHONPATH": str(_REPOSITORY),
 }
+# What stays in the state directory when all that may be thrown away goes, but for mirrors.
+_LASTING = ("mirrors", "records.git")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class Sweep:
 
     seconds: float
     peak: int  # bytes of memory, of fanout and all processes below it
-    counts: Mapping[str, int]
+    costs: Costs
+    leaving: float  # seconds of telling what was done and ending the process
     sent: int  # bytes by which the remotes' object stores grew
     done: int  # actions
 
@@ -35,32 +39,44 @@ class Sweep:
 class Installation:
     """Repositories, objects and fanout's own state, below one directory."""
 
-    def __init__(self, place: Path, size: Size) -> None:
-        """Make what stays the same through all repetitions."""
+    def __init__(self, place: Path, size: Size, url: str = "") -> None:
+        """Make what stays the same through all repetitions.
+
+        `url` is where `place` is served; without one the repositories are named by their paths.
+        """
         self.place, self.size = place, size
-        self.seed, self.remotes = place / "seed.git", place / "remotes"
-        self.policies, self._upstream = place / "policies", place / "blueprints.git"
+        self.seed, self.remotes = place / "seed.git", place / inputs.REMOTES
+        self.policies, self._upstream = place / "policies", place / inputs.UPSTREAM
+        self._above = url or str(place)
         self._planned = place / "planned"
         shutil.rmtree(place, ignore_errors=True)
         inputs.make_seed(self.seed)
         self.reset(mirrors=False)
-        self._run("-m", "fanout", "plan", "--drafts-only", allowed=1)  # 1: there is something to do
+        self._run("plan", "--drafts-only", allowed=1)  # 1: there is something to do
         (self.place / "state").rename(self._planned)
 
-    def reset(self, *, mirrors: bool) -> None:
+    @property
+    def repositories(self) -> list[Path]:
+        """All that a pass lists: upstream, records and downstream."""
+        return [self._upstream, self.place / "state" / "records.git", *self.remotes.iterdir()]
+
+    def reset(self, *, mirrors: bool, cold: bool = False) -> None:
         """As before the first sweep: no record, no draft, upstream at v1.
 
-        With `mirrors` somebody has looked at a plan before, so the repositories were fetched.
+        With `mirrors` somebody has looked at a plan before, so the repositories were fetched; with
+        `cold` what else was kept then is gone.
         """
         state = self.place / "state"
         for path in (self._upstream, state):
             shutil.rmtree(path, ignore_errors=True)
         if mirrors:
             shutil.copytree(self._planned, state)
+        if cold:
+            _forget(state)
         inputs.make_upstream(self._upstream)
         self._revision = 1
         inputs.copy_seed(self.seed, self.remotes, self.size.repositories)
-        inputs.write_objects(self.policies, self.size, self._upstream, self.remotes)
+        inputs.write_objects(self.policies, self.size, self._above)
 
     def change(self, targets: range, retention: str) -> None:
         """Other content for what is injected into these targets' variants."""
@@ -73,28 +89,63 @@ class Installation:
         self._revision += 1
         inputs.release(self._upstream, self._revision)
 
-    def command(self) -> float:
-        """Seconds of `fanout sweep --drafts-only`."""
-        return self._run("-m", "fanout", "sweep", "--drafts-only").seconds
+    def edit(self) -> None:
+        """A person changes a tenth of the published packages."""
+        edits.make(self.remotes, self.size)
 
-    def sweep(self, *, publish: bool = False, running: bool = False) -> Sweep:
-        """One sweep of a fresh process; with `running` the second one of a process.
+    def command(self, *, publish: bool = False) -> float:
+        """Seconds of `fanout sweep`."""
+        return self._run("sweep", *_drafts_only(publish=publish)).seconds
+
+    def sweep(self, *, publish: bool = False) -> Sweep:
+        """One sweep that tells what it cost. Raises RuntimeError when anything was not done."""
+        before = self._stored()
+        run = self._run("sweep", "-v", *_drafts_only(publish=publish))
+        costs = read_costs(run.err.splitlines())
+        return Sweep(
+            run.seconds, run.peak, costs, run.leaving, self._stored() - before, _done(run.out)
+        )
+
+    def second_pass(self, *, changed: bool = False) -> Sweep:
+        """The second pass of one process; with `changed`, objects changed between the two.
 
         Raises RuntimeError when anything was not done.
         """
-        result = self.place / "result.json"
-        options = ["--publish"] * publish + ["--passes=2"] * running
+        size, result = self.size, self.place / "result.json"
+        shape = [f"--change={size.targets},{size.repositories},{size.files}"] * changed
         before = self._stored()
-        run = self._run("-m", "benchmarks.driver", str(result), *options)
-        last: dict[str, Any] = json.loads(result.read_text())[-1]
-        if last["troubles"]:
-            raise RuntimeError(f"{len(last['troubles'])} went wrong, as: {last['troubles'][0]}")
-        seconds = last["seconds"] if running else run.seconds
+        run = self._start("-m", "benchmarks.driver", str(result), *shape)
+        told: dict[str, Any] = json.loads(result.read_text())
+        if told["troubles"]:
+            raise RuntimeError(f"{len(told['troubles'])} went wrong, as: {told['troubles'][0]}")
+        costs = read_costs(told["costs"])
         sent = self._stored() - before
-        return Sweep(seconds, run.peak, last["counts"], sent, last["done"])
+        return Sweep(told["seconds"], run.peak, costs, 0.0, sent, told["done"])
 
     def _run(self, *arguments: str, allowed: int = 0) -> Run:
+        return self._start("-m", "fanout", *arguments, allowed=allowed)
+
+    def _start(self, *arguments: str, allowed: int = 0) -> Run:
         return timed([sys.executable, *arguments], self.place, _SETTINGS, allowed)
 
     def _stored(self) -> int:
         return sum(path.stat().st_size for path in self.remotes.glob("*/objects/*/*"))
+
+
+def _drafts_only(*, publish: bool) -> list[str]:
+    return [] if publish else ["--drafts-only"]
+
+
+def _done(out: str) -> int:
+    """Actions, by the last line of a sweep: "8 released, 8 published", "nothing to do"."""
+    return sum(map(int, re.findall(r"\d+", out.splitlines()[-1])))
+
+
+def _forget(state: Path) -> None:
+    for path in state.iterdir():
+        if path.name in _LASTING:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -3,19 +3,35 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import log
 from statistics import median
 
 from benchmarks.cases import Case, Measured
-from benchmarks.inputs import FEW
+from benchmarks.inputs import ALL, FEW
 
 _UPSTREAM_AND_RECORDS = 2  # repositories that are listed beside the downstream ones
-_PROCESSES_OF_A_RECORD = 2  # fast-import and push
 _QUIET = (Case.NOTHING, Case.RUNNING)
 _PUBLISHED = (Case.PUBLISH, Case.PUBLISH_ONE)
-# Targets from which a bar holds: with a handful the start of the interpreter is what takes time,
-# and with few to a repository both ways pay mostly for its push.
-_SOME, _MANY = 1_000, 10_000
-_SLOWER_THAN_GIT, _FASTER_THAN_NAIVE, _ONE_TO_MANY = 2.5, 75, 3
+# Targets from which a bar holds: with few to a repository both ways pay mostly for its push.
+_MANY = 10_000
+_EACH = 100  # targets to a repository in all sizes of which growth and memory are compared
+_SLOWER_THAN_GIT = {
+    (Case.FULL, FEW): 0.9,
+    (Case.FULL, ALL): 1.0,
+    (Case.COLD, FEW): 1.2,
+}
+_SLOWER_WITH_FEW_TARGETS = 1.6  # than git, of the full fan-out below that
+_SLOWER_THAN_LISTINGS = {Case.NOTHING: 5, Case.RUNNING: 1.5}
+_FASTER_THAN_NAIVE, _CHANGED_IN_ONE = 200, 2
+# A case by how many times the time of another one it may take.
+_TIMES = {
+    Case.PUBLISH_ONE: ("slower-than-spread", Case.PUBLISH, 3),
+    Case.EDITED: ("slower-than-unedited", Case.NEXT, 1.6),
+    Case.SLOW: ("slower-than-at-once", Case.HTTP, 2),
+}
+_EXPONENT, _MEGABYTES, _KILOBYTES_EACH = 1.05, 300, 15
+# Phases of the cold full run by the share of its time that they may take.
+_SHARES = {"names": 0.1, "files": 0.25}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,32 +50,49 @@ def rows(all_measured: Sequence[Measured]) -> Iterator[Row]:
     for measured in all_measured:
         yield from _of_case(measured)
     yield from _growth(all_measured)
-    yield from _one_to_many(all_measured)
+    yield from _memory(all_measured)
+    yield from _of_two(all_measured)
 
 
 def title(measured: Measured) -> str:
     """How the rows of a case begin."""
-    return f"{measured.size.targets}/{measured.size.files}-files/{measured.case}"
+    size = measured.size
+    return f"{size.targets}-in-{size.repositories}/{size.files}-files/{measured.case}"
 
 
 def _of_case(found: Measured) -> Iterator[Row]:
-    name, counts, sweep = title(found), found.sweeps[0].counts, found.sweeps[0]
+    name, sweep = title(found), found.sweeps[0]
     yield Row(f"{name}/seconds", round(found.time, 3), "s")
+    yield Row(f"{name}/each", round(found.time / found.size.targets * 1e6), "us")
     if found.bare:
         yield from _ratios(name, found)
-    yield Row(f"{name}/peak", round(found.peak / 1e6), "MB")
+        yield from _to_listings(name, found)
+    megabytes = found.peak / 1e6
+    if found.size.targets == _MANY:
+        yield at_most(f"{name}/peak", megabytes, _MEGABYTES, "MB")
+    else:
+        yield Row(f"{name}/peak", round(megabytes), "MB")
+    if found.case is Case.COLD and found.size.targets >= _MANY:
+        for phase, share in _SHARES.items():
+            took = sweep.costs.phases[phase].clock / sweep.seconds
+            yield at_most(f"{name}/share-of-{phase}", took, share)
+    yield Row(f"{name}/sent", sweep.sent, "bytes")
+    yield from _counts(name, found)
+
+
+def _counts(name: str, found: Measured) -> Iterator[Row]:
+    counts = found.sweeps[0].costs.counts
     yield Row(f"{name}/git-processes", counts["git_processes"], "")
+    pushes = 2 if found.case in _PUBLISHED else 1
     if found.touched:
-        most = 3 + _fetched(found)
+        most = 1 + _fetched(found) + pushes
         yield at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
     listings = found.size.repositories + _UPSTREAM_AND_RECORDS
     yield _exactly(f"{name}/listings", counts["listings"], listings)
-    pushes = 2 if found.case in _PUBLISHED else 1
     yield _exactly(f"{name}/pushes", downstream_pushes(found), pushes * found.touched)
-    yield Row(f"{name}/sent", sweep.sent, "bytes")
     renders = 0 if found.case in _PUBLISHED else found.variants
     yield _exactly(f"{name}/renders", counts["renders"], renders)
-    yield _exactly(f"{name}/merges", counts["merges"], 0)  # nobody edited any: digests tell
+    yield _exactly(f"{name}/merges", counts["merges"], found.merges)  # of what nobody edited: none
     yield Row(f"{name}/evaluations", counts["evaluations"], "")
     for number in ("objects_written", "record_writes"):
         told = Row(f"{name}/{number.replace('_', '-')}", counts[number], "")
@@ -68,57 +101,94 @@ def _of_case(found: Measured) -> Iterator[Row]:
 
 def downstream_pushes(found: Measured) -> int:
     """Pushes to downstream repositories; each record that is written is one push more."""
-    counts = found.sweeps[0].counts
+    counts = found.sweeps[0].costs.counts
     return counts["pushes"] - counts["record_writes"]
 
 
 def per_touched(found: Measured) -> float:
-    """Git processes in a repository that is pushed to: listing, fetch, fast-import, pushes."""
-    counts = found.sweeps[0].counts
-    apart = counts["listings"] + counts["fetches"]
-    work = counts["git_processes"] - apart - _PROCESSES_OF_A_RECORD * counts["record_writes"]
-    return 1 + _fetched(found) + work / found.touched
+    """Git processes in a repository that is pushed to: listing, fetch, pushes.
+
+    Those that write a record are not among them: its push.
+    """
+    counts = found.sweeps[0].costs.counts
+    work = counts["git_processes"] - counts["listings"] - counts["fetches"]
+    return 1 + _fetched(found) + (work - counts["record_writes"]) / found.touched
 
 
 def _fetched(found: Measured) -> int:
-    return int(found.sweeps[0].counts["fetches"] >= found.touched > 1)
+    return int(found.sweeps[0].costs.counts["fetches"] >= found.touched > 1)
 
 
 def _ratios(name: str, found: Measured) -> Iterator[Row]:
     to_git, to_naive = found.time / median(found.bare), median(found.naive) / found.time
     yield Row(f"{name}/yardstick-git", round(median(found.bare), 3), "s")
     yield Row(f"{name}/yardstick-naive", round(median(found.naive), 1), "s")
-    held = found.case is Case.FULL and found.size.files == FEW
+    bar = _SLOWER_THAN_GIT.get((found.case, found.size.files))
+    many = found.size.targets >= _MANY
+    if bar and not many:
+        bar = _SLOWER_WITH_FEW_TARGETS if found.case is Case.FULL else None
     git_row, naive_row = f"{name}/slower-than-git", f"{name}/faster-than-naive"
-    if held and found.size.targets >= _SOME:
-        yield at_most(git_row, to_git, _SLOWER_THAN_GIT)
-    else:
-        yield Row(git_row, round(to_git, 3), "x")
-    if held and found.size.targets >= _MANY:
+    yield at_most(git_row, to_git, bar) if bar else Row(git_row, round(to_git, 3), "x")
+    if found.case is Case.FULL and found.size.files == FEW and many:
         yield _at_least(naive_row, to_naive, _FASTER_THAN_NAIVE)
     else:
         yield Row(naive_row, round(to_naive, 1), "x")
 
 
-def _growth(all_measured: Iterable[Measured]) -> Iterator[Row]:
-    """From one size to the next no more time than linearly. Design of the bar: 3,000 to 10,000."""
-    full = [it for it in all_measured if it.case is Case.FULL and it.size.targets >= 3000]
-    for few, many in pairwise(sorted(full, key=lambda it: (it.size.files, it.size.targets))):
-        if few.size.files == many.size.files:
-            linear = many.size.targets / few.size.targets
-            name = (
-                f"{many.size.targets}/{many.size.files}-files/full/growth-from-{few.size.targets}"
-            )
-            yield at_most(name, many.time / few.time, linear)
+def _to_listings(name: str, found: Measured) -> Iterator[Row]:
+    """Where little or nothing changed, what it takes to see that is the measure."""
+    listings = median(found.listings)
+    if found.case in _SLOWER_THAN_LISTINGS:
+        yield Row(f"{name}/yardstick-listings", round(listings, 3), "s")
+        bar = _SLOWER_THAN_LISTINGS[found.case]
+        yield at_most(f"{name}/slower-than-listings", found.time / listings, bar)
+    elif found.case is Case.ONE_RUNNING:
+        least = listings + median(found.bare)
+        yield Row(f"{name}/yardstick-listings-and-push", round(least, 3), "s")
+        row = f"{name}/slower-than-listings-and-push"
+        yield at_most(row, found.time / least, _CHANGED_IN_ONE)
 
 
-def _one_to_many(all_measured: Iterable[Measured]) -> Iterator[Row]:
+def _comparable(all_measured: Iterable[Measured], case: Case, files: int) -> list[Measured]:
+    """A case in all sizes that have as many targets to a repository, the smallest first."""
+    found = (it for it in all_measured if it.case is case and it.size.files == files)
+    alike = (it for it in found if it.size.targets == _EACH * it.size.repositories)
+    return sorted(alike, key=lambda it: it.size.targets)
+
+
+def _growth(all_measured: Sequence[Measured]) -> Iterator[Row]:
+    """The exponent with which time grows from the smallest size to the largest, and on the way."""
+    for case in (Case.FULL, Case.COLD, Case.NOTHING, Case.RUNNING):
+        found = _comparable(all_measured, case, FEW)
+        for few, many in pairwise(found):
+            name = f"{title(many)}/exponent-from-{few.size.targets}"
+            yield Row(name, round(_exponent(few, many), 3), "x")
+        if len(found) > 2:
+            name = f"{title(found[-1])}/exponent-from-{found[0].size.targets}-in-all"
+            yield at_most(name, _exponent(found[0], found[-1]), _EXPONENT)
+
+
+def _exponent(few: Measured, many: Measured) -> float:
+    return log(many.time / few.time) / log(many.size.targets / few.size.targets)
+
+
+def _memory(all_measured: Sequence[Measured]) -> Iterator[Row]:
+    """What each target above 10,000 adds to the peak."""
+    for case in (Case.FULL, Case.COLD):
+        above = [it for it in _comparable(all_measured, case, FEW) if it.size.targets >= _MANY]
+        for few, many in pairwise(above):
+            each = (many.peak - few.peak) / (many.size.targets - few.size.targets) / 1e3
+            name = f"{title(many)}/peak-for-each-above-{few.size.targets}"
+            yield at_most(name, each, _KILOBYTES_EACH, "kB")
+
+
+def _of_two(all_measured: Sequence[Measured]) -> Iterator[Row]:
     times = {(it.case, it.size.targets, it.size.files): it.time for it in all_measured}
-    for (case, targets, files), seconds in times.items():
-        spread = times.get((Case.PUBLISH, targets, files))
-        if case is Case.PUBLISH_ONE and spread:
-            name = f"{targets}/{files}-files/{case}/slower-than-spread"
-            yield at_most(name, seconds / spread, _ONE_TO_MANY)
+    for found in all_measured:
+        what, other, bar = _TIMES.get(found.case, ("", found.case, 0))
+        least = times.get((other, found.size.targets, found.size.files))
+        if what and least:
+            yield at_most(f"{title(found)}/{what}", found.time / least, bar)
 
 
 def _exactly(name: str, value: int, bar: int) -> Row:

@@ -19,6 +19,7 @@ _HEADS = (
     "seconds",
     "to git",
     "to naive",
+    "to lists",
     "peak MB",
     "git",
     "per touched",
@@ -27,29 +28,41 @@ _HEADS = (
     "MB sent",
     "objects",
     "renders",
-    "evaluations",
+    "merges",
 )
+_RATIOS = ("x", "MB", "kB")
 _WHAT = """\
+Fresh processes, but for `-running`. Times are those of the command `fanout sweep` as a whole, start
+and end of the interpreter included.
+
 - `first`: all drafts are written; every repository is seen for the first time, and fetched.
-- `full`: all drafts are written; the repositories were fetched by a `fanout plan` before, as those
-  of the yardstick were. The time is that of the command `fanout sweep --drafts-only` as a whole,
-  start of the interpreter included.
+- `full`: all drafts are written; the repositories were fetched and the objects read by a
+  `fanout plan` before, as the repositories of the yardstick were fetched. `cold`: only mirrors are
+  left of what that plan kept.
 - `nothing`: a fresh process finds nothing to do; `nothing-running`: the second pass of a process.
 - `changed-everywhere`, `changed-in-one`: the ConfigMaps of 1 % of the targets changed, spread over
-  all repositories or all in one (as many as that one has).
+  all repositories or all in one (as many as that one has); `changed-in-one-running`: between the
+  first and the second pass of a process.
 - `bump`: upstream released a revision; `publish`: all drafts are merged and tagged;
   `publish-in-one`: the same where all drafts are in one repository; `bump-published`: upstream
-  released another one, so that what nobody has edited is to be told from what somebody has.
+  released another one, so that what nobody has edited is to be told from what somebody has;
+  `bump-edited`: the same after a person changed a field in a tenth of the published packages, half
+  of them in a file that upstream changes as well.
+- `full-http`: as `full`, to git-http-backend on this machine; `full-http-30ms`: 30 ms are added to
+  every request.
 
 `to git` is the time divided by that of `git fast-import` and `git push` of the same draft commits,
 bytes ready, two repositories at a time (cases without drafts: of all drafts). `to naive` is the
 time of the naive way (GitPython work tree, ruamel.yaml round trip, one push per branch; 60 targets,
-scaled) divided by fanout's. `peak` adds up resident memory of fanout and all processes below it.
+scaled) divided by fanout's. `to lists` is the time divided by that of `git ls-remote` of the same
+repositories, two at a time. `peak` adds up resident memory of fanout and all processes below it.
 `git` counts git processes that fanout started, `per touched` those in a repository that was pushed
 to. `pushes` are those to downstream repositories. `MB sent` is by how much their object stores
 grew. Counts are of the first repetition, times are medians, memory is the most there was.
 
-Three files differ per target at least: the Kptfile, the package context, the injected ConfigMap.
+An exponent of growth is log(time ratio) / log(target ratio) between sizes with 100 targets to a
+repository each. Three files differ per target at least: the Kptfile, the package context, the
+injected ConfigMap.
 """
 
 
@@ -82,14 +95,13 @@ def _filesystem(place: Path) -> str:
 def tables(all_measured: Sequence[Measured]) -> str:
     """A Markdown table for each size, aligned so that it reads well as it is."""
     parts = []
-    for (targets, files), group in groupby(
-        all_measured, key=lambda it: (it.size.targets, it.size.files)
-    ):
+    for size, group in groupby(all_measured, key=lambda it: it.size):
         lines = [_HEADS, *(_cells(found) for found in group)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         texts = [_line(cells, widths) for cells in lines]
         rule = "|".join("-" * (width + 1) + ":" for width in widths)
-        parts.append(f"{targets:,} targets, {files} of 8 files differ\n\n{texts[0]}\n|{rule}|")
+        head = f"{size.targets:,} targets in {size.repositories:,}, {size.files} of 8 files differ"
+        parts.append(f"{head}\n\n{texts[0]}\n|{rule}|")
         parts[-1] += "\n" + "\n".join(texts[1:]) + "\n"
     return "\n".join(parts)
 
@@ -100,34 +112,37 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _cells(found: Measured) -> tuple[str, ...]:
-    sweep = found.sweeps[0]
+    sweep, counts = found.sweeps[0], found.sweeps[0].costs.counts
     return (
         str(found.case),
         f"{found.time:.2f}",
         f"{found.time / median(found.bare):.2f}" if found.bare else "-",
         f"{median(found.naive) / found.time:.0f}" if found.naive else "-",
+        f"{found.time / median(found.listings):.2f}" if found.listings else "-",
         f"{found.peak / 1e6:.0f}",
-        str(sweep.counts["git_processes"]),
+        str(counts["git_processes"]),
         f"{per_touched(found):.2f}" if found.touched else "-",
-        str(sweep.counts["listings"]),
+        str(counts["listings"]),
         str(downstream_pushes(found)),
         f"{sweep.sent / 1e6:.1f}",
-        str(sweep.counts["objects_written"]),
-        str(sweep.counts["renders"]),
-        str(sweep.counts["evaluations"]),
+        str(counts["objects_written"]),
+        str(counts["renders"]),
+        str(counts["merges"]),
     )
 
 
 def bars(rows: Iterable[Row]) -> str:
     """Every ratio that is held to something, and every count that is not what it must be."""
     held = [row for row in rows if row.holds is not None]
-    told = [row for row in held if row.unit == "x" or not row.holds]
+    told = [row for row in held if row.unit in _RATIOS or not row.holds]
     width = max((len(row.name) for row in told), default=0)
     lines = [
-        f"{'holds' if row.holds else 'FAILS'}  {row.name:<{width}}  {row.value:>9}  {row.bar}"
+        f"{'holds ' if row.holds else 'misses'}  {row.name:<{width}}  {row.value:>9}  {row.bar}"
         for row in told
     ]
-    lines.append(f"holds  {len(held) - len(told)} counts: listings, pushes, renders, processes ...")
+    lines.append(
+        f"holds   {len(held) - len(told)} counts: listings, pushes, renders, processes ..."
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -141,12 +156,13 @@ def write_json(path: Path, where: Mapping[str, str], rows: Iterable[Row]) -> Non
 def write_page(
     path: Path, where: Mapping[str, str], all_measured: Sequence[Measured], rows: Sequence[Row]
 ) -> None:
-    """The page of the documentation."""
+    """A page of the documentation; its name is that of the target that makes it."""
     ran = "\n".join(f"- {key}: {value}" for key, value in where.items())
     repeat = len(all_measured[0].seconds)
+    target = path.stem.replace("benchmarks", "bench")
     path.write_text(
-        "# Benchmarks\n\nGenerated by `make bench`; the last run. One package of 8 files and 10 kB"
-        " to cluster objects of 1 kB,\nin 100 repositories on one machine."
+        f"# Benchmarks\n\nGenerated by `make {target}`; the last run. One package of 8 files and"
+        " 10 kB to cluster objects of 1 kB,\nrepositories on one machine."
         f" Median of {repeat}.\n\n{ran}\n\n{tables(all_measured)}\n## What the words mean\n\n"
         f"{_WHAT}\n## What is held\n\n```\n{bars(rows)}```\n"
     )
