@@ -34,7 +34,7 @@ _LINE: Final = re.compile(
 # No indicator of YAML at the beginning, neither `: ` nor ` #` inside, no blank at the end.
 _TEXT: Final = re.compile(
     r"(?=[A-Za-z0-9_./+$(~]|[^\x00-\xa0]|-[A-Za-z0-9.])"
-    rf"(?:(?=[^ :#]){_CHARACTER}|(?<! )#|:(?! |\Z)| (?! *(?:#|\Z)))++\Z"
+    rf"(?:(?=[^ :#]){_CHARACTER}|(?<! )#|:(?! |\Z)| ++(?!#|\Z))++\Z"
 )
 _QUOTED: Final = re.compile(rf"\"(?:(?![\"\\]){_CHARACTER})*+\"\Z|'(?:(?!'){_CHARACTER})*+'\Z")
 _SINGLE: Final = r"(?:[A-Za-z0-9_./][A-Za-z0-9_./-]*+|\"[^\"]*+\"|'[^']*+')"

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import resource
+import subprocess
+import sys
 import threading
 from operator import itemgetter
 
@@ -96,6 +98,12 @@ def test_the_second_command_reads_what_the_first_one_kept(fleet):
 
 def written(entry):
     return entry.stat().st_mtime_ns
+
+
+def test_nobody_else_may_list_what_was_kept(fleet):
+    fleet.write(a=many())
+    fleet.read()
+    assert fleet.state.stat().st_mode & 0o777 == 0o700
 
 
 NOT_KEPT = [
@@ -277,14 +285,42 @@ def test_what_was_used_stays_longer(fleet):
     assert old.stat().st_mtime > 1
 
 
-def test_two_commands_at_once_read_the_same(fleet):
+READER = """
+import sys
+from pathlib import Path
+from fanout.cluster.files import FileCluster
+from fanout.cluster.parsed import ParsedFiles
+cluster = FileCluster([Path(sys.argv[1])], parsed=ParsedFiles(Path(sys.argv[2])))
+print(*cluster.read().objects.of_kind("", "ConfigMap").items(), sep="\\n")
+"""
+
+
+def test_commands_that_run_at_once_read_the_same(fleet):
     for number in range(8):
         fleet.write(**{f"f{number}": many(str(number)).replace("map-", f"map-{number}-")})
-    answers = []
-    both = [threading.Thread(target=lambda: answers.append(fleet.read())) for _ in range(4)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
-    assert answers == [fleet.alone()] * 4
+    command = [sys.executable, "-c", READER, fleet.files, fleet.state]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [one.communicate()[0] for one in both]
+    objects, _ = fleet.alone()
+    assert answers == ["".join(f"{item}\n" for item in objects.items())] * 2
     assert len(fleet.entries) == 8
+
+
+def test_a_file_that_is_written_while_it_is_read_leaves_nothing_wrong(fleet):
+    fleet.write(a=many("x"))
+    stop = threading.Event()
+
+    def write():
+        while not stop.is_set():
+            fleet.write(a=many("x", 150))
+            fleet.write(a=many("y"))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    cluster = fleet.command()
+    for _ in range(20):
+        cluster.read()
+    stop.set()
+    writer.join()
+    assert told(cluster.read()) == fleet.alone()
+    assert fleet.read() == fleet.alone()

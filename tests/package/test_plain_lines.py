@@ -55,6 +55,7 @@ READ = [
     ("a list in the column of its key, and a key behind it", "a:\n- b: 1\n- c\nd: e\n"),
     ("a key without a value before one that is less deep", "a:\n  b:\nc: 1\n"),
     ("a comment right behind a literal block", "a: |\n  b\n# c\nd: e\n"),
+    ("text with very many blanks inside", f"a: b{' ' * 50_000}c\n"),
     ("letters of other scripts", "a: käse\nb: 検査\n"),
 ]
 LEFT = [
