@@ -19,7 +19,7 @@ KEPT: dict[Limits, ProcessSandbox] = {}
 
 
 @contextmanager
-def kept(limits: Limits, _: Counters, __: Path) -> Iterator[ProcessSandbox]:
+def kept(limits: Limits, _: Counters, __: Path | None = None) -> Iterator[ProcessSandbox]:
     """What a command is given instead of a sandbox of its own."""
     if limits not in KEPT:
         KEPT[limits] = ProcessSandbox(limits, Counters())
