@@ -6,7 +6,7 @@ a word, a file in a package's way, is looked for here.
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +24,6 @@ from fanout.package.tree import Entry, blob_id
 from fanout.plan.repository import (
     DraftCommit,
     FileCommit,
-    Merge,
     RepositoryChange,
     StoredTree,
     VendorCommit,
@@ -126,7 +125,7 @@ class _Stream:
     def _vendor(self, vendor: VendorCommit) -> Iterator[bytes]:
         root = self._reader.commit(vendor.parent).tree if vendor.parent else ""
         yield self._head((vendor.parent,), vendor.when, vendor.message)
-        yield from _edits(TreeEditor(root, self._read), vendor.drop, vendor.put)
+        yield from _edits(TreeEditor(root, self._read), vendor.drop, vendor.put.items())
         yield self._ask_commit(vendor.ref)
 
     def _merges(self) -> Iterator[bytes]:
@@ -136,7 +135,8 @@ class _Stream:
         for batch in batches(self._change.merges):
             commits = (draft.commit for draft in batch.drafts)
             yield self._head((head, *commits), batch.when, batch.message)
-            yield from _edits(editor, batch.drop, _packages(batch))
+            packages = ((draft.path, draft.tree) for draft in batch.drafts)
+            yield from _edits(editor, batch.drop, packages)
             yield self._ask_commit(branch, *(draft.tag for draft in batch.drafts))
             head = f":{self._marks}"
 
@@ -166,18 +166,16 @@ class _Stream:
         return b"\nget-mark :%d\n" % self._marks
 
 
-def _edits(editor: TreeEditor, drop: Sequence[str], put: Mapping[str, str]) -> Iterator[bytes]:
+def _edits(
+    editor: TreeEditor, drop: Iterable[str], put: Iterable[tuple[str, str]]
+) -> Iterator[bytes]:
     """Directories that go, then those that come; the editor sees what is in the way."""
     for path in drop:
         if editor.drop(path):
             yield b"D %s\n" % _quoted(path) if path else b"deleteall\n"
-    for path, tree in put.items():
+    for path, tree in put:
         editor.put(path, tree)
         yield b"M 040000 %s %s\n" % (tree.encode(), _quoted(path) if path else b'""')
-
-
-def _packages(batch: Merge) -> dict[str, str]:
-    return {draft.path: draft.tree for draft in batch.drafts}
 
 
 def _entries(above: str, entries: Mapping[str, Entry]) -> Iterator[bytes]:

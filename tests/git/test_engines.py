@@ -1,0 +1,246 @@
+"""Both engines write the same: for any change the same ids, or the same refusal."""
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fanout.api.configuration import GitEngine
+from fanout.errors import FanoutError
+from fanout.git.command import GitProgram
+from fanout.git.engines import engine_of
+from fanout.git.inprocess import InProcess
+from fanout.git.mirror import create_bare
+from fanout.git.pack import PackTooLargeError
+from fanout.git.reader import open_mirror
+from fanout.package.tree import Entry, blob_id, tree_id
+from fanout.plan.repository import (
+    DraftCommit,
+    FileCommit,
+    Identity,
+    Merge,
+    MergedDraft,
+    Remote,
+    RepositoryChange,
+    StoredTree,
+    VendorCommit,
+)
+from fanout.telemetry.counters import Counters
+
+WHO = Identity("fanout", "fanout@localhost")
+MAIN = "refs/heads/main"
+WIDE = [f"wide/p{number:02}" for number in range(60)]
+THERE = {
+    **{f"{path}/f": b"%d" % number for number, path in enumerate(WIDE)},
+    "README": b"hello\n",
+    "a/b/c/f": b"deep\n",
+    "a/file": b"in the way\n",
+}
+
+
+class Base:
+    """A mirror with two commits on main, and what is in it."""
+
+    def __init__(self, directory):
+        self.mirror = directory / "base.git"
+        create_bare(self.mirror)
+        first = self._write("", THERE)
+        self.head = self._write(first, {"wide/p61/f": b"one more\n"})
+        self.commits = [first, self.head]
+        with open_mirror(self.mirror) as reader:
+            root = reader.commit(self.head).tree
+            found = reader.paths(self.head, ["a", "a/b", *WIDE[:3]])
+        self.trees = [root, *(state.tree for state in found.values())]
+
+    def _write(self, parent, files):
+        commit = FileCommit(MAIN, parent, files, (), "Base\n", 1)
+        change = RepositoryChange(Remote("x"), WHO, {}, files=(commit,))
+        return InProcess().write(self.mirror, change).refs[MAIN]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    return Base(tmp_path_factory.mktemp("base"))
+
+
+names = st.sampled_from(["a", "b", "a.b", "a-", "é", "z z", 'q"', "back\\slash", "new\nline"])
+inner = st.lists(names, min_size=1, max_size=3).map("/".join)
+free = st.one_of(st.just(""), inner, st.sampled_from([*WIDE[::7], "wide/p305"]))
+blocked = st.sampled_from(["README", "README/x", "a/file/x", "a//b", ".git"])
+modes = st.sampled_from(["100644", "100755", "120000"])
+contents = st.binary(max_size=8) | st.sampled_from(
+    [b"".join(b"line %d\n" % n for n in range(60)), b"line 0\nother\n" * 40]
+)
+packages = st.dictionaries(inner, st.tuples(modes, contents), min_size=1, max_size=4).filter(
+    lambda files: (
+        not any(one != two and f"{two}/".startswith(f"{one}/") for one in files for two in files)
+    )
+)
+messages = st.sampled_from(["", "Words\n", "no newline", "ümläut\n\nBody: x\n"])
+times = st.integers(0, 2_000_000_000)
+
+
+@st.composite
+def changes(draw, base):
+    places = draw(st.sampled_from([free, free, free | blocked]))
+    made = draw(st.lists(packages, max_size=4))
+    blobs = {blob_id(data): data for files in made for _, data in files.values()}
+    entries = [
+        {path: Entry(mode, blob_id(data)) for path, (mode, data) in files.items()} for files in made
+    ]
+    trees = [tree_id(each) for each in entries]
+    commits = st.sampled_from(base.commits)
+    drafts = tuple(
+        DraftCommit(
+            f"refs/heads/drafts/{number}",
+            draw(commits),
+            draw(places),
+            each,
+            trees[number],
+            draw(messages),
+            draw(times),
+            tuple(draw(st.lists(commits, max_size=2))),
+        )
+        for number, each in enumerate(entries)
+    )
+    some = st.sampled_from([*base.trees, *trees])
+    drops = st.lists(places, max_size=3).map(tuple)
+    vendor = VendorCommit(
+        "refs/heads/vendor",
+        draw(commits | st.just("")),
+        draw(st.dictionaries(places, some, max_size=4)),
+        draw(drops),
+        draw(messages),
+        draw(times),
+    )
+    merged = st.builds(
+        MergedDraft, commits, places, some, st.uuids().map(lambda it: f"refs/tags/{it}")
+    )
+    merges = st.builds(Merge, st.lists(merged, max_size=20).map(tuple), messages, times, drops)
+    files = FileCommit(
+        "refs/heads/records",
+        draw(commits | st.just("")),
+        draw(st.dictionaries(places.filter(bool), contents, max_size=4)),
+        draw(st.lists(places.filter(bool), max_size=3).map(tuple)),
+        draw(messages),
+        draw(times),
+    )
+    return RepositoryChange(
+        Remote("x"),
+        WHO,
+        {MAIN: base.head},
+        blobs=blobs,
+        trees=tuple(
+            StoredTree(entries[n], trees[n]) for n in range(len(made)) if draw(st.booleans())
+        ),
+        drafts=drafts,
+        branch=MAIN,
+        merges=tuple(draw(st.lists(merges, max_size=2))),
+        vendor=draw(st.none() | st.just(vendor)),
+        files=draw(st.sampled_from([(), (files,)])),
+    )
+
+
+def git(mirror, *words):
+    done = subprocess.run(["git", *words], cwd=mirror, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def outcome(engine, mirror, change):
+    try:
+        return engine.write(mirror, change).refs
+    except FanoutError as error:
+        return type(error), error.reason, str(error)
+
+
+def sound(mirror, refs):
+    """Everything that the refs lead to is as git wants it, and packs are what git would make."""
+    lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
+    (mirror / "packed-refs").write_text(f"# pack-refs with: sorted \n{lines}")
+    status, said = git(mirror, "fsck", "--strict", "--full", "--no-dangling")
+    told = [line for line in said.splitlines() if not line.startswith("notice: ")]
+    assert (status, told) == (0, [])
+    for pack in (mirror / "objects" / "pack").glob("*.pack"):
+        assert git(mirror, "verify-pack", str(pack)) == (0, "")
+        again = mirror / "again.idx"
+        again.unlink(missing_ok=True)
+        status, said = git(mirror, "index-pack", "-o", str(again), str(pack))
+        assert status == 0, said
+        assert again.read_bytes() == pack.with_suffix(".idx").read_bytes()
+
+
+def engine_in(directory, choice=GitEngine.IN_PROCESS, **more):
+    return engine_of(choice, GitProgram(directory, (), Counters(), 60), **more)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_both_engines_write_the_same(base, tmp_path_factory, data):
+    change = data.draw(changes(base))
+    found = []
+    for choice in GitEngine:
+        directory = tmp_path_factory.mktemp("mirror")
+        shutil.copytree(base.mirror, directory / "m.git")
+        found.append(outcome(engine_in(directory, choice), directory / "m.git", change))
+        if isinstance(found[-1], dict):
+            sound(directory / "m.git", found[-1])
+        shutil.rmtree(directory)
+    assert found[0] == found[1]
+
+
+def forty(base):
+    """Forty drafts of a wide directory, and their publication."""
+    blobs, drafts = {}, []
+    for number in range(40):
+        files = {"Kptfile": b"name: %d\n" % number * 9, "same": b"same\n" * 40}
+        blobs |= {blob_id(data): data for data in files.values()}
+        entries = {path: Entry("100644", blob_id(data)) for path, data in files.items()}
+        ref, path = f"refs/heads/drafts/{number}", f"wide/new-{number}"
+        message = f"Draft {number}\n\nFanout-Variant: {number}\nFanout-Stage: prod\n"
+        drafts.append(DraftCommit(ref, base.head, path, entries, tree_id(entries), message, 5))
+    put = {f"drafts/{draft.path}": draft.tree for draft in drafts}
+    vendor = VendorCommit("refs/heads/vendor", "", put, (), "Render\n", 5)
+    return RepositoryChange(
+        Remote("x"), WHO, {MAIN: base.head}, blobs=blobs, drafts=tuple(drafts), vendor=vendor
+    )
+
+
+def test_drafts_of_a_wide_directory_are_small(base, tmp_path):
+    """Each is what it differs in from the first; the directory's 60 rows are there once."""
+    shutil.copytree(base.mirror, tmp_path / "m.git")
+    before = {path.name for path in (tmp_path / "m.git/objects/pack").iterdir()}
+    written = engine_in(tmp_path).write(tmp_path / "m.git", forty(base))
+    (pack,) = (
+        path for path in (tmp_path / "m.git/objects/pack").glob("*.pack") if path.name not in before
+    )
+    assert pack.stat().st_size < 40 * 700
+    assert written.count > 40 * 5
+    sound(tmp_path / "m.git", written.refs)
+
+
+@pytest.mark.parametrize("largest", [100, 4_000, 14_000])
+def test_what_one_pack_cannot_hold_is_written_by_git(base, tmp_path, largest):
+    for name in ("small", "git", "alone"):
+        shutil.copytree(base.mirror, tmp_path / name)
+    before = sorted(path.name for path in (tmp_path / "alone/objects/pack").iterdir())
+    with pytest.raises(PackTooLargeError):
+        InProcess(largest).write(tmp_path / "alone", forty(base))
+    assert sorted(path.name for path in (tmp_path / "alone/objects/pack").iterdir()) == before
+    written = engine_in(tmp_path, largest=largest).write(tmp_path / "small", forty(base))
+    by_git = engine_in(tmp_path, GitEngine.FAST_IMPORT).write(tmp_path / "git", forty(base))
+    assert written == by_git
+    sound(tmp_path / "small", written.refs)
+
+
+def test_what_was_written_before_gives_the_same_pack_again(base, tmp_path):
+    """A push that failed is tried again: the mirror does not grow by it."""
+    shutil.copytree(base.mirror, tmp_path / "m.git")
+    counts = []
+    for _ in range(3):
+        InProcess().write(tmp_path / "m.git", forty(base))
+        counts.append(len(list((tmp_path / "m.git/objects/pack").iterdir())))
+    assert counts[1] == counts[2]
