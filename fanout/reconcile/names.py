@@ -38,16 +38,31 @@ class Named:
     variables: Mapping[str, Variables] = field(default_factory=dict)  # for propagateWhen and checks
     failures: tuple[TargetFailure, ...] = ()
     problem: FanoutError | None = None
+    targets: Mapping[str, Target] = field(default_factory=dict)  # by key
 
 
-def name_variants(declared: Declared, sandbox: Sandbox) -> tuple[Named, ...]:
-    """All policies and hand-written variants, each with its variants, in order of name."""
-    named = [_policy(policy, declared, sandbox) for policy in declared.policies]
+def name_variants(
+    declared: Declared, sandbox: Sandbox, before: Sequence[Named] = ()
+) -> tuple[Named, ...]:
+    """All policies and hand-written variants, each with its variants, in order of name.
+
+    `before` is what was answered when less or other things were declared: where a target is as it
+    was, nothing is asked about it again.
+    """
+    known = {(it.namespace, it.name): it for it in before if it.policy is not None}
+    named = [
+        _policy(
+            policy, declared, sandbox, known.get((policy.metadata.namespace, policy.metadata.name))
+        )
+        for policy in declared.policies
+    ]
     named += [_written(variant, declared) for variant in declared.variants]
     return tuple(named)
 
 
-def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Named:
+def _policy(
+    policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox, before: Named | None
+) -> Named:
     meta = policy.metadata
     usable = usable_by(meta.namespace, declared.repositories)
     upstream = usable.get(policy.spec.upstream.repository)
@@ -56,20 +71,18 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
         where = declared.where(policy, "spec.upstream.repository")
         problem = _unknown(policy.spec.upstream.repository, meta.namespace, usable, where)
     targets, failures = select(policy, Inventory(usable, declared.objects))
-    places, lost = _repositories(policy, targets, usable, sandbox)
-    located = [target for target in targets if target.key in places]
-    unique = {it.metadata.name: it for it in places.values()}
-    objects = {name: as_object(repository) for name, repository in unique.items()}
-    seen = {key: objects[repository.metadata.name] for key, repository in places.items()}
-    assembly = Assembly(policy, _ask(second_round(policy, located, seen), sandbox))
-    made = [assembly.variant(target, places[target.key]) for target in located]
-    entries = {target.key: target.entry for target in located}
+    kept = _as_before(before, policy, targets, usable)
+    new = [target for target in targets if target.key not in kept]
+    places, lost = _repositories(policy, new, usable, sandbox)
+    made = _variants(policy, [it for it in new if it.key in places], places, sandbox)
+    entries = {target.key: target for target in targets}
+    made |= kept
     variants = tuple(
-        _with_place(item, entries[item.target], policy, declared)
-        for item in made
-        if isinstance(item, VariantSpec)
+        _with_place(item, target.entry, policy, declared)
+        for target in targets
+        if isinstance(item := made.get(target.key), VariantSpec)
     )
-    failed = tuple(item for item in made if isinstance(item, TargetFailure))
+    failed = tuple(item for item in made.values() if isinstance(item, TargetFailure))
     labels = {target.key: _labels(target, usable) for target in targets}
     return Named(
         meta.namespace,
@@ -78,13 +91,52 @@ def _policy(policy: UpstreamPolicy, declared: Declared, sandbox: Sandbox) -> Nam
         None,
         upstream,
         variants=variants,
-        repositories={item.name: places[item.target] for item in variants},
+        repositories={item.name: usable[item.repository] for item in variants},
         labels=labels,
         groups=_groups(policy, variants, labels),
-        variables=_variables(policy, variants, located),
+        variables=_variables(policy, variants, entries),
         failures=tuple(_placed(it, policy, declared) for it in (*failures, *lost, *failed)),
         problem=problem,
+        targets=entries,
     )
+
+
+def _as_before(
+    before: Named | None,
+    policy: UpstreamPolicy,
+    targets: Sequence[Target],
+    usable: Mapping[str, Repository],
+) -> dict[str, VariantSpec | TargetFailure]:
+    """The variants of the targets of which nothing has changed that their templates can see.
+
+    What failed may have failed for want of time or memory, and is asked again.
+    """
+    if before is None or before.policy is not policy:
+        return {}
+    specs = {spec.target: spec for spec in before.variants if not spec.unclear}
+    kept: dict[str, VariantSpec | TargetFailure] = {}
+    for target in targets:
+        spec, known = specs.get(target.key), before.targets.get(target.key)
+        if spec is None or known is None:
+            continue
+        same = known.object is target.object and known.entry == target.entry
+        if same and usable.get(spec.repository) is before.repositories[spec.name]:
+            kept[target.key] = spec
+    return kept
+
+
+def _variants(
+    policy: UpstreamPolicy,
+    targets: Sequence[Target],
+    places: Mapping[str, Repository],
+    sandbox: Sandbox,
+) -> dict[str, VariantSpec | TargetFailure]:
+    """What is made of each target whose repository is known, by key."""
+    unique = {it.metadata.name: it for it in places.values()}
+    objects = {name: as_object(repository) for name, repository in unique.items()}
+    seen = {key: objects[repository.metadata.name] for key, repository in places.items()}
+    assembly = Assembly(policy, _ask(second_round(policy, targets, seen), sandbox))
+    return {target.key: assembly.variant(target, places[target.key]) for target in targets}
 
 
 def _groups(
@@ -101,13 +153,12 @@ def _groups(
 
 
 def _variables(
-    policy: UpstreamPolicy, variants: Sequence[VariantSpec], targets: Sequence[Target]
+    policy: UpstreamPolicy, variants: Sequence[VariantSpec], targets: Mapping[str, Target]
 ) -> Mapping[str, Variables]:
     """Of those in whose stage somebody asks."""
     asking = {it.name for it in policy.spec.stages if it.propagate_when or asks_machines(it)}
-    by_key = {target.key: target for target in targets} if asking else {}
     return {
-        spec.name: variables_of(policy, spec, by_key[spec.target])
+        spec.name: variables_of(policy, spec, targets[spec.target])
         for spec in variants
         if spec.stage in asking
     }
