@@ -40,6 +40,7 @@ class Model(BaseModel):
         serialize_by_alias=True,
         extra="forbid",
         frozen=True,
+        defer_build=True,  # of some 90 models a command needs a few
     )
 
 

@@ -41,6 +41,8 @@ def printable(text: str) -> str:
     Names and messages come from files and from other people's servers; an escape sequence in one
     must not reach the terminal.
     """
+    if text.isprintable():
+        return text
     return "".join(
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in text
