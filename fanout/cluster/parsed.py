@@ -19,7 +19,7 @@ from typing import Any, Final
 from fanout.selection.objects import Kinds
 
 LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
-SMALLEST: Final = 16 << 10  # bytes of a file; smaller ones are read as fast as their entries
+SMALLEST: Final = 8 << 10  # bytes of a file; smaller ones are read as fast as their entries
 _FORMAT: Final = 1  # to be raised when the same file yields other objects than before
 _SEAL: Final = 65  # bytes of an entry's first line: the digest of all that follows
 _UNTOUCHED: Final = 3600  # seconds until another use of an entry is worth a write
