@@ -31,16 +31,14 @@ class Sample:
         if len(pieces) != len(self._pieces):
             return self._around(pieces)
         found: list[bytes] = []
+        starts = self._starts
         same = 0  # up to here it is the same
-        changed = map(ne, self._pieces, pieces)
-        for at in compress(count(), changed):
+        for at in compress(count(), map(ne, self._pieces, pieces)):
             if same < at:
-                found.append(self._copied(same, at))
+                found.append(copy(starts[same], starts[at] - starts[same]))
             found.append(insert(pieces[at]))
             same = at + 1
-        if same < len(pieces):
-            found.append(self._copied(same, len(pieces)))
-        return found
+        return [*found, copy(starts[same], starts[-1] - starts[same])]
 
     def _around(self, pieces: Sequence[bytes]) -> list[bytes]:
         old, most = self._pieces, min(len(self._pieces), len(pieces))
@@ -48,10 +46,9 @@ class Sample:
         left = most - head
         tail = next((at for at in range(left) if old[-1 - at] != pieces[-1 - at]), left)
         middle = b"".join(pieces[head : len(pieces) - tail])
-        return [self._copied(0, head), insert(middle), self._copied(len(old) - tail, len(old))]
-
-    def _copied(self, first: int, end: int) -> bytes:
-        return copy(self._starts[first], self._starts[end] - self._starts[first])
+        behind = self._starts[len(old) - tail]
+        last = copy(behind, self._starts[-1] - behind)
+        return [copy(0, self._starts[head]), insert(middle), last]
 
 
 def difference(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:

@@ -71,7 +71,7 @@ class Layouts:
 
     def of(self, entries: Mapping[str, Entry]) -> Layout:
         """The layout of a package. Raises as `Layout` does."""
-        files = tuple((path, entry.mode) for path, entry in entries.items())
+        files = tuple([(path, entry.mode) for path, entry in entries.items()])
         if files not in self._known:
             self._known[files] = Layout(files)
         return self._known[files]

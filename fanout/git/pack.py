@@ -73,7 +73,7 @@ class PackWriter:
             return self.add(kind, data, oid)
         offset, _, base_size = self._rows[base]
         delta = difference(base_size, len(data), instructions)
-        if len(delta) * 2 > len(data):
+        if len(delta) > len(data) * 3 // 4:
             return self.add(kind, data, oid)
         small = len(delta) <= _SMALL_DIFFERENCE
         packed = _stored(delta) if small else zlib.compress(delta, 1)
