@@ -108,7 +108,7 @@ class Reason(StrEnum):
     REF_WITHOUT_LEASE = "RefWithoutLease", "a ref would be changed without knowing what it was"
     REF_WRITTEN_TWICE = "RefWrittenTwice", "a ref would be written twice in one push"
     REMOTE_DENIED = "RemoteDenied", "the remote does not let fanout in"
-    REMOTE_FAILED = "RemoteFailed", "the remote could not store what was pushed"
+    REMOTE_FAILED = "RemoteFailed", "the remote cannot store what is pushed, or give what it lists"
     REMOTE_MOVED = "RemoteMoved", "somebody else was faster; it is observed again"
     REMOTE_NOT_FOUND = "RemoteNotFound", "no repository is at the URL, or the secret may not see it"
     REMOTE_OBJECTS_REFUSED = "RemoteObjectsRefused", "git's checks refuse an object of the remote"

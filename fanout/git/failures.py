@@ -102,7 +102,7 @@ _RULES = (
         "move the repository to a server that does",
     ),
     _rule(
-        r"couldn't find remote ref|not our ref",
+        r"couldn't find remote ref|not our ref|request for unadvertised object",
         Conflict,
         "RemoteMoved",
         "the remote moved while it was being read",
@@ -118,6 +118,14 @@ _RULES = (
     ),
 )
 
+# Of a remote on our own disks it is not marked as its words, and reads as if the mirror were ill.
+_BROKEN = _rule(
+    r"possible repository corruption on the remote side",
+    Unavailable,
+    "RemoteFailed",
+    "the remote does not give what it lists",
+    "let its owner look after the repository (git fsck)",
+)
 _UNSOUND = _rule(
     "",
     InvalidInput,
@@ -149,6 +157,8 @@ def translate(stdout: str, stderr: str, access: Access | None) -> FanoutError:
     rejected = _REJECTED.findall(stdout)
     if rejected:
         return _rejection(rejected, words, access)
+    if _BROKEN.pattern.search(stderr):
+        return _error(_BROKEN, words or _telling_line(local), access)
     for rule in _RULES:
         if rule.pattern.search(local):
             return _error(rule, words or _telling_line(local), access)

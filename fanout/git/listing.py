@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -47,30 +48,21 @@ def look(
 
     `refs/fanout/seen/` then has the kept refs, and of the others those that were there before and
     have not moved. `last` is what this process found when it last looked. Raises Denied,
-    Unavailable, InvalidInput; Conflict when the remote moved between listing and fetch in a way
-    that leaves no consistent answer.
+    Unavailable, InvalidInput; Conflict when what was listed is gone before it was fetched.
     """
-    patterns = Patterns(keep)
     answer = _ls_remote(git, mirror, access)
     said = hashlib.sha256(answer).digest()
     if last and (last.said, last.keep, last.mirror) == (said, tuple(keep), state_of(mirror)):
         return last
     listed = parse_listing(answer, access)
-    kept = patterns.of(listed.own)
+    kept = Patterns(keep).of(listed.own)
     before = seen_refs(mirror)
-    unmoved = {ref: oid for ref, oid in before.items() if listed.own.get(ref) == oid}
-    others = {ref: oid for ref, oid in unmoved.items() if ref not in patterns}
-    commits = listed.commits
-    with open_mirror(mirror) as reader:
-        complete = all(map(reader.has, set(kept.values())))
-    if not complete:
-        _remember(mirror, unmoved, before)
-        _fetch(git, mirror, access, patterns.found_in(kept))
-        before = seen_refs(mirror)
-        kept = patterns.of(before)
-        commits = _after_fetch(mirror, listed, kept, patterns)
+    _complete(git, mirror, access, kept)
+    others = {
+        ref: oid for ref, oid in before.items() if ref not in kept and listed.own.get(ref) == oid
+    }
     _remember(mirror, {**others, **kept}, before)
-    return Looked(Listing(commits), said, tuple(keep), state_of(mirror))
+    return Looked(Listing(listed.commits), said, tuple(keep), state_of(mirror))
 
 
 def parse_listing(text: bytes, access: Access) -> RawListing:
@@ -100,30 +92,30 @@ def _ls_remote(git: GitProgram, mirror: Path, access: Access) -> bytes:
     return git.run(mirror, words, access, timeout=TIMEOUT).stdout
 
 
-def _fetch(git: GitProgram, mirror: Path, access: Access, patterns: Sequence[str]) -> None:
-    """Bring the objects of the kept refs, and note the refs as they are at this very moment."""
+def _complete(git: GitProgram, mirror: Path, access: Access, kept: Mapping[str, str]) -> None:
+    """Fetch what is missing of what the kept refs were listed with.
+
+    Ids are asked for, not names: so the remote is listed once, whatever moves meanwhile, and git
+    writes no file for each ref.
+    """
+    missing = _missing(mirror, kept)
+    if not missing:
+        return
     git.counters.add("fetches")
-    specs = [f"{pattern}:{seen_name(pattern)}" for pattern in patterns]
-    options = ["--quiet", "--force", "--no-tags", "--prune", "--refmap=", "--no-write-fetch-head"]
-    git.run(mirror, ["fetch", *options, "origin", *specs], access)
-
-
-def _after_fetch(
-    mirror: Path, listed: RawListing, kept: Mapping[str, str], patterns: Patterns
-) -> dict[str, str]:
-    """The listing again, with the kept refs as the fetch found them."""
-    with open_mirror(mirror) as reader:
-        peeled = {
-            ref: listed.commits[ref] if listed.own.get(ref) == oid else reader.peel(oid)
-            for ref, oid in kept.items()
-        }
-        missing = [ref for ref, oid in kept.items() if not reader.has(oid)]
-    if missing:
+    options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
+    with tempfile.TemporaryFile(dir=mirror) as wanted:
+        wanted.write("".join(f"{oid}\n" for oid in missing).encode())
+        wanted.seek(0)
+        git.run(mirror, ["fetch", *options, "origin"], access, wanted)
+    if left := _missing(mirror, kept):
         raise DamagedMirrorError(
-            f"a fetch did not bring the objects of {missing[0]}", reason="MirrorDamaged"
+            f"a fetch did not bring {left[0]}, which the remote lists", reason="MirrorDamaged"
         )
-    others = {ref: oid for ref, oid in listed.commits.items() if ref not in patterns}
-    return {**others, **peeled}
+
+
+def _missing(mirror: Path, kept: Mapping[str, str]) -> list[str]:
+    with open_mirror(mirror) as reader:
+        return [oid for oid in dict.fromkeys(kept.values()) if not reader.has(oid)]
 
 
 def _remember(mirror: Path, seen: Mapping[str, str], before: Mapping[str, str]) -> None:

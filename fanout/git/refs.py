@@ -7,7 +7,7 @@ All are below `refs/fanout/`: `seen/` is the remote as last listed, what leases 
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fanout.errors import InvalidInput, Where
@@ -67,11 +67,6 @@ class Patterns:
     def of(self, refs: Mapping[str, str]) -> dict[str, str]:
         """Those of the refs that are asked for."""
         return {ref: oid for ref, oid in refs.items() if ref in self}
-
-    def found_in(self, refs: Collection[str]) -> list[str]:
-        """The patterns that name at least one of the refs."""
-        wide = [f"{p}*" for p in self.prefixes if any(ref.startswith(p) for ref in refs)]
-        return wide + sorted(name for name in self.names if name in refs)
 
 
 def seen_name(ref: str) -> str:

@@ -71,6 +71,27 @@ def test_branches_that_change_places_with_directories_are_followed(downstream):
     assert set(seen_refs(mirror_of(downstream))) == {downstream.main, "refs/heads/x/y"}
 
 
+def test_an_unchanged_listing_is_the_one_of_before(downstream):
+    first = downstream.look()
+    assert downstream.look() is first
+    assert downstream.look(downstream.main) is not first  # other refs are asked for
+    downstream.bare.commit({"README.md": "new\n"})
+    assert downstream.look().refs == downstream.bare.refs()
+
+
+def test_a_listing_is_not_kept_where_another_process_has_worked_on_the_mirror(
+    downstream, downstream_of, make_store
+):
+    """It pushed, and somebody took it back: the remote says the same as before."""
+    first = downstream.look()
+    other = downstream_of(make_store(), downstream.bare)
+    other.write({"one": other.package("one")})
+    for ref in set(downstream.bare.refs()) - set(first.refs):
+        downstream.bare.git("update-ref", "-d", ref)
+    assert downstream.look() == first
+    assert seen_refs(mirror_of(downstream)) == first.refs
+
+
 def test_what_each_pass_costs(downstream, counters):
     def cost():
         counts = counters.read()
@@ -99,39 +120,49 @@ def test_counts_of_what_was_written(downstream, counters):
     assert counts["objects_written"] == 3 + 4 + 1 + 3  # files, their trees and root, two commits
 
 
-def test_a_listing_is_of_the_moment_of_the_fetch(downstream):
-    """The remote moves between the listing and the fetch; the answer is what was fetched."""
-    bare, git = downstream.bare, downstream.store._git
+def before_the_fetch(downstream, do):
+    """Let somebody else act between the listing and the fetch."""
+    git = downstream.store._git
+    run = git.run
+
+    def slow(mirror, arguments, *rest, **more):
+        if arguments[0] == "fetch":
+            git.run = run
+            do()
+        return run(mirror, arguments, *rest, **more)
+
+    git.run = slow
+
+
+def test_a_listing_is_of_one_moment_whatever_moves_before_the_fetch(downstream):
+    bare = downstream.bare
     bare.commit({"a": "1\n"}, branch="goes")
     downstream.look()
-    bare.commit({"README.md": "sooner\n"})
-    run = git.run
+    listed = {**bare.refs(), downstream.main: bare.commit({"README.md": "sooner\n"})}
 
-    def slow(mirror, arguments, *rest, **more):
-        if arguments[0] == "fetch":
-            bare.commit({"README.md": "later\n"})
-            bare.commit({"a": "1\n"}, branch="comes")
-            bare.git("update-ref", "-d", "refs/heads/goes")
-        return run(mirror, arguments, *rest, **more)
+    def move():
+        bare.commit({"README.md": "later\n"})
+        bare.commit({"a": "1\n"}, branch="comes")
+        bare.git("update-ref", "-d", "refs/heads/goes")
 
-    git.run = slow
+    before_the_fetch(downstream, move)
+    assert downstream.look().refs == listed
+    assert seen_refs(mirror_of(downstream)) == listed
     assert downstream.look().refs == bare.refs()
-    assert seen_refs(mirror_of(downstream)) == bare.refs()
 
 
-def test_a_branch_that_vanishes_before_the_fetch_is_a_conflict(downstream):
-    bare, git = downstream.bare, downstream.store._git
+def test_what_is_gone_for_good_before_the_fetch_is_a_conflict(downstream):
+    bare = downstream.bare
     bare.commit({"a": "1\n"}, branch="goes")
-    run = git.run
 
-    def slow(mirror, arguments, *rest, **more):
-        if arguments[0] == "fetch":
-            bare.git("update-ref", "-d", "refs/heads/goes")
-        return run(mirror, arguments, *rest, **more)
+    def remove():
+        bare.git("update-ref", "-d", "refs/heads/goes")
+        bare.git("gc", "--quiet", "--prune=now")
 
-    git.run = slow
+    before_the_fetch(downstream, remove)
     with pytest.raises(Conflict, match="moved while it was being read"):
         downstream.look("refs/heads/goes")
+    assert downstream.look().refs == bare.refs()
 
 
 def test_a_hundred_looks_at_a_time_answer_each_url(store, new_bare):

@@ -1,0 +1,153 @@
+"""Remotes with very many refs, with odd ones, and with less in them than they say."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from http_git import serving
+
+from fanout.errors import Conflict, Denied, Unavailable
+from fanout.git.refs import seen_refs
+from fanout.plan.repository import Listing, Look, Remote
+
+MANY = 100_000
+BIGGEST = 250  # MB for the whole process, which has 50 before it looks
+
+PROGRAM = """
+    import resource, sys
+    from pathlib import Path
+    from fanout.git.store import MirrorStore
+    from fanout.plan.repository import Look, Remote
+    from fanout.telemetry.counters import Counters
+    counters = Counters()
+    store = MirrorStore(Path(sys.argv[1]), install="x", counters=counters, secrets=lambda _: None)
+    look = Look(Remote(sys.argv[2]), ("refs/heads/*",))
+    counts = [len(store.look([look])[sys.argv[2]].refs) for _ in range(2)]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(*counts, counters.read()["git_processes"], peak)
+"""
+
+
+def test_a_hundred_thousand_refs_are_listed_and_kept(bare, tmp_path):
+    """In a process of its own, so that its memory can be seen."""
+    head = bare.refs()["refs/heads/main"]
+    name = "drafts/default/apps/monitoring-cluster-%06d/platform-monitoring-cluster-%06d-0123456789"
+    lines = [f"{head} refs/heads/{name % (one, one)}\n" for one in range(MANY - 1)]
+    bare.git("pack-refs", "--all")
+    (bare.path / "packed-refs").write_text("".join([*lines, f"{head} refs/heads/main\n"]))
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path / "mirrors"), bare.url],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    first, again, processes, peak = map(int, done.stdout.split())
+    assert (first, again) == (MANY, MANY)
+    assert processes == 3  # a listing and a fetch, and a listing
+    assert peak < BIGGEST
+    assert len(seen_refs(next((tmp_path / "mirrors").glob("*.git")))) == MANY
+
+
+def beside(bare):
+    """Refs that are neither branches nor tags, and a HEAD that leads nowhere."""
+    bare.git("update-ref", "refs/pull/1/head", "main")
+    bare.git("update-ref", "refs/notes/commits", "main")
+    bare.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
+
+
+def hidden(bare):
+    bare.commit({"a": "1\n"}, branch="secret")
+    bare.git("tag", "secret/v1", "main")
+    bare.git("config", "--add", "transfer.hideRefs", "refs/heads/secret")
+    bare.git("config", "--add", "transfer.hideRefs", "refs/tags/secret")
+
+
+def symbolic(bare):
+    bare.git("symbolic-ref", "refs/heads/also", "refs/heads/main")
+
+
+def of_other_things(bare):
+    bare.git("tag", "of-a-tree", "main^{tree}")
+    bare.git("tag", "-a", "-m", "m", "of-a-file", "main:README.md")
+
+
+def oddly_named(bare):
+    """A line separator of Unicode, an accent, and bytes that are no UTF-8."""
+    for name in ("a\u2028b", "\u00e9\u0085", "plus+and'quote"):
+        bare.git("update-ref", f"refs/heads/{name}", "main")
+    subprocess.run(
+        [b"git", b"update-ref", b"refs/heads/\xff\xfe", b"main"], cwd=bare.path, check=True
+    )
+
+
+ODD = [
+    ("refs beside branches and tags are not listed", beside, {"main"}),
+    ("refs that the server hides are not listed", hidden, {"main"}),
+    ("a branch that is another one's name is a branch", symbolic, {"main", "also"}),
+    ("tags may name trees and files", of_other_things, {"main", "of-a-tree", "of-a-file"}),
+    (
+        "names are read as they are",
+        oddly_named,
+        {"main", "a\u2028b", "\u00e9\u0085", "plus+and'quote", "\\xff\\xfe"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "names"), [row[1:] for row in ODD], ids=[row[0] for row in ODD])
+def test_odd_refs(downstream, make, names):
+    make(downstream.bare)
+    for _ in range(2):
+        listed = downstream.look().refs
+        assert {ref.split("/", 2)[2] for ref in listed} == names
+    readable = {ref for ref in listed if "\\" not in ref}
+    assert set(seen_refs(next(downstream.store._mirrors.directory.glob("*.git")))) == readable
+    with downstream.store.reader(downstream.bare.remote) as reader:
+        assert all(reader.has(listed[ref]) for ref in readable)
+    written = downstream.write({"one": downstream.package("one")}).refs[downstream.ref("one")]
+    assert downstream.bare.git("rev-parse", downstream.ref("one")) == written
+
+
+def test_a_branch_that_is_hidden_is_in_the_way_of_a_push_and_stays(downstream):
+    package = downstream.package("one")
+    draft = downstream.draft("one", package, downstream.look().refs[downstream.main])
+    theirs = downstream.bare.commit({"a": "1\n"}, branch=draft.ref.removeprefix("refs/heads/"))
+    downstream.bare.git("config", "--add", "transfer.hideRefs", draft.ref)
+    with pytest.raises((Conflict, Denied)):
+        downstream.change(
+            expected={draft.ref: ""}, blobs=downstream.blobs(package), drafts=(draft,)
+        )
+    assert downstream.bare.refs()[draft.ref] == theirs
+
+
+def lose(bare, name):
+    """Take away one object of the repository; all that it has is a file of its own then."""
+    packs = bare.path / "objects" / "pack"
+    for pack in list(packs.glob("*.pack")):
+        data = pack.read_bytes()
+        for file in packs.glob(f"{pack.stem}.*"):
+            file.unlink()
+        bare.git("unpack-objects", "-q", stdin=data)
+    oid = bare.git("rev-parse", name)
+    (bare.path / "objects" / oid[:2] / oid[2:]).unlink()
+
+
+@pytest.mark.parametrize("lost", ["main^{tree}", "main:README.md", "main~1"])
+@pytest.mark.parametrize("far", [False, True], ids=["on disk", "over HTTP"])
+def test_a_remote_that_has_less_than_it_lists_fails_alone(
+    store, bare, new_bare, tmp_path, counters, far, lost
+):
+    bare.commit({"README.md": "new\n"})
+    whole = new_bare("whole")
+    whole.commit({"a": "1\n"})
+    lose(bare, lost)
+    with serving(tmp_path) as server:
+        urls = [server.url(it.path.name) if far else it.url for it in (bare, whole)]
+        answers = store.look([Look(Remote(url), ("refs/heads/*",)) for url in urls])
+    assert answers[urls[1]] == Listing(whole.refs())
+    failure = answers[urls[0]]
+    assert isinstance(failure, Unavailable)
+    assert failure.reason == "RemoteFailed"
+    assert f"{urls[0]}: the remote does not give what it lists" in str(failure)
+    assert counters.read()["fetches"] == 2  # the mirrors are not to blame, and not made again
