@@ -12,6 +12,7 @@ from fanout.package.merge.packages import Files
 from fanout.plan.cases import Case
 from fanout.plan.earlier import Earlier
 from fanout.plan.repository import Remote
+from fanout.reconcile.contents import Contents
 from fanout.reconcile.look import remote_of, upstream_path
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.report import PolicyPass
@@ -181,5 +182,5 @@ def _staying(case: Case, earlier: Earlier) -> Case:
 def _through(program: Program, work: Callable[[Merger], Value]) -> Value:
     """Do what a merger does, as often as it asks something of the world."""
     world, answers = program.world, program.reconciler.answers
-    merger = Merger(world.git, world.counters, world.setup.limits, answers)
+    merger = Merger(world.git, world.counters, world.setup.limits, answers, Contents())
     return answers.through(lambda _: work(merger))

@@ -59,8 +59,8 @@ def merge(rendering: Files, edits: Edits, choices: Choices = NO_CHOICES) -> Merg
         files = result.files
         conflicts += result.conflicts
         notes += result.notes
-    blobs = {blob_id(data): data for _, data in files.values()}
     entries = {path: Entry(mode, blob_id(data)) for path, (mode, data) in sorted(files.items())}
+    blobs = {entry.oid: files[path][1] for path, entry in entries.items()}
     content = Rendered(tree_id(entries), entries, blobs)
     return Merged(content, files, tuple(conflicts), tuple(dict.fromkeys(notes)))
 

@@ -15,6 +15,7 @@ from fanout.plan.merging import Files
 from fanout.plan.reverted import Reverted, differs, revision_of
 from fanout.plan.soundness import new_faults
 from fanout.ports import GitStore, Reader
+from fanout.reconcile.contents import Contents
 from fanout.selection.naming import tag_ref
 from fanout.values import frozen, replace
 
@@ -29,6 +30,7 @@ class ByHand:
     """What was found of each place, kept as long as nothing changes there; one per process."""
 
     git: GitStore
+    contents: Contents
     _known: dict[tuple[str, str], tuple[_Key, _Found]] = field(default_factory=dict)
 
     def looked_at(self, case: Case) -> Case:
@@ -47,15 +49,19 @@ class ByHand:
         known = self._known.get(place)
         if known is None or known[0] != key:
             with self.git.reader(home.view.remote) as reader:
-                found = _Looking(case, reader).found()
+                found = _Looking(case, reader, self.contents).found()
             known = self._known[place] = key, found
         reverted, faults = known[1]
         return replace(case, reverted=reverted, faults=() if reverted else faults)
 
 
-@lru_cache(maxsize=16)  # people rarely edit it: then what is published has the same one
-def _read_lock(kptfile: bytes) -> Lock | None:
-    return read_lock(kptfile, KPTFILE)
+@lru_cache(maxsize=16)  # renderings of one place are read one after the other
+def _lock(kptfile: bytes | None) -> Lock | None:
+    """The state of upstream that a package says it is, if it says so."""
+    try:
+        return read_lock(kptfile, KPTFILE)
+    except FanoutError:
+        return None
 
 
 @frozen
@@ -64,6 +70,7 @@ class _Looking:
 
     case: Case
     reader: Reader
+    contents: Contents
 
     def found(self) -> _Found:
         return self._reverted(), self._faults()
@@ -72,9 +79,11 @@ class _Looking:
         case = self.case
         assert case.published is not None, "asked of what is published"
         assert case.own.tree is not None, "and still there"
-        lock = self._lock(case.own.tree)
-        was = self._lock(case.published.tree)
         tag = self._earlier()
+        kptfiles = [self._kptfile(tree) for tree in (case.own.tree, case.published.tree)]
+        if kptfiles[0] and kptfiles[0] == kptfiles[1] and not tag:
+            return None  # it says what was published
+        lock, was = map(_lock, kptfiles)
         if lock is not None and was is not None and not lock.is_of(was.repo, was.directory):
             return Reverted(f"is a clone of {lock.directory} in {lock.repo}", elsewhere=True)
         if lock is not None and (differs(lock, was) if was else self._other_commit(lock)):
@@ -88,13 +97,13 @@ class _Looking:
         published = self.case.published
         return published is not None and lock.commit != published.commit
 
-    def _lock(self, tree: str) -> Lock | None:
-        """The state of upstream that a tree of the package says it is, if it says so."""
+    def _kptfile(self, tree: str) -> bytes | None:
+        """The Kptfile in a tree of the package, if it can be read."""
         if not self.reader.has(tree):
             return None
         try:
             entry = self.reader.entries(tree).get(KPTFILE)
-            return _read_lock(self.reader.blob(entry.oid)) if entry else None
+            return self.contents.blob(self.reader, entry.oid) if entry else None
         except FanoutError:
             return None
 
@@ -115,7 +124,7 @@ class _Looking:
         seen: dict[str, bool] = {}
         for tree in self._renderings():
             if tree not in seen:
-                found = self._lock(tree)
+                found = _lock(self._kptfile(tree))
                 seen[tree] = found is not None and not differs(found, lock)
                 if seen[tree]:
                     return tree
@@ -141,13 +150,12 @@ class _Looking:
         case = self.case
         assert case.published is not None, "asked of what is published"
         assert case.own.tree is not None, "and still there"
-        known = [it for it in (case.published.tree, case.pristine) if it and self.reader.has(it)]
+        before = dict.fromkeys((case.published.tree, case.pristine))
         try:
-            files = self._files(case.own.tree)
-            return new_faults(files, [self._files(it) for it in known], case.home.path)
+            known = [self._files(tree) for tree in before if tree and self.reader.has(tree)]
+            return new_faults(self._files(case.own.tree), known, case.home.path)
         except InvalidInput as error:
             return (error,)
 
     def _files(self, tree: str) -> Files:
-        entries = self.reader.entries(tree).items()
-        return {path: (entry.mode, self.reader.blob(entry.oid)) for path, entry in entries}
+        return self.contents.files(self.reader, tree)

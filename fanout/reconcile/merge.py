@@ -1,7 +1,8 @@
 """Reads what people changed and merges it into the renderings that are due."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import field
 
 from fanout.errors import Unavailable
 from fanout.plan.cases import Case
@@ -12,6 +13,7 @@ from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.trailers import NONE
 from fanout.ports import GitStore, Reader
 from fanout.reconcile.answers import Answering
+from fanout.reconcile.contents import Contents
 from fanout.telemetry.counters import Counters
 from fanout.values import frozen, replace
 from fanout.variants.model import Limits
@@ -25,6 +27,7 @@ class Merger:
     counters: Counters
     limits: Limits
     answers: Answering
+    contents: Contents
 
     def merged(self, case: Case) -> Case:
         """A rendered case with people's edits in it.
@@ -52,19 +55,14 @@ class Merger:
         if case.origin is None:
             return None
         with self.git.reader(case.origin.upstream) as reader:
-            origin = _files(reader, case.origin.tree)
+            origin = self.contents.files(reader, case.origin.tree)
         return change_since_cloned(origin, local, self.limits, self.answers.known)
 
     @contextmanager
     def _work(self, case: Case) -> Iterator["_Work"]:
-        """The work on one case, with its repositories open."""
+        """The work on one case; what is opened for it is closed behind it."""
         with ExitStack() as stack:
-            views = [case.view, case.home.view, *(stray.view for stray in case.strays)]
-            remotes = {view.remote.url: view.remote for view in views}
-            readers = {
-                url: stack.enter_context(self.git.reader(remote)) for url, remote in remotes.items()
-            }
-            yield _Work(case, readers, self)
+            yield _Work(case, self, stack)
 
 
 def _rendering(case: Case) -> Files:
@@ -81,8 +79,9 @@ class _Work:
     """Finds what fanout wrote and what people made of it: on the branch and in drafts."""
 
     case: Case
-    readers: Mapping[str, Reader]  # by URL
     merger: Merger
+    stack: ExitStack
+    readers: dict[str, Reader] = field(default_factory=dict)  # by URL: those that were needed
 
     def edits(self) -> Edits:
         case = self.case
@@ -104,7 +103,7 @@ class _Work:
     def _published(self, tree: str | None) -> Change | None:
         """What people made of the package that is published, where it stands as this tree."""
         case, home = self.case, self.case.home.view
-        if tree is None or not self._reader(home).has(tree):
+        if tree is None or not self._has(home, tree):
             return None
         if case.foreign:
             return self.merger.taken_over(case, self._files(home, tree))
@@ -121,9 +120,9 @@ class _Work:
         """
         said = draft.trailers
         pristine = said.rendered or view.drafted.get(path, "")
-        if not said.takes and self._reader(view).has(said.tree):
+        if not said.takes and self._has(view, said.tree):
             return self._files(view, said.tree)
-        if not pristine or not self._reader(view).has(pristine):
+        if not pristine or not self._has(view, pristine):
             raise Unavailable(
                 "what fanout wrote on the draft's branch is in no commit any more",
                 reason="BaseMissing",
@@ -136,12 +135,14 @@ class _Work:
         return merge(rendering, Edits(published), chosen_winners(read(said.conflicts))).files
 
     def _reader(self, view: RepositoryView) -> Reader:
-        return self.readers[view.remote.url]
+        url = view.remote.url
+        if url not in self.readers:
+            self.readers[url] = self.stack.enter_context(self.merger.git.reader(view.remote))
+        return self.readers[url]
+
+    def _has(self, view: RepositoryView, tree: str) -> bool:
+        return self.merger.contents.known(tree) is not None or self._reader(view).has(tree)
 
     def _files(self, view: RepositoryView, tree: str) -> Files:
-        return _files(self._reader(view), tree)
-
-
-def _files(reader: Reader, tree: str) -> Files:
-    entries = reader.entries(tree)
-    return {path: (entry.mode, reader.blob(entry.oid)) for path, entry in entries.items()}
+        known = self.merger.contents.known(tree)
+        return known or self.merger.contents.files(self._reader(view), tree)

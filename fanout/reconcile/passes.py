@@ -23,6 +23,7 @@ from fanout.reconcile.answers import Answering
 from fanout.reconcile.beginnings import refuse_lost_records
 from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.conditions import Conditions
+from fanout.reconcile.contents import Contents
 from fanout.reconcile.dependencies import Dependencies, Key, key_of
 from fanout.reconcile.judge import Judge, Told
 from fanout.reconcile.look import branch_conflicts, branch_of, looks_at, remote_of
@@ -81,7 +82,8 @@ class Reconciler:
     def __init__(self, world: World) -> None:
         self._world = world
         self._views = Views(world.git, world.setup.install)
-        self._by_hand = ByHand(world.git)
+        self._contents = Contents()
+        self._by_hand = ByHand(world.git, self._contents)
         self._conditions = Conditions(world.sandbox)
         self._rollback = Rollback(world.git)
         self._quiet = Quiet()
@@ -181,7 +183,7 @@ class Reconciler:
             declared.objects,
             world.counters,
             world.progress,
-            Merger(world.git, world.counters, world.setup.limits, self._answers),
+            Merger(world.git, world.counters, world.setup.limits, self._answers, self._contents),
             self._answers,
             self._rollback,
         )
@@ -200,8 +202,9 @@ class Reconciler:
     def _names(self, declared: Declared) -> tuple[Named, ...]:
         """Names depend on nothing but what was declared, so the same files are not asked twice."""
         if self._named is None or self._named[0] is not declared:
+            before = self._named[1] if self._named is not None else ()
             with self._world.counters.times.phase("names"):
-                self._named = (declared, name_variants(declared, self._world.sandbox))
+                self._named = (declared, name_variants(declared, self._world.sandbox, before))
             stages = (stage for policy in declared.policies for stage in policy.spec.stages)
             self._conditions.prepare(text for stage in stages for text in stage.propagate_when)
         return self._named[1]
