@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus laws worlds soak check lint format bench bench-quick docs lock image clean FORCE
+.PHONY: help demo test test-core prometheus laws worlds soak check lint format bench bench-quick bench-large performance docs lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -75,6 +75,12 @@ bench-quick: $(VENV)/test ## The same with 1,000 targets, once
 	$(PY) -m benchmarks.merge
 	$(PY) -m benchmarks.gates
 	$(PY) -m benchmarks --quick
+
+bench-large: $(VENV)/test ## Measure up to 100,000 targets over 1,000 repositories (12 GB of memory)
+	$(PY) -m benchmarks --large
+
+performance: $(VENV)/test ## Write docs/performance.md: where the time of each case goes
+	$(PY) -m benchmarks.profile
 
 docs: $(VENV)/installed ## Write the generated pages anew
 	$(PY) docs/generate.py

@@ -63,7 +63,7 @@ class Measured:
         """The most memory in any repetition."""
         return max(sweep.peak for sweep in self.sweeps)
 
-    def add(self, sweep: Sweep, *, timed: bool = True) -> None:
+    def add(self, sweep: Sweep) -> None:
         """Take a sweep's numbers; raises RuntimeError when it did not do what it was to do.
 
         A publication is two actions for each variant: released, merged.
@@ -72,14 +72,13 @@ class Measured:
         due = (2 if publishes else 1) * self.variants
         if sweep.done != due:
             raise RuntimeError(f"{self.case}: {sweep.done} actions done, not {due}")
-        if timed:
-            self.seconds.append(sweep.seconds)
+        self.seconds.append(sweep.seconds)
         self.sweeps.append(sweep)
 
 
 def measure(place: Path, size: Size, chosen: Collection[Case], repeat: int) -> Iterator[Measured]:
     """All chosen cases at one size; raises RuntimeError when one does not do what it is to do."""
-    arena = _Arena(place, size, chosen, single=repeat == 1)
+    arena = _Arena(place, size, chosen)
     for number in range(repeat):
         print(f"{size}: {number + 1} of {repeat}", file=sys.stderr)
         arena.repeat()
@@ -128,9 +127,9 @@ def _over_http(place: Path, size: Size, repeat: int) -> Iterator[Measured]:
 class _Arena:
     """One size: fanout's installation, and a place for the yardsticks."""
 
-    def __init__(self, place: Path, size: Size, chosen: Collection[Case], *, single: bool) -> None:
+    def __init__(self, place: Path, size: Size, chosen: Collection[Case]) -> None:
         self._fanout = Installation(place / "fanout", size)
-        self._place, self._size, self._single = place, size, single
+        self._place, self._size = place, size
         everything, some, one = size.targets, size.changed, len(size.in_one())
         repositories = min(size.repositories, everything)
         everywhere = (everything, repositories)
@@ -157,13 +156,14 @@ class _Arena:
         if Case.FIRST in self.measured:
             self._fanout.reset(mirrors=False)
             self._sweep(Case.FIRST)
-        self._again(Case.COLD)
-        self._again(Case.FULL)
+        self._from_the_beginning(Case.COLD)
+        self._from_the_beginning(Case.FULL)
         if Case.FULL not in self.measured:
-            self._reset(Case.FULL)
+            self._fanout.reset(mirrors=True)
             self._fanout.sweep()
         self._yardsticks()
-        self._again(Case.NOTHING)
+        if Case.NOTHING in self.measured:
+            self._sweep(Case.NOTHING)
         self._second_pass(Case.RUNNING)
         if Case.EVERYWHERE in self.measured:
             self._fanout.change(range(self._size.changed), "40d")
@@ -195,24 +195,10 @@ class _Arena:
                 self._fanout.release()
                 self._sweep(case)
 
-    def _again(self, case: Case) -> None:
-        """A case that leaves the world as it was, or that begins by making it anew.
-
-        The time is the command's; what it cost is of one that tells it, which takes a little more.
-        """
-        found = self.measured.get(case)
-        if found is None:
-            return
-        if not found.sweeps:
-            self._reset(case)
-            found.add(self._fanout.sweep(), timed=self._single)
-        if not self._single:
-            self._reset(case)
-            found.seconds.append(self._fanout.command())
-
-    def _reset(self, case: Case) -> None:
-        if case is not Case.NOTHING:
+    def _from_the_beginning(self, case: Case) -> None:
+        if case in self.measured:
             self._fanout.reset(mirrors=True, cold=case is Case.COLD)
+            self._sweep(case)
 
     def _sweep(self, case: Case, *, publish: bool = False) -> None:
         self.measured[case].add(self._fanout.sweep(publish=publish))

@@ -93,14 +93,13 @@ class Installation:
         """A person changes a tenth of the published packages."""
         edits.make(self.remotes, self.size)
 
-    def command(self, *, publish: bool = False) -> float:
-        """Seconds of `fanout sweep`."""
-        return self._run("sweep", *_drafts_only(publish=publish)).seconds
-
     def sweep(self, *, publish: bool = False) -> Sweep:
-        """One sweep that tells what it cost. Raises RuntimeError when anything was not done."""
+        """`fanout sweep`, which tells with -v what it cost.
+
+        Raises RuntimeError when anything was not done.
+        """
         before = self._stored()
-        run = self._run("sweep", "-v", *_drafts_only(publish=publish))
+        run = self._run("sweep", "-v", *([] if publish else ["--drafts-only"]))
         costs = read_costs(run.err.splitlines())
         return Sweep(
             run.seconds, run.peak, costs, run.leaving, self._stored() - before, _done(run.out)
@@ -130,10 +129,6 @@ class Installation:
 
     def _stored(self) -> int:
         return sum(path.stat().st_size for path in self.remotes.glob("*/objects/*/*"))
-
-
-def _drafts_only(*, publish: bool) -> list[str]:
-    return [] if publish else ["--drafts-only"]
 
 
 def _done(out: str) -> int:

@@ -12,8 +12,9 @@ from benchmarks.inputs import ALL, FEW
 _UPSTREAM_AND_RECORDS = 2  # repositories that are listed beside the downstream ones
 _QUIET = (Case.NOTHING, Case.RUNNING)
 _PUBLISHED = (Case.PUBLISH, Case.PUBLISH_ONE)
-# Targets from which a bar holds: with few to a repository both ways pay mostly for its push.
-_MANY = 10_000
+# Targets from which a bar holds: with a handful the start of the interpreter is what takes time,
+# and with few to a repository both ways pay mostly for its push.
+_SOME, _MANY = 1_000, 10_000
 _EACH = 100  # targets to a repository in all sizes of which growth and memory are compared
 _SLOWER_THAN_GIT = {
     (Case.FULL, FEW): 0.9,
@@ -66,6 +67,7 @@ def _of_case(found: Measured) -> Iterator[Row]:
     yield Row(f"{name}/each", round(found.time / found.size.targets * 1e6), "us")
     if found.bare:
         yield from _ratios(name, found)
+    if found.listings and found.size.targets >= _SOME:
         yield from _to_listings(name, found)
     megabytes = found.peak / 1e6
     if found.size.targets == _MANY:
@@ -126,7 +128,8 @@ def _ratios(name: str, found: Measured) -> Iterator[Row]:
     bar = _SLOWER_THAN_GIT.get((found.case, found.size.files))
     many = found.size.targets >= _MANY
     if bar and not many:
-        bar = _SLOWER_WITH_FEW_TARGETS if found.case is Case.FULL else None
+        some = found.case is Case.FULL and found.size.targets >= _SOME
+        bar = _SLOWER_WITH_FEW_TARGETS if some else None
     git_row, naive_row = f"{name}/slower-than-git", f"{name}/faster-than-naive"
     yield at_most(git_row, to_git, bar) if bar else Row(git_row, round(to_git, 3), "x")
     if found.case is Case.FULL and found.size.files == FEW and many:
