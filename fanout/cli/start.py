@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fanout import __version__
 from fanout.api.configuration import FanoutConfiguration
 from fanout.api.repository import Repository
 from fanout.cli.asking import LateProbes
@@ -96,10 +96,11 @@ class Program:
 
 
 @contextmanager
-def open_program(settings: Settings, *, read: bool = True) -> Iterator[Program]:
+def open_program(settings: Settings, *, read: bool = True, logs: bool = False) -> Iterator[Program]:
     """Open everything; what was started is ended with it. Raises InvalidInput for bad settings.
 
-    Without `read` no file has been looked into yet, nor checked.
+    Without `read` no file has been looked into yet, nor checked. `logs`: what is said goes to a log
+    of its own form, so the cost is not told at the end.
     """
     cluster = files_of(settings, ParsedFiles(settings.state_dir / "parsed"))
     configuration = configuration_of(settings)
@@ -137,7 +138,7 @@ def open_program(settings: Settings, *, read: bool = True) -> Iterator[Program]:
         resting = Resting(
             world,
             settings.state_dir / "rest",
-            f"{__version__}\0{url}\0{configuration.model_dump_json()}",
+            f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
         )
         program = Program(
             settings, configuration, world, cluster, Reconciler(world), redactor, sweeps, resting
@@ -145,7 +146,7 @@ def open_program(settings: Settings, *, read: bool = True) -> Iterator[Program]:
         if read:
             program.check()
         yield program
-    if settings.verbosity:
+    if settings.verbosity and not logs:
         for line in costs(counters):
             say(line, settings.color)
 
