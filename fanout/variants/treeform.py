@@ -9,42 +9,58 @@ from fanout.package.tree import Entry, tree_id
 class TreeForm:
     """The rows of a tree object in git's order, ready but for the files that vary.
 
-    Directories in which nothing varies are one row. Where a file in a directory varies, the whole
-    tree is computed anew each time.
+    Directories in which nothing varies are one row; the others have a form of their own.
     """
 
-    __slots__ = ("_deep", "_rows", "_size", "_varying")
+    __slots__ = ("_below", "_rows", "_size", "_varying")
 
-    def __init__(self, entries: Mapping[str, Entry], varying: Collection[str]) -> None:
-        self._deep = any("/" in file for file in varying)
+    def __init__(
+        self, entries: Mapping[str, Entry], varying: Collection[str], above: str = ""
+    ) -> None:
+        """`above` is the directory whose form it is, with a slash; paths begin with it."""
         self._varying: list[tuple[int, str]] = []  # place in the rows, file
+        self._below: list[tuple[int, TreeForm]] = []
         inside: dict[str, dict[str, Entry]] = {}
-        rows: list[tuple[bytes, str, bytes]] = []  # (name as git sorts it, file or "", row)
-        for file, (mode, oid) in entries.items():
-            name, slash, rest = file.partition("/")
+        rows: list[tuple[bytes, str, bytes]] = []  # (name as git sorts it, path, row)
+        for path, entry in entries.items():
+            name, slash, _ = path[len(above) :].partition("/")
             if slash:
-                inside.setdefault(name, {})[rest] = Entry(mode, oid)
+                inside.setdefault(f"{above}{name}/", {})[path] = entry
             else:
-                rows.append((name.encode(), file, _row(mode, name, oid)))
-        for name, files in inside.items():
-            rows.append((name.encode() + b"/", "", _row("40000", name, tree_id(files))))
+                rows.append((name.encode(), path, _row(entry.mode, name, entry.oid)))
+        forms = {
+            directory: TreeForm(files, varying, directory)
+            for directory, files in inside.items()
+            if any(path in varying for path in files)
+        }
+        for directory, files in inside.items():
+            name, short = directory[len(above) : -1], len(directory)
+            oid = _NONE if directory in forms else tree_id({p[short:]: e for p, e in files.items()})
+            rows.append((name.encode() + b"/", directory, _row("40000", name, oid)))
         rows.sort()
         self._rows = [row for _, _, row in rows]
         self._size = sum(map(len, self._rows))
-        for place, (_, file, row) in enumerate(rows):
-            if file in varying:
-                self._varying.append((place, file))
-                self._rows[place] = row[:-20]
+        for place, (_, path, row) in enumerate(rows):
+            if path in forms:
+                self._below.append((place, forms[path]))
+            elif path in varying:
+                self._varying.append((place, path))
+            else:
+                continue
+            self._rows[place] = row[: -len(_NONE) // 2]
 
     def id_of(self, entries: Mapping[str, Entry]) -> str:
         """The tree's id: the files of the form, those that vary with other content."""
-        if self._deep:
-            return tree_id(entries)
         rows = self._rows.copy()
-        for place, file in self._varying:
-            rows[place] += bytes.fromhex(entries[file].oid)
+        for place, path in self._varying:
+            rows[place] += bytes.fromhex(entries[path].oid)
+        for place, form in self._below:
+            rows[place] += bytes.fromhex(form.id_of(entries))
         data = b"".join((b"tree %d\0" % self._size, *rows))
         return hashlib.sha1(data, usedforsecurity=False).hexdigest()
+
+
+_NONE = "0" * 40  # takes the place of an id that is to come
 
 
 def _row(mode: str, name: str, oid: str) -> bytes:
