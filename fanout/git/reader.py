@@ -1,5 +1,6 @@
 """Reads commits, directories and files of a mirror in process; starts nothing."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,12 +8,13 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag
 
-from fanout.errors import Bug, FanoutError, InvalidInput, Unavailable
+from fanout.errors import Bug, InvalidInput
 from fanout.git.failures import DamagedMirrorError
 from fanout.git.mirror import mark_damaged
 from fanout.package.tree import Entry
 from fanout.plan.repository import Commit, PathState
 
+_OID = re.compile(r"[0-9a-f]{40}")
 _FILE_MODES = {int(FileMode.BLOB_EXECUTABLE): "100755", int(FileMode.LINK): "120000"}
 _TREE = int(ObjectType.TREE)
 _COMMIT = int(ObjectType.COMMIT)
@@ -79,7 +81,7 @@ class MirrorReader:
         return known[path]
 
     def _tree(self, oid: str) -> pygit2.Tree:
-        found = self._parsed(oid)
+        found = self._parsed(oid, named=True)
         if not isinstance(found, pygit2.Tree):
             raise _wrong_kind(oid, found.type, _TREE)
         return found
@@ -90,7 +92,7 @@ class MirrorReader:
         waiting = [("", tree)]
         while waiting:
             above, oid = waiting.pop()
-            for mode, name, child in parse_tree(self.raw_tree(oid)):
+            for mode, name, child in parse_tree(self._read(oid, _TREE, named=bool(above))):
                 path = above + _file_name(name, above)
                 if mode == FileMode.TREE:
                     waiting.append((f"{path}/", child))
@@ -100,23 +102,23 @@ class MirrorReader:
 
     def blob(self, oid: str) -> bytes:
         """A file's content. Raises Unavailable when it is not there."""
-        return self._read(oid, _BLOB)
+        return self._read(oid, _BLOB, named=True)
 
     def raw_tree(self, oid: str) -> bytes:
         """A directory as git stores it. Raises Unavailable when it is not there."""
         return self._read(oid, _TREE)
 
-    def _read(self, oid: str, kind: int) -> bytes:
-        found, data = self._object(oid)
+    def _read(self, oid: str, kind: int, *, named: bool = False) -> bytes:
+        found, data = self._object(oid, named=named)
         if found != kind:
             raise _wrong_kind(oid, found, kind)
         return data
 
-    def _object(self, oid: str) -> tuple[int, bytes]:
+    def _object(self, oid: str, *, named: bool = False) -> tuple[int, bytes]:
         try:
             return self._odb.read(oid)
         except (KeyError, ValueError) as error:
-            raise _unreadable(oid, error) from error
+            raise self._unreadable(oid, error, named=named) from error
 
     def _commit(self, oid: str) -> pygit2.Commit:
         found = self._parsed(oid)
@@ -124,11 +126,25 @@ class MirrorReader:
             raise _wrong_kind(oid, found.type, _COMMIT)
         return found
 
-    def _parsed(self, oid: str) -> pygit2.Object:
+    def _parsed(self, oid: str, *, named: bool = False) -> pygit2.Object:
         try:
             return self._repository[oid]
         except (KeyError, ValueError) as error:
-            raise _unreadable(oid, error) from error
+            raise self._unreadable(oid, error, named=named) from error
+
+    def _unreadable(self, oid: str, error: KeyError | ValueError, *, named: bool) -> Exception:
+        """`named`: another object says that it is there, so the mirror has lost it."""
+        if isinstance(error, ValueError):
+            if _OID.fullmatch(oid):  # it is not where the index of a pack says
+                return pygit2.GitError(str(error))
+            return Bug(f"{oid!r} is no object id", reason="NoObjectId")
+        if named:
+            mark_damaged(Path(self._repository.path))
+        return DamagedMirrorError(
+            f"object {oid} is not in the mirror",
+            reason="ObjectMissing",
+            remedy="the next pass observes the repository again",
+        )
 
 
 @contextmanager
@@ -198,16 +214,6 @@ def _state_of(path: str, directory: pygit2.Tree, name: str) -> PathState:
         return PathState(str(found.id))
     kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: "a submodule"}
     return PathState(None, f"{path} is {kinds.get(found.filemode, 'a file')}")
-
-
-def _unreadable(oid: str, error: KeyError | ValueError) -> FanoutError:
-    if isinstance(error, ValueError):
-        return Bug(f"{oid!r} is no object id", reason="NoObjectId")
-    return Unavailable(
-        f"object {oid} is not in the mirror",
-        reason="ObjectMissing",
-        remedy="the next pass observes the repository again",
-    )
 
 
 def _wrong_kind(oid: str, found: int, wanted: int) -> InvalidInput:
