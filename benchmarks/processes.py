@@ -12,6 +12,7 @@ from pathlib import Path
 DEADLINE = 1800.0  # seconds for any one process
 _PROBE_EVERY = 0.1  # seconds between two looks at the memory
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_NOT_YET_STARTED = 0x40  # PF_FORKNOEXEC: the memory is still its parent's
 WHO = "fanout benchmark <benchmark@localhost>"
 
 
@@ -107,6 +108,9 @@ class _Probe(threading.Thread):
 def _resident(pid: int) -> int:
     process = Path("/proc") / str(pid)
     try:
+        flags = int((process / "stat").read_text().rpartition(")")[2].split()[6])
+        if flags & _NOT_YET_STARTED:
+            return 0
         own = int((process / "statm").read_bytes().split()[1]) * _PAGE
         tasks = list((process / "task").iterdir())
         below = [child for task in tasks for child in (task / "children").read_text().split()]
