@@ -49,6 +49,8 @@ _CONFIG = """[core]
 \twriteCommitGraph = false
 [fastimport]
 \tunpackLimit = 1
+[http]
+\tpostBuffer = 67108864
 [protocol]
 \tversion = 2
 [credential]
