@@ -50,7 +50,7 @@ _CONFIG = """[core]
 [fastimport]
 \tunpackLimit = 1
 [http]
-\tpostBuffer = 67108864
+\tpostBuffer = 16777216
 [protocol]
 \tversion = 2
 [credential]
