@@ -7,8 +7,9 @@ import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
+from typing import Any
 
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.cluster.declared import Declared, put_together
@@ -35,6 +36,14 @@ class _Read:
     stamp: tuple[int, ...] | None
     digest: bytes
     content: FileContent
+
+
+@frozen
+class _Texts:
+    """Texts that many files have in common, while all are read."""
+
+    parsed: Texts = field(default_factory=Texts)
+    kept: dict[Any, Any] = field(default_factory=dict)
 
 
 class FileCluster:
@@ -67,7 +76,7 @@ class FileCluster:
 
         Raises nothing for what is wrong in the files: that is in `faults`.
         """
-        found, texts = discover(self._paths), Texts()
+        found, texts = discover(self._paths), _Texts()
         findings = list(found.findings)
         files = dict(self._always)
         for path in found.files:
@@ -109,7 +118,7 @@ class FileCluster:
             whole.update(b"%s\0%s" % (os.fsencode(path.absolute()), digest))
         return whole.hexdigest()
 
-    def _file(self, path: Path, texts: Texts) -> _Read:
+    def _file(self, path: Path, texts: _Texts) -> _Read:
         """The file's content, parsed anew only when its bytes are others. Raises OSError."""
         known = self._files.get(path)
         if known is not None and known.stamp == _stamp(path.stat()):
@@ -124,16 +133,16 @@ class FileCluster:
             return replace(known, stamp=stamp)
         return _Read(stamp, digest, self._content(path, data, digest, texts))
 
-    def _content(self, path: Path, data: bytes, digest: bytes, texts: Texts) -> FileContent:
+    def _content(self, path: Path, data: bytes, digest: bytes, texts: _Texts) -> FileContent:
         """What the bytes hold; files of many plain objects are not read twice."""
         file = str(path)
         if self._parsed is None or len(data) < SMALLEST:
-            return read_content(data, file, self._namespace, texts)
+            return read_content(data, file, self._namespace, texts.parsed)
         key = key_of(digest, self._namespace, as_json=is_json(file))
-        kinds = self._parsed.find(key)
+        kinds = self._parsed.find(key, texts.kept)
         if kinds is not None:
             return FileContent(others=kinds)
-        content = read_content(data, file, self._namespace, texts)
+        content = read_content(data, file, self._namespace, texts.parsed)
         if content.plain:
             self._parsed.keep(key, content.others)
         return content

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -20,7 +20,7 @@ from fanout.selection.objects import Kinds
 
 LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
 SMALLEST: Final = 8 << 10  # bytes of a file; smaller ones are read as fast as their entries
-_FORMAT: Final = 1  # to be raised when the same file yields other objects than before
+_FORMAT: Final = 2  # to be raised when the same file yields other objects than before
 _SEAL: Final = 65  # bytes of an entry's first line: the digest of all that follows
 _UNTOUCHED: Final = 3600  # seconds until another use of an entry is worth a write
 
@@ -34,8 +34,11 @@ class ParsedFiles:
         self._limit = limit
         self._room = 0  # bytes that may be written until it is looked again how many there are
 
-    def find(self, key: str) -> Kinds | None:
-        """What was kept under the key; None when nothing was, or when it is not that any more."""
+    def find(self, key: str, texts: dict[Any, Any]) -> Kinds | None:
+        """What was kept under the key; None when nothing was, or when it is not that any more.
+
+        `texts` collects the texts and numbers of all files, so that equal ones are one object.
+        """
         path = self._directory / key
         try:
             with path.open("rb") as file:
@@ -43,7 +46,7 @@ class ParsedFiles:
                 data = file.read() if status.st_size <= self._largest else b""
             if data[:_SEAL] != _seal(key, data[_SEAL:]):
                 return None
-            kinds = _named(json.loads(data[_SEAL:]))
+            kinds = _unpacked(data[_SEAL:], texts)
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
         if time.time() - status.st_mtime > _UNTOUCHED:
@@ -53,8 +56,7 @@ class ParsedFiles:
 
     def keep(self, key: str, kinds: Kinds) -> None:
         """Keep the objects; what was not used for the longest time goes where room is short."""
-        rows = [[group, kind, [*names.values()]] for (group, kind), names in kinds.items()]
-        body = json.dumps(rows, separators=(",", ":")).encode()
+        body = _packed(kinds)
         if _SEAL + len(body) > self._largest:
             return
         temporary = self._directory / f".{key}.{os.getpid()}"
@@ -103,12 +105,60 @@ def _seal(key: str, body: bytes) -> bytes:
     return hashlib.sha256(key.encode() + body).hexdigest().encode() + b"\n"
 
 
-def _named(rows: Any) -> Kinds:
+def _packed(kinds: Kinds) -> bytes:
+    """Two lines of JSON: all texts and whole numbers, each once, and the objects.
+
+    In the objects stand their places in the first line: what reads JSON asks what a number means,
+    and so equal texts become one object at hardly any cost. Most texts repeat.
+    """
+    places: dict[str | int, int] = {}
+    rows = [[group, kind, [*names.values()]] for (group, kind), names in kinds.items()]
+    packed = _items(rows, places)
+    lines = (json.dumps(line, separators=(",", ":")) for line in ([*places], packed))
+    return "\n".join(lines).encode()
+
+
+def _items(values: Iterable[Any], places: dict[str | int, int]) -> list[Any]:
+    return [
+        _entries(value, places) if value.__class__ is dict else _item(value, places)
+        for value in values
+    ]
+
+
+def _item(value: Any, places: dict[str | int, int]) -> Any:
+    if value.__class__ is str or value.__class__ is int:
+        return places.setdefault(value, len(places))
+    return _items(value, places) if value.__class__ is list else value
+
+
+def _entries(values: Mapping[str, Any], places: dict[str | int, int]) -> dict[str, Any]:
+    packed: dict[str, Any] = {}
+    for key, value in values.items():  # a loop: this runs for every value of every object
+        if value.__class__ is str:
+            packed[key] = places.setdefault(value, len(places))
+        elif value.__class__ is dict:
+            packed[key] = _entries(value, places)
+        else:
+            packed[key] = _item(value, places)
+    return packed
+
+
+def _unpacked(body: bytes, texts: dict[Any, Any]) -> Kinds:
     """The objects by their names. Raises TypeError, ValueError or KeyError for anything else."""
+    first, _, second = body.partition(b"\n")
+    known = json.loads(first)
+    numbers = _numbers() if len(known) <= len(_numbers()) else map(str, range(len(known)))
+    meaning = dict(zip(numbers, map(texts.setdefault, known, known), strict=False))
     kinds: dict[tuple[str, str], dict[tuple[str, str], Mapping[str, Any]]] = {}
-    for group, kind, items in rows:
+    for group, kind, items in json.loads(second, parse_int=meaning.__getitem__):
         names = kinds[group, kind] = {}
         for item in items:
             meta = item["metadata"]
             names[meta["namespace"], meta["name"]] = item
     return kinds
+
+
+@cache
+def _numbers() -> tuple[str, ...]:
+    """Numbers as they stand in JSON; enough for files of some hundred objects."""
+    return tuple(map(str, range(1 << 13)))

@@ -19,7 +19,12 @@ apiVersion: v1
 kind: ConfigMap
 metadata: {{name: {name}, namespace: platform}}
 data:
-  number: "1"
+  number: 1
+  text-of-it: "1"
+  truth: true
+  share: 1.0
+  nothing:
+  switch: "on"
   text: |
     käse {value}
 """
@@ -74,13 +79,13 @@ def told(declared):
 
 def mark(entry):
     """Let the entry say something else, and seal it: who tells that has not read the file."""
-    rows = json.loads(entry.read_bytes().partition(b"\n")[2])
-    rows[0][2][0]["data"] = "kept"
-    entry.write_bytes(sealed(entry.name, json.dumps(rows).encode()))
+    body = entry.read_bytes().partition(b"\n")[2]
+    assert body.count(b'"on"') == 1
+    entry.write_bytes(sealed(entry.name, body.replace(b'"on"', b'"kept"')))
 
 
 def marked(answer):
-    return "kept" in [item["data"] for item in answer[0].values()]
+    return "kept" in [item["data"]["switch"] for item in answer[0].values()]
 
 
 def sealed(name, body):
@@ -89,8 +94,8 @@ def sealed(name, body):
 
 def test_the_second_command_reads_what_the_first_one_kept(fleet):
     fleet.write(a=many())
-    first = fleet.read()
-    assert first == fleet.alone()
+    first, second = fleet.read(), fleet.read()
+    assert repr(first) == repr(second) == repr(fleet.alone())  # 1, 1.0 and true are not the same
     (entry,) = fleet.entries
     mark(entry)
     assert marked(fleet.read())
@@ -98,6 +103,14 @@ def test_the_second_command_reads_what_the_first_one_kept(fleet):
 
 def written(entry):
     return entry.stat().st_mtime_ns
+
+
+def test_equal_texts_of_two_kept_files_are_one_object(fleet):
+    fleet.write(a=many(), b=many().replace("map-", "other-"))
+    fleet.read()
+    objects, _ = fleet.read()
+    assert objects["platform", "map-1"]["data"] == objects["platform", "other-2"]["data"]
+    assert len({id(item["data"]["text"]) for item in objects.values()}) == 1
 
 
 def test_nobody_else_may_list_what_was_kept(fleet):
@@ -151,12 +164,18 @@ def test_an_entry_that_lies_is_not_believed_and_written_anew(fleet, sentence, li
 
 
 STRANGE = [
-    ("deep", "[" * 200_000),
-    ("a mapping", "{}x"),
-    ("a number", "12"),
-    ("objects that are none", '[["", "ConfigMap", ["a", 1]]]'),
-    ("an object without a name", '[["", "ConfigMap", [{"metadata": {}}]]]'),
-    ("a kind that is no text", "[[[], {}, []]]"),
+    ("deep texts", "[" * 200_000),
+    ("deep objects", f"[]\n{'[' * 200_000}"),
+    ("no objects", "[]"),
+    ("texts that are none", "[[]]\n[]"),
+    ("a number in place of texts", "12\n[]"),
+    ("a mapping", "[]\n{}x"),
+    ("a number", '["a"]\n12'),
+    ("a text that is not there", '["a"]\n[[1, 1, []]]'),
+    ("a text counted from behind", '["a"]\n[[-1, -1, []]]'),
+    ("objects that are none", '["a"]\n[[0, 0, [0]]]'),
+    ("an object without a name", '["a"]\n[[0, 0, [{"metadata": {}}]]]'),
+    ("a kind that is no text", "[]\n[[[], {}, []]]"),
 ]
 
 
