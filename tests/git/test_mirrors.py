@@ -15,7 +15,6 @@ import pytest
 from fanout.errors import Unavailable
 from fanout.git.mirror import Mirrors
 from fanout.git.refs import OUT, SEEN, read_refs, seen_refs
-from fanout.git.repack import repack_if_due
 
 
 def mirror_of(downstream):
@@ -289,17 +288,6 @@ def test_a_killed_process_leaves_nothing_that_stops_the_next(tmp_path, bare, aft
     # A git process that lived on may win one race; nothing is wrong after it.
     assert sum(line.startswith("Written(") for line in lines) >= (5 if children else 4)
     bare.check()
-
-
-def test_many_packs_become_few_and_nothing_is_lost(downstream):
-    paths = [f"p{number}" for number in range(6)]
-    for path in paths:
-        downstream.write({path: downstream.package(path)})
-    mirror = mirror_of(downstream)
-    repack_if_due(downstream.store._git, mirror, most=3)
-    assert len(list((mirror / "objects" / "pack").glob("*.pack"))) <= 3
-    downstream.publish(paths)
-    downstream.bare.check()
 
 
 def test_the_directory_is_its_owners_alone(downstream):
