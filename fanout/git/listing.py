@@ -13,6 +13,7 @@ from fanout.git.failures import DamagedMirrorError
 from fanout.git.mirror import state_of
 from fanout.git.reader import open_mirror
 from fanout.git.refs import Patterns, parse_refs, seen_name, seen_refs, write_refs
+from fanout.git.repack import repack_if_due
 from fanout.plan.repository import Listing
 from fanout.values import frozen
 
@@ -101,6 +102,7 @@ def _complete(git: GitProgram, mirror: Path, access: Access, kept: Mapping[str, 
     missing = _missing(mirror, kept)
     if not missing:
         return
+    repack_if_due(git, mirror)
     git.counters.add("fetches")
     options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
     with tempfile.TemporaryFile(dir=mirror) as wanted:

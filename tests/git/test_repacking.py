@@ -1,6 +1,7 @@
 """A mirror that is used every minute stays quick and small, and costs little."""
 
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -69,3 +70,14 @@ def test_few_packs_are_left_alone(downstream, counters, packs):
     counters.reset()
     repack_if_due(downstream.store._git, mirror_of(downstream))
     assert counters.read()["git_processes"] == 0
+
+
+def test_a_mirror_that_is_only_read_is_repacked_too(downstream, monkeypatch):
+    """Each fetch leaves a pack."""
+    monkeypatch.setattr("fanout.git.listing.repack_if_due", partial(repack_if_due, most=4))
+    for number in range(12):
+        head = downstream.bare.commit({"README.md": f"{number}\n"})
+        assert downstream.look().refs[downstream.main] == head
+    assert len(list((mirror_of(downstream) / "objects" / "pack").glob("*.pack"))) <= 5
+    with downstream.store.reader(downstream.bare.remote) as reader:
+        assert reader.commit(head).parents
