@@ -100,7 +100,9 @@ class Case:
     @property
     def own(self) -> PathState:
         """What is on the branch of its own package."""
-        return self.home.state
+        if self.former is not None and self.moves:
+            return self.former.state
+        return self.state
 
     @property
     def onto(self) -> str:
@@ -130,7 +132,9 @@ class Case:
             return None
         if self.unrecorded and path in self.view.drafted:
             return self.view.drafted[path]
-        return self.home.pristine
+        if self.former is not None and self.moves:
+            return self.former.pristine
+        return self.view.published.get(path)
 
     @property
     def edited(self) -> bool:
@@ -165,8 +169,8 @@ class Case:
         Where the records are lost its pristine rendering shows that it was published.
         """
         return (
-            (self.published is not None or self.vendored is not None)
-            and self.own.tree is None
+            self.own.tree is None
+            and (self.published is not None or self.vendored is not None)
             and self.home.view.failure is None
             and self.line.place == (self.home.view.key, self.home.path)
         )
@@ -331,9 +335,9 @@ def _without_base(case: Case) -> Hold | None:
 
 def _broken(case: Case) -> Hold | None:
     """What people committed to the draft cannot be used: it is neither published nor rewritten."""
-    drafts = [case.draft] if case.draft is not None else []
-    drafts += [stray.draft for stray in case.strays]
-    draft = next((it for it in drafts if it.faults), None)
+    draft = case.draft
+    if draft is None or not draft.faults:
+        draft = next((stray.draft for stray in case.strays if stray.draft.faults), None)
     if draft is None or case.unrecorded:
         return None
     first, *more = draft.faults

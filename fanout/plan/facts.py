@@ -26,6 +26,7 @@ from fanout.plan.disputes import RESOLVE, Resolution, read
 from fanout.plan.observation import OpenDraft
 from fanout.plan.seen import UNSEEN, Seen
 from fanout.plan.status import instant
+from fanout.plan.trailers import NONE
 from fanout.values import frozen, replace
 
 CONFIRM_REMOVAL = "ConfirmRemoval"
@@ -54,16 +55,40 @@ class Question:
     about: Abouts = field(default_factory=dict)  # by variant
 
 
-def facts(question: Question, cases: Sequence[Case], seen: Mapping[str, Seen]) -> PolicyFacts:
+@frozen
+class Told:
+    """What the gates were told of a variant, and what that came from."""
+
+    case: Case
+    rest: tuple[object, ...]
+    facts: VariantFacts
+
+
+Known = dict[str, Told]
+"""By variant"""
+
+
+def facts(
+    question: Question,
+    cases: Sequence[Case],
+    seen: Mapping[str, Seen],
+    *,
+    chosen: bool = True,
+    known: Known | None = None,
+) -> PolicyFacts:
     """What the evaluator may look at.
 
-    `seen` has, by variant, what people and machines have seen of it.
+    `seen` has, by variant, what people and machines have seen of it. Before candidates are chosen
+    nobody can say what is in the way of a draft, and nobody asks. `known` is kept from pass to
+    pass, and added to: what is told of a case that is the very same is not put together again.
     """
+    known = {} if known is None else known
     return PolicyFacts(
         name=question.name,
         stages=question.rules,
         variants=tuple(
-            _variant(case, seen.get(case.spec.name, UNSEEN), question) for case in cases
+            _as_told(case, seen.get(case.spec.name, UNSEEN), question, known, chosen=chosen)
+            for case in cases
         ),
         revisions=question.revisions,
         records=question.records,
@@ -78,6 +103,26 @@ def facts(question: Question, cases: Sequence[Case], seen: Mapping[str, Seen]) -
     )
 
 
+def _as_told(
+    case: Case, seen: Seen, question: Question, known: Known, *, chosen: bool
+) -> VariantFacts:
+    name = case.spec.name
+    rest = (
+        seen,
+        question.about.get(name, NOTHING),
+        question.records.removals.get(name),
+        question.on_conflict,
+        question.resolutions,
+    )
+    before = known.get(name)
+    if before is not None and before.case is case and before.rest == rest:
+        return before.facts
+    found = _variant(case, seen, question, chosen=chosen)
+    if not case.unrecorded:  # what is seen for the first time is seen now
+        known[name] = Told(case, rest, found)
+    return found
+
+
 def _disputed(case: Case, question: Question) -> int:
     """How many conflicts of the open draft nobody has decided, by word or by a commit."""
     draft, spec = case.draft, case.spec
@@ -85,6 +130,8 @@ def _disputed(case: Case, question: Question) -> int:
         return 0
     about = (it for it in question.resolutions if it.is_about(spec.stage, spec.name))
     if any(not it.choices and it.revision == draft.trailers.revision for it in about):
+        return 0
+    if draft.trailers.conflicts == NONE:
         return 0
     found = read(draft.trailers.conflicts)
     known = case.choices.keys() | draft.settled
@@ -107,22 +154,30 @@ def _unclear(case: Case) -> Hold | None:
     return Hold(Reason.EXPRESSION_ERROR, case.spec.unclear, who=who)
 
 
-def _variant(case: Case, seen: Seen, question: Question) -> VariantFacts:
-    spec, known, draft, grant = case.spec, case.published, case.draft, case.line.grant
-    failed = None
-    if case.failure is not None:
-        failed = Hold(
-            case.failure.reason, str(case.failure), who="whoever maintains the upstream package"
-        )
-    disputed = _disputed(case, question)
+def _held(case: Case, question: Question, disputed: int, *, standing: bool) -> Hold | None:
+    """What is in the way of a draft for the candidate."""
     held = case.hold or _unclear(case)
-    if held is None and disputed and question.on_conflict == "Hold" and case.standing:
-        held = Hold(
+    if held is None and disputed and question.on_conflict == "Hold" and standing:
+        return Hold(
             "ConflictUndecided",
             f"undecided conflicts: {disputed}; the policy holds them for everybody",
             who="whoever maintains the package: a commit to its file on the draft, or"
             " fanout resolve",
         )
+    return held
+
+
+def _failed(case: Case) -> Hold | None:
+    if case.failure is None:
+        return None
+    who = "whoever maintains the upstream package"
+    return Hold(case.failure.reason, str(case.failure), who=who)
+
+
+def _variant(case: Case, seen: Seen, question: Question, *, chosen: bool) -> VariantFacts:
+    spec, known, draft, grant = case.spec, case.published, case.draft, case.line.grant
+    disputed = _disputed(case, question)
+    standing = draft is not None and chosen and case.standing
     about = question.about.get(spec.name, NOTHING)
     return VariantFacts(
         name=spec.name,
@@ -146,10 +201,10 @@ def _variant(case: Case, seen: Seen, question: Question) -> VariantFacts:
             revision=draft.trailers.revision,
             digest=draft.trailers.digest,
             tree=draft.tree or "",
-            current=case.standing,
+            current=standing,
             disputed=disputed,
             adopts=case.foreign,
-            reads=case.inputs.reads if case.inputs is not None and case.standing else {},
+            reads=case.inputs.reads if case.inputs is not None and standing else {},
             authors=_authors(case, draft),
             moves=case.moves,
             commits=seen.drafted | {draft.commit},
@@ -163,8 +218,8 @@ def _variant(case: Case, seen: Seen, question: Question) -> VariantFacts:
         offline=spec.offline,
         depends_on=about.depends_on,
         variables=about.variables,
-        held=held,
-        failed=failed,
+        held=_held(case, question, disputed, standing=standing) if chosen else None,
+        failed=_failed(case),
         removed=question.records.removals.get(spec.name),
     )
 

@@ -66,12 +66,13 @@ def plan_policy(
         case = planned.case
         name_of = case.spec.name
         line = _remembered(planned, moment)
-        unknown = VariantLine(case.view.key, case.spec.path, orphan=line.orphan)
-        recorded = before.variants.get(name_of, unknown)
-        differences = _differences(case, recorded, line)
-        if differences or replace(line, stage=recorded.stage) != recorded:
-            lines[name_of] = line
-        actions += differences
+        recorded = before.variants.get(name_of)
+        if line is not recorded:
+            recorded = recorded or VariantLine(case.view.key, case.spec.path, orphan=line.orphan)
+            differences = _differences(case, recorded, line)
+            if differences or replace(line, stage=recorded.stage) != recorded:
+                lines[name_of] = line
+            actions += differences
         if planned.step is Step.PUBLISH:
             published[name_of] = _arrived(line, case, arrivals, _in_force(case, moment))
         elif case.unrecorded:
@@ -111,13 +112,14 @@ def joined(plans: Iterable[PolicyPlan]) -> Plan:
 
 def _remembered(planned: Planned, moment: Moment) -> VariantLine:
     """The variant's line as it is to be before anything is pushed."""
-    case = planned.case
-    line = replace(case.line, stage=case.spec.stage)
+    case, line = planned.case, planned.case.line
+    if line.stage != case.spec.stage:
+        line = replace(line, stage=case.spec.stage)
     if planned.step is Step.ADOPT:
         line = replace(line, grant=None, published=_adopted(case, moment))
     if planned.release:
         line = replace(line, grant=_grant(case, moment.now))
-    return replace(line, answers=planned.answers)
+    return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
 def _answered(case: Case, recorded: VariantLine, line: VariantLine) -> list[Action]:

@@ -6,6 +6,7 @@ seconds in UTC. Nothing here talks to Git: `fanout.git` does, behind `fanout.por
 
 from collections.abc import Mapping
 from dataclasses import field
+from functools import lru_cache
 
 from fanout.api.urls import canonical_url
 from fanout.package.tree import Entry
@@ -20,6 +21,7 @@ class Remote:
     secret: str = ""
 
 
+@lru_cache(maxsize=1 << 14)  # of all variants in a repository it is one text
 def place_at(url: str, branch: str) -> str:
     """The identity of a Git repository that is published to on a branch (its full name)."""
     return f"{canonical_url(url)}#{branch}"

@@ -31,7 +31,8 @@ class Planned:
 
 def plan_step(case: Case, decision: VariantDecision, *, publish: bool) -> Planned:
     """The step of one variant. Without `publish`, drafts are brought up to date and no more."""
-    return replace(_step(case, decision, publish=publish), answers=decision.answers)
+    planned = _step(case, decision, publish=publish)
+    return replace(planned, answers=decision.answers) if decision.answers else planned
 
 
 def _step(case: Case, decision: VariantDecision, *, publish: bool) -> Planned:

@@ -24,19 +24,20 @@ from fanout.plan.holding_back import held_back
 from fanout.plan.planner import PolicyPlan, plan_policy
 from fanout.plan.repository import Listing
 from fanout.plan.rules import calendars, finishing, hand_written_rule, stage_rules
-from fanout.plan.status import Status, read_status
+from fanout.plan.status import Status
 from fanout.plan.steps import Planned, Step, plan_step
 from fanout.ports import GitStore
 from fanout.reconcile.beginnings import found_again, refuse_lost_book
 from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.conditions import Conditions
-from fanout.reconcile.dependencies import abouts
+from fanout.reconcile.dependencies import abouts, key_of
 from fanout.reconcile.evidence import prove
 from fanout.reconcile.gone import Asked, departures, gone_variants, with_hold
 from fanout.reconcile.look import orphans
 from fanout.reconcile.names import Named
 from fanout.reconcile.opening import Opener
 from fanout.reconcile.probing import Probing
+from fanout.reconcile.recalled import Recall, Recalled
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.stopped import stopped
@@ -75,12 +76,13 @@ class Judge:
     publish: bool
     by_hand: ByHand
     conditions: Conditions
+    recall: Recall
 
     def judge(self, told: Told) -> tuple[PolicyPass, PolicyPlan | None]:
         """The policy in this pass, and its plan unless something stops the policy as a whole."""
         status = Status()
         try:
-            status = _status(told)
+            status = _status(told, self._recalled(told))
             if told.named.problem is not None:
                 raise told.named.problem
             allowed = revisions(told.named, told.listings, status.revisions)
@@ -119,11 +121,12 @@ class Judge:
         readings = self.probing.readings(named, cases)
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git, readings)
         question = self._question(told, status, allowed, said)
-        before = facts(question, cases, proven)
+        recalled = self._recalled(told)
+        before = facts(question, cases, proven, chosen=False, known=recalled.before)
         pins = going_back(before)
-        cases = self.renderer.choose(named, cases, candidates(before), allowed, pins)
+        cases = self.renderer.choose(named, cases, candidates(before), allowed, pins, recalled)
         cases = self.renderer.render(cases, suspended(before))
-        told_facts = facts(question, cases, proven)
+        told_facts = facts(question, cases, proven, known=recalled.told)
         decision = self.conditions.decide(told_facts)
         waiting = held_back(cases, decision)
         if waiting:
@@ -216,7 +219,11 @@ class Judge:
             known=told.known,
             resolutions=resolutions(_about(told)),
             by_hand=self.by_hand,
+            recalled=self._recalled(told),
         )
+
+    def _recalled(self, told: Told) -> Recalled:
+        return self.recall.of(key_of(told.named))
 
     def _leaves(
         self, told: Told, steps: Sequence[Planned], told_facts: PolicyFacts
@@ -290,17 +297,17 @@ class Judge:
         allowed: Mapping[str, str],
         pins: Mapping[str, Pin],
     ) -> Case:
-        [chosen] = self.renderer.choose(told.named, [case], wanted, allowed, pins)
+        [chosen] = self.renderer.choose(told.named, [case], wanted, allowed, pins, Recalled())
         [rendered] = self.renderer.render([chosen])
         return rendered
 
 
-def _status(told: Told) -> Status:
+def _status(told: Told, recalled: Recalled) -> Status:
     """What is on record. Fail closed: what cannot be read holds the policy."""
     if told.book.unreadable:
         raise InvalidInput(told.book.unreadable[0], reason="RecordUnreadable")
     try:
-        return read_status(told.book.status)
+        return recalled.status(told.book.status)
     except ValueError as error:
         raise InvalidInput(
             f"the status on record has a line that cannot be understood: {error}",

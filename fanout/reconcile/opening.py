@@ -23,6 +23,7 @@ from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.places import Owner, emptied, owner_of, place_of
 from fanout.reconcile.publishers import published_for_another
+from fanout.reconcile.recalled import Recalled
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref, drafts_under, tag_ref
@@ -54,14 +55,20 @@ class Opener:
     known: Known
     resolutions: Sequence[Resolution]
     by_hand: ByHand
+    recalled: Recalled
     _strays: dict[str, list[Stray]] = field(default_factory=dict)
     _leaving: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)  # by place and ref
     _wanted: dict[str, Place] = field(default_factory=dict)
-    _adopts: bool = field(init=False)
-    _orphans: bool = field(init=False)
+    _around: Around = field(init=False)  # what is known of everybody, and all of most variants
 
     def __post_init__(self) -> None:
-        self._adopts, self._orphans = adopts(self.named), orphans(self.named)
+        self._around = Around(
+            install=self.install,
+            now=self.now,
+            collisions=self.known.refused,
+            adopts=adopts(self.named),
+            orphan=self.named.policy is None and orphans(self.named),
+        )
 
     def cases(self) -> tuple[Case, ...]:
         """All variants of the policy, in its order."""
@@ -69,7 +76,8 @@ class Opener:
             repository = self.named.repositories[variant.name]
             self._wanted[variant.name] = place_of(repository), variant.path
         self._find_strays()
-        return tuple(self._looked_at(self._case(spec)) for spec in self.named.variants)
+        self.recalled.only(self._wanted)
+        return tuple(map(self._as_before, self.named.variants))
 
     def emptied(self) -> frozenset[str]:
         """Remembered repositories in which nothing of the policy is any more."""
@@ -91,6 +99,25 @@ class Opener:
                     stray = Stray(there.view, there.repository, path, draft)
                     self._strays.setdefault(variant, []).append(stray)
                     self._leaving[place, draft.ref] = draft
+
+    def _as_before(self, spec: VariantSpec) -> Case:
+        """The case, opened anew where it may be another than it was in the pass before."""
+        line = self.status.variants.get(spec.name)
+        if self._singled_out(spec.name):
+            return self._looked_at(self._case(spec))
+        view = self.known.views[repository_key(self.named.repositories[spec.name])]
+        known = self.recalled.opened(spec, view, line)
+        return known or self.recalled.keep_opened(line, self._looked_at(self._case(spec)))
+
+    def _singled_out(self, name: str) -> bool:
+        """Is anything known of it beside its spec, its line and its repository?"""
+        return (
+            bool(self._leaving or self.resolutions)
+            or name in self._strays
+            or name in self.known.refused
+            or name in self.known.tenants
+            or name in self.status.removed
+        )
 
     def _case(self, spec: VariantSpec) -> Case:
         view = self.known.views[repository_key(self.named.repositories[spec.name])]
@@ -148,29 +175,28 @@ class Opener:
                 hold = hold or occupied(spec, tenant)
             else:
                 waits = occupied(spec, tenant)
-        around = Around(
-            install=self.install,
-            now=self.now,
-            collisions=self.known.refused,
-            adopts=self._adopts,
-            choices=choices_for(self.resolutions, spec.stage, spec.name),
-            former=move.former,
-            strays=tuple(
-                it for it in self._strays.get(spec.name, ()) if (it.view.key, it.path) != here
-            ),
-            leavings=leavings,
-            partners=move.partners,
-            replaces=replaces,
-            there=move.there,
-            hold=hold,
-            waits=waits,
-            taken=self._taken(spec, view, line),
-            orphan=self.named.policy is None and self._orphans,
+        strays = (it for it in self._strays.get(spec.name, ()) if (it.view.key, it.path) != here)
+        special = {
+            "choices": choices_for(self.resolutions, spec.stage, spec.name),
+            "former": move.former,
+            "strays": tuple(strays),
+            "leavings": leavings,
+            "partners": move.partners,
+            "replaces": replaces,
+            "there": move.there,
+            "hold": hold,
+            "waits": waits,
+            "taken": self._taken(spec, view, line),
+        }
+        known = any(special.values()) or move.there is not None
+        return open_case(
+            spec, view, line, replace(self._around, **special) if known else self._around
         )
-        return open_case(spec, view, line, around)
 
     def _in_the_way(self, spec: VariantSpec, view: RepositoryView) -> tuple[bool, Hold | None]:
         """Is the draft on its branch one that another variant leaves, and is it waited for?"""
+        if not self._leaving:
+            return False, None
         ref = draft_ref(self.install, spec.path, spec.policy or spec.name)
         other = self._leaving.get((view.key, ref))
         if other is None or other.trailers.variant == spec.name:
@@ -218,7 +244,7 @@ class Opener:
             if leaving.left.place == here:
                 edited = _edited_since(spec) if leaving.edited else None
                 return _Move(former, leaving.left.tree, hold=edited)
-        if not self._orphans:
+        if not orphans(self.named):
             partners = exchange(spec.name, self._wanted, self.known.tenants)
             if partners:
                 theirs = view.paths.get(spec.path, NOTHING).tree

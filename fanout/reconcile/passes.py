@@ -32,6 +32,7 @@ from fanout.reconcile.messages import Messages, commit_messages
 from fanout.reconcile.names import Named, book_key, name_variants, repository_key
 from fanout.reconcile.probing import Probing
 from fanout.reconcile.quiet import Quiet, Seen
+from fanout.reconcile.recalled import Recall
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass, Rest
 from fanout.reconcile.rollback import Rollback
@@ -87,6 +88,7 @@ class Reconciler:
         self._conditions = Conditions(world.sandbox)
         self._rollback = Rollback(world.git)
         self._quiet = Quiet()
+        self._recall = Recall()
         self._packages = Packages(world.git, world.setup.limits)
         self._answers = Answering(world.workshop)
         self._named: tuple[Declared, tuple[Named, ...]] | None = None
@@ -119,12 +121,13 @@ class Reconciler:
             looks, listings = self._listings(named, whereabouts, books)
         with phase("views"):
             views = self._look(named, whereabouts, listings)
-        judge = self._judge(declared, now, publish=mode.publish)
         seen = Seen(declared, mode.publish, listings, books)
+        promotions = _promotions(named, declared)
         self._quiet.begin(map(key_of, everyone))
+        self._recall.only(map(key_of, everyone))
+        judge = self._judge(declared, now, publish=mode.publish)
         judged: dict[Key, PolicyPass] = {}
         planned: dict[Key, PolicyPlan | None] = {}
-        promotions = _promotions(named, declared)
         for item in named:
             told = Told(
                 named=item,
@@ -137,16 +140,7 @@ class Reconciler:
                 doubt=doubt(declared),
                 depends_on=dependencies.of(item, judged),
             )
-            key = key_of(item)
-            known = self._quiet.answer(key, told, seen, now)
-            if known is not None:
-                judged[key], planned[key] = known, None
-                continue
-            with phase("judging"):
-                judged[key], planned[key] = judge.judge(told)
-            self._world.counters.add("judged")
-            self._quiet.keep(key, told, seen, judged[key], planned[key])
-            _place(judged[key], declared)
+            judged[key_of(item)], planned[key_of(item)] = self._answer(told, seen, judge)
         passes = [judged[key_of(item)] for item in covered]
         plans = [it for it in (planned[key_of(item)] for item in covered) if it is not None]
         missed = undeclared(books, declared, mode.namespace) if mode.only is None else ()
@@ -161,6 +155,19 @@ class Reconciler:
             undeclared=missed,
             rest=self._rest(books, looks, listings, passes),
         )
+
+    def _answer(self, told: Told, seen: Seen, judge: Judge) -> tuple[PolicyPass, PolicyPlan | None]:
+        """What was said of the policy before, if it is so still; else it is judged."""
+        key, world = key_of(told.named), self._world
+        known = self._quiet.answer(key, told, seen, judge.now)
+        if known is not None:
+            return known, None
+        with world.counters.times.phase("judging"):
+            done, plan = judge.judge(told)
+        world.counters.add("judged")
+        self._quiet.keep(key, told, seen, done, plan)
+        _place(done, seen.declared)
+        return done, plan
 
     def _changes(
         self,
@@ -197,6 +204,7 @@ class Reconciler:
             publish,
             self._by_hand,
             self._conditions,
+            self._recall,
         )
 
     def _names(self, declared: Declared) -> tuple[Named, ...]:

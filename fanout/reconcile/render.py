@@ -1,7 +1,6 @@
 """The middle steps of a pass: each variant with its candidate, and the renderings that are due."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
@@ -11,11 +10,13 @@ from fanout.reconcile.adopt import not_adopted
 from fanout.reconcile.answers import Answering
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.names import Named
+from fanout.reconcile.recalled import Recalled
 from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.upstream import Packages, written_upstream
 from fanout.selection.objects import ObjectIndex
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress
+from fanout.values import frozen, replace
 from fanout.variants.prepared import PreparedPackage
 from fanout.variants.questions import Question, Unanswered
 from fanout.variants.render import render
@@ -24,7 +25,7 @@ from fanout.variants.resolve import resolve
 BATCH = 100  # renderings whose questions are asked together
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Renderer:
     """Gives cases their candidate; renders those whose draft is not what it should be."""
 
@@ -43,6 +44,7 @@ class Renderer:
         candidates: Mapping[str, str],
         revisions: Mapping[str, str],
         pins: Mapping[str, Pin],
+        recalled: Recalled,
     ) -> tuple[Case, ...]:
         """The cases at their stage's candidate, or at the pin that the variant has.
 
@@ -59,7 +61,7 @@ class Renderer:
                 prepared[name] = self._prepare(named, name, revisions.get(name, ""))
             return tuple(
                 back.get(case.spec.name)
-                or self._at(case, candidates.get(case.spec.stage, ""), prepared)
+                or self._at(case, candidates.get(case.spec.stage, ""), prepared, recalled)
                 for case in cases
             )
 
@@ -106,14 +108,25 @@ class Renderer:
             return error
 
     def _at(
-        self, case: Case, revision: str, prepared: Mapping[str, PreparedPackage | FanoutError]
+        self,
+        case: Case,
+        revision: str,
+        prepared: Mapping[str, PreparedPackage | FanoutError],
+        recalled: Recalled,
     ) -> Case:
         package = prepared.get(revision)
         if package is None:
             return replace(case, revision=revision)
         if isinstance(package, FanoutError):
             return replace(case, revision=revision, failure=package)
-        return chosen(case, revision, package, resolve(package, case.spec, self.objects))
+        known = recalled.chosen(case)
+        if known is not None and (known.revision, known.package) == (revision, package):
+            inputs = resolve(package, case.spec, self.objects, known.inputs)
+            if inputs is known.inputs:
+                return known
+        else:
+            inputs = resolve(package, case.spec, self.objects)
+        return recalled.keep_chosen(case, chosen(case, revision, package, inputs))
 
     def _rendered(self, case: Case) -> Case:
         if case.returns:

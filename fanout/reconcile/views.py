@@ -45,6 +45,8 @@ class _Known:
 
     paths: dict[str, dict[str, PathState]] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)  # paths, for the view
+    view: RepositoryView | None = None
     tips: dict[tuple[str, str], _Tip] = field(default_factory=dict)
 
 
@@ -75,6 +77,9 @@ class Views:
         self, remote: Remote, branch: str, refs: Mapping[str, str], paths: list[str]
     ) -> RepositoryView:
         known = self._known.setdefault(f"{remote.url}#{branch}", _Known())
+        view = known.view
+        if view is not None and (view.remote, view.refs, known.asked) == (remote, refs, paths):
+            return view  # the very same, so that whoever kept something of it can tell
         head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
         prefix = drafts_under(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
@@ -86,7 +91,8 @@ class Views:
             times = [_time(known, reader, oid) for oid in (head, vendor)]
             found = {ref: _tip(known, reader, prefix, ref, oid) for ref, oid in tips.items()}
         _forget(known, {head, vendor}, tips)
-        return RepositoryView(
+        known.asked = paths
+        known.view = RepositoryView(
             remote=remote,
             branch=branch,
             refs=refs,
@@ -106,6 +112,7 @@ class Views:
             others=_others(refs, self.install, paths),
             tags=_tags(refs),
         )
+        return known.view
 
 
 def _paths(known: _Known, reader: Reader, commit: str, paths: list[str]) -> Mapping[str, PathState]:

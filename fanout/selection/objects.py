@@ -30,6 +30,26 @@ def by_kind(objects: Iterable[Object]) -> dict[tuple[str, str], dict[tuple[str, 
     return kinds
 
 
+class Versions:
+    """Short names for what objects hold, made once for as long as an object is the same value."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[object, str]] = {}
+
+    def of(self, key: str, content: object) -> str:
+        """Equal for equal content. `key` says which object that is: many variants read one."""
+        known, answer = self._known.get(key, (None, ""))
+        if known is not content or not answer:
+            text = dumps(content, sort_keys=True, separators=(",", ":"), default=repr)
+            answer = sha256(text.encode()).hexdigest()[:_DIGITS]
+            self._known[key] = content, answer
+        return answer
+
+    def __len__(self) -> int:
+        """Of how many objects one is kept."""
+        return len(self._known)
+
+
 class ObjectIndex:
     """Objects by (group, kind), namespace and name; iteration is in order of namespace and name."""
 
@@ -38,14 +58,14 @@ class ObjectIndex:
             kind: {name: items[name] for name in sorted(items)}
             for kind, items in by_kind(objects).items()
         }
-        self._versions: dict[str, tuple[object, str]] = {}
+        self.versions = Versions()
 
     def followed_by(self, kinds: Kinds) -> "ObjectIndex":
         """An index of other objects, in order already; what was asked of both is not made anew."""
         index = ObjectIndex()
         index._kinds = kinds
-        if 0 < len(self._versions) <= 2 * len(index):  # beyond it most are of what is gone
-            index._versions = self._versions
+        if len(self.versions) <= 2 * len(index):  # beyond it most are of what is gone
+            index.versions = self.versions
         return index
 
     def get(self, group: str, kind: str, namespace: str, name: str) -> Object | None:
@@ -55,19 +75,6 @@ class ObjectIndex:
     def of_kind(self, group: str, kind: str) -> Names:
         """All objects of the kind by (namespace, name), sorted."""
         return self._kinds.get((group, kind), {})
-
-    def version(self, key: str, content: object) -> str:
-        """A short name for what an object holds, equal for equal content.
-
-        `key` says which object that is: many variants read one, so the answer is kept for as long
-        as the object is the same value.
-        """
-        known, answer = self._versions.get(key, (None, ""))
-        if known is not content or not answer:
-            text = dumps(content, sort_keys=True, separators=(",", ":"), default=repr)
-            answer = sha256(text.encode()).hexdigest()[:_DIGITS]
-            self._versions[key] = content, answer
-        return answer
 
     def __len__(self) -> int:
         """How many objects there are."""

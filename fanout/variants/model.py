@@ -6,7 +6,7 @@ from dataclasses import field
 from fanout.api.configuration import InjectionRules
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry
-from fanout.selection.objects import ObjectIndex
+from fanout.selection.objects import Versions
 from fanout.values import frozen
 from fanout.variants.functions.function import Result
 from fanout.variants.questions import NO_PROGRAMS, Programs
@@ -52,13 +52,13 @@ class Inputs:
 
     digest: str
     injections: tuple[Injection, ...] = ()
-    objects: ObjectIndex = field(default_factory=ObjectIndex, compare=False, repr=False)
+    versions: Versions = field(default_factory=Versions, compare=False, repr=False)
 
     @property
     def reads(self) -> Mapping[str, str]:
         """The version of every cluster object that the rendering reads, by its key."""
         found = ((item.key, item.value) for item in self.injections if item.key)
-        return {key: self.objects.version(key, value) for key, value in found}
+        return {key: self.versions.of(key, value) for key, value in found}
 
     @property
     def unmet(self) -> tuple[Injection, ...]:

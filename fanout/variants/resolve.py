@@ -21,8 +21,16 @@ from fanout.variants.questions import Programs
 _DIGITS = 40
 
 
-def resolve(prepared: PreparedPackage, spec: VariantSpec, objects: ObjectIndex) -> Inputs:
+def resolve(
+    prepared: PreparedPackage,
+    spec: VariantSpec,
+    objects: ObjectIndex,
+    before: Inputs | None = None,
+) -> Inputs:
     """Choose the source of every injection point and digest all that the rendering depends on.
+
+    `before` is what the very same package and spec came to: it is the answer again where the
+    objects hold what they held.
 
     A point that gets nothing is an answer with a `problem`, not an error. Equal digests mean equal
     renderings (design §4); policy, stage, target, priority, suspension and being
@@ -31,7 +39,9 @@ def resolve(prepared: PreparedPackage, spec: VariantSpec, objects: ObjectIndex) 
     injections = tuple(
         _injection(point, spec, objects, prepared.injectable) for point in prepared.points
     )
-    return Inputs(_digest(prepared, spec, injections), injections, objects)
+    if before is not None and before.injections == injections:
+        return before
+    return Inputs(_digest(prepared, spec, injections), injections, objects.versions)
 
 
 def _digest(prepared: PreparedPackage, spec: VariantSpec, injections: tuple[Injection, ...]) -> str:

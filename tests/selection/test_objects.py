@@ -11,7 +11,7 @@ def config_map(value):
 
 
 def version(index):
-    return index.version(KEY, index.get("", "ConfigMap", "platform", "eu")["data"])
+    return index.versions.of(KEY, index.get("", "ConfigMap", "platform", "eu")["data"])
 
 
 def test_the_version_is_that_of_what_the_object_holds_now():
@@ -26,7 +26,7 @@ def test_the_version_is_that_of_what_the_object_holds_now():
 def test_what_was_asked_about_objects_that_are_gone_is_forgotten():
     index = ObjectIndex([config_map("a")])
     for number in range(100):
-        index.version(f"/ConfigMap/platform/{number}", {})
+        index.versions.of(f"/ConfigMap/platform/{number}", {})
     after = index.followed_by(by_kind([config_map("a")]))
     assert version(after) == version(index)
-    assert len(after._versions) == 1
+    assert len(after.versions) == 1
