@@ -28,12 +28,13 @@ class Run:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Nothing of the user's git configuration, and one identity."""
+    """Nothing of the user's git configuration, one identity, and modules compiled once."""
     name, _, mail = WHO.partition(" <")
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     for role in ("AUTHOR", "COMMITTER"):
         kept |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": mail.rstrip(">")}
         kept |= {f"GIT_{role}_DATE": "1760000000 +0000"}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     nothing = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
     return {**kept, **nothing, "HOME": str(home)}
 
