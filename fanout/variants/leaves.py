@@ -71,7 +71,7 @@ def _copied(function: Function) -> list[str]:
     found = None if function.config_path or function.exec else find(function.image)
     if found is None or found.heeds is None:
         return []
-    return [name for name in function.config if name not in found.deciding]
+    return [name for name, text in function.config.items() if found.copies(name, text)]
 
 
 def _injection(injection: Injection, leaves: list[Leaf]) -> Hashable:

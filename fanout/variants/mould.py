@@ -8,18 +8,18 @@ ordinary way yields.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import Edit, get, independent
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
-from fanout.package.scalars import scalar
+from fanout.package.scalars import is_plain, scalar
 from fanout.package.tree import Entry, blob_id
 from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import kptfile_edits
-from fanout.variants.functions.function import External, InProcess, Object
+from fanout.variants.functions.function import External, Facts, InProcess, mapping
 from fanout.variants.functions.registry import find
 from fanout.variants.leaves import Leaf, marked, split
 from fanout.variants.model import Inputs, Rendered
@@ -47,15 +47,30 @@ from fanout.variants.whole import Whole
 _SHOWN = re.compile("(?<=[:-] )zz:slot:([0-9]+):zz(?=\r?\n| #|$)")
 
 
+class Unsuited(Exception):
+    """This variant is no example of its form; another one may be."""
+
+
 class _NoMould(Exception):
     """Variants of this form have more of their own than leaves."""
 
 
 class _Check(NamedTuple):
-    """A function that is to see the configuration of each variant, for it may refuse it."""
+    """A function that is to see the configuration of each variant: what it may refuse in it, and
+    what decides in it."""
 
-    configure: Callable[[Object], object]
+    function: InProcess
     config: Any  # with slots
+
+    def passes(self, values: Sequence[Leaf]) -> bool:
+        """Is nothing in it but what is copied? Raises InvalidInput where it is refused."""
+        config = filled(self.config, values)
+        self.function.configure(config)
+        return all(
+            self.function.copies(name, config["data"][name])
+            for name, value in mapping(self.config.get("data")).items()
+            if isinstance(value, Slot)
+        )
 
 
 class _Text(NamedTuple):
@@ -100,11 +115,16 @@ class Mould:
         }
         self._tree = TreeForm(first.entries, varying)
 
-    def filled(self, leaves: Sequence[Leaf]) -> Rendered:
-        """The variant with these leaves. Raises InvalidInput where the ordinary way would."""
+    def filled(self, leaves: Sequence[Leaf]) -> Rendered | None:
+        """The variant with these leaves; None where one of them is more than copied.
+
+        Raises InvalidInput where the ordinary way would.
+        """
         values = values_of(leaves, self._joined)
-        for check in self._checks:
-            check.configure(filled(check.config, values))
+        if not all(check.passes(values) for check in self._checks):
+            return None
+        if not all(is_plain(str(text)) for text in values[len(leaves) :]):
+            return None  # what was joined may have become a number
         texts = [scalar(value).encode() for value in values]
         plain = b"\\n" not in b"".join(texts)  # none has more than one line
         entries, blobs = dict(self._entries), dict(self._blobs)
@@ -138,14 +158,17 @@ def make(
 ) -> Mould | None:
     """The mould of this variant's form; `rendered` is what the ordinary way yields for it.
 
-    None where variants of the form must each go the ordinary way.
+    None where variants of the form must each go the ordinary way. Raises Unsuited.
     """
     leaves = split(spec, inputs).leaves
     try:
         mould = _made(prepared, *marked(spec, inputs), answers, Slots(len(leaves)), rendered)
-        return mould if mould.filled(leaves) == rendered else None
+        again = mould.filled(leaves)
     except (_NoMould, InvalidInput, Unanswered):
         return None
+    if again is None:
+        raise Unsuited
+    return mould if again == rendered else None
 
 
 def _made(
@@ -196,7 +219,7 @@ def _policy_checks(spec: VariantSpec, slots: Slots) -> Iterator[_Check]:
         found = find(function.image)
         if found is not None and holds_mark(function.config):
             data = slots.of(dict(function.config))
-            yield _Check(found.configure, {"apiVersion": "v1", "kind": "ConfigMap", "data": data})
+            yield _Check(found, {"apiVersion": "v1", "kind": "ConfigMap", "data": data})
 
 
 def _run(whole: Whole, item: Step | Declared, slots: Slots) -> Iterator[_Check]:
@@ -210,11 +233,11 @@ def _run(whole: Whole, item: Step | Declared, slots: Slots) -> Iterator[_Check]:
         if holds_mark(config):
             if function.heeds is None:
                 raise _NoMould
-            yield _Check(function.configure, slots.of(config))
+            yield _Check(function, slots.of(config))
     if step.selection is not ALL and any(map(_chooses_marks, whole.overlays.values())):
         raise _NoMould
     for overlay in whole.seen(step).values():
-        if any(map(holds_mark, _heeded(function, step, overlay.value))):
+        if any(map(holds_mark, _heeded(function, step, overlay))):
             raise _NoMould
     whole.run((item,))
 
@@ -224,8 +247,11 @@ def _chooses_marks(overlay: Overlay) -> bool:
     return holds_mark([overlay.value.get(key) for key in ("apiVersion", "kind", "metadata")])
 
 
-def _heeded(function: InProcess, step: Step, value: Object) -> Iterator[object]:
-    yield from (value,) if function.heeds is None else function.heeds(step.config, value)
+def _heeded(function: InProcess, step: Step, overlay: Overlay) -> Iterator[object]:
+    if function.heeds is None:
+        yield overlay.value
+    else:
+        yield from function.heeds(step.config, overlay.value, Facts(written=overlay))
 
 
 def _edits(whole: Whole, slots: Slots) -> dict[str, list[Edit]]:

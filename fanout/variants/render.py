@@ -5,6 +5,7 @@ result. Only files in which this target differs are touched here; the others com
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from fanout.errors import InvalidInput
 from fanout.package.kptfile import NAME as KPTFILE
@@ -15,7 +16,7 @@ from fanout.variants.cloning import kptfile_edits
 from fanout.variants.functions.function import Object, Result
 from fanout.variants.leaves import split
 from fanout.variants.model import Inputs, Rendered
-from fanout.variants.mould import Mould, make
+from fanout.variants.mould import Mould, Unsuited, make
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
 from fanout.variants.own import (
     Forms,
@@ -57,16 +58,19 @@ def render(
     mould = prepared.moulds.get(form, _NEW)
     if isinstance(mould, Mould):
         try:
-            return mould.filled(leaves)
+            filled = mould.filled(leaves)
         except InvalidInput:
-            pass  # the ordinary way says what is wrong, and where
+            filled = None  # the ordinary way says what is wrong, and where
+        if filled is not None:
+            return filled
     rendered = _one_by_one(prepared, spec, inputs, answers)
     if mould is _NEW or mould is _SEEN:
         if len(prepared.moulds) >= _MOST_FORMS:
             prepared.moulds.clear()
-        again = mould is _SEEN  # a form that one variant alone has is not worth a mould
-        made = make(prepared, spec, inputs, answers, rendered) if again else _SEEN
-        prepared.moulds[form] = made
+        prepared.moulds[form] = _SEEN  # what one variant alone has is not worth a mould
+        if mould is _SEEN:
+            with suppress(Unsuited):
+                prepared.moulds[form] = make(prepared, spec, inputs, answers, rendered)
     return rendered
 
 

@@ -44,11 +44,23 @@ spec:
       - image: example.com/web:1.0
         name: web
 """
+SET = """\
+apiVersion: example.com/v1
+kind: Thing
+metadata: {name: thing}
+spec:
+  tag: old # kpt-set: ${tag}
+  both: a-b # kpt-set: ${zone}-${tag}
+  quoted: "x" # kpt-set: ${zone}
+  number: 1.5 # kpt-set: 1.${tag}
+  list: [x] # kpt-set: ${zone}
+"""
 SITE = point("Site", "example.com/v1") + "spec:\n  zone: a\n  asn: 64512\n  dns: [10.0.0.1]\n"
 CONFIGURED = KPTFILE + "pipeline:\n  mutators:\n  - {{image: {}, configPath: {}}}\n"
 FILES = {
     "service.yaml": SERVICE,
     "all.yaml": f"{SERVICE}---\n{DEPLOYMENT}",
+    "setters.yaml": SET,
     "settings.yaml": point() + "data:\n  zone: 'a'\n  gone: x\n",
     "site.yaml": SITE,
     "rbac.json": '{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "web"}}\n',
@@ -89,58 +101,50 @@ WORDS = st.sampled_from(
     ["shop", "eu", "a", "edge-1", "x.y_z", "true", "1", "1e3", "0x1f", "null", "1.0", "web"]
 )
 TEXTS = WORDS | st.sampled_from(
-    ["", "a: b", "a:b", "# no", "it's", '"', " blank ", "line\nline\n", "é\u2028", "zz-leaf-1-zz"]
+    ["a: b", "a:b", "# no", "it's", '"', " blank ", "line\nline\n", "é\u2028", "zz-leaf-1-zz"]
 )
-NUMBERS = st.integers(-5, 70_000) | st.just(64512) | st.floats(-10, 10)
-LABELS = st.dictionaries(st.sampled_from(["site", "app", "tier"]), WORDS, min_size=1)
+SETTINGS = st.sampled_from(["eu", "shop", "x.y_z", "1.2.3", "edge-1"])
+NUMBERS = st.sampled_from(
+    [st.integers(-5, 70_000) | st.just(64512), st.floats(-10, 10), st.booleans() | st.none()]
+)
 
 
-def functions():
-    return st.tuples(
-        st.builds(lambda it: Function("set-labels", config=it), LABELS),
-        st.builds(lambda it: Function("set-namespace", config={"namespace": it}), WORDS),
-        st.builds(
-            lambda new, old: Function(
-                "set-namespace", config={"namespace": new, "namespaceMatcher": old}
-            ),
-            WORDS,
-            st.just("shop"),
-        ),
-        st.builds(
-            lambda tag: Function("set-image", config={"name": "example.com/web", "newTag": tag}),
-            WORDS,
-        ),
-        st.builds(
-            lambda it: Function(
-                "set-annotations", config={"note": it}, selectors=({"kind": "Service"},)
-            ),
-            TEXTS,
-        ),
-        st.builds(
-            lambda it: Function("search-replace", config={"by-value": "web", "put-value": it}),
-            WORDS,
-        ),
-    )
+def function(image, /, **config):
+    return st.fixed_dictionaries(config).map(lambda it: Function(image, config=it))
+
+
+FUNCTIONS = [
+    function("set-labels", site=WORDS, app=WORDS),
+    function("set-labels", tier=WORDS),
+    function("set-namespace", namespace=WORDS),
+    function("set-namespace", namespace=WORDS, namespaceMatcher=st.just("shop")),
+    function("set-image", name=st.just("example.com/web"), newTag=WORDS),
+    function("set-annotations", note=TEXTS),
+    function("apply-setters", tag=SETTINGS, zone=SETTINGS),
+    function("apply-setters", tag=TEXTS, zone=st.just("[a, b]")),
+    function("search-replace", **{"by-value": st.just("web"), "put-value": WORDS}),
+    TEXTS.map(lambda it: Function("set-annotations", config={"note": it},
+                                  selectors=({"kind": "Service"},))),
+]  # fmt: skip
 
 
 @st.composite
 def families(draw):
-    """Variants that differ in leaves, mostly."""
-    used = draw(st.lists(st.integers(0, 5), max_size=3))
+    """Variants that mostly differ in leaves alone."""
+    used = draw(st.lists(st.sampled_from(FUNCTIONS), max_size=3))
     asked = draw(st.lists(st.sampled_from(["zone", "more", "list"]), unique=True))
+    texts, numbers = draw(st.sampled_from([TEXTS, TEXTS, TEXTS | st.just("")])), draw(NUMBERS)
     variants = []
-    for _ in range(draw(st.integers(2, 4))):
-        made = draw(functions())
-        data = {name: draw(TEXTS) for name in asked}
-        zone = {"zone": draw(TEXTS), "asn": draw(NUMBERS), "dns": [draw(TEXTS)], "on": True}
-        name = f"eu-{draw(st.integers(0, 3))}"
+    for number in range(draw(st.integers(3, 6))):
+        data = {name: draw(texts) for name in asked}
+        zone = {"zone": draw(texts), "asn": draw(numbers), "dns": [draw(texts)], "on": True}
         fields = {
-            "name": f"monitoring-{name}",
-            "path": f"clusters/{name}",
-            "context": {"region": draw(TEXTS)},
-            "labels": {"tier": draw(TEXTS)},
+            "name": f"monitoring-eu-{number}",
+            "path": f"clusters/{draw(WORDS)}",
+            "context": {"region": draw(texts)},
+            "labels": {"tier": draw(texts)},
             "injectors": (by("here"),),
-            "mutators": tuple(made[number] for number in used),
+            "mutators": tuple(draw(one) for one in used),
         }
         variants.append(([config_map("here", data=data), site("here", spec=zone)], fields))
     return variants
@@ -189,10 +193,16 @@ FORMS = [
      {**PLAIN, "Kptfile": CONFIGURED.format("set-namespace", "package-context.yaml")}, [], True),
     ("with a function that goes by a value that a function before it has set",
      PLAIN, [NAMESPACE, own("set-namespace", "namespace", namespaceMatcher="shop")], False),
-    ("with setters", {"a.yaml": SETTERS}, [own("apply-setters", "tag")], False),
+    ("with setters of texts", {"a.yaml": SETTERS},
+     [lambda name: Function("apply-setters", config={"tag": f"v{name}"})], True),
+    ("with setters of numbers, which are no text where no quotes are",
+     {"a.yaml": SETTERS}, [lambda name: own("apply-setters", "tag")(name[1:])], False),
+    ("with setters from the package context", {
+        "a.yaml": SETTERS.replace("tag", "region"),
+        "Kptfile": CONFIGURED.format("apply-setters", "package-context.yaml")}, [], True),
     ("with a function that searches in what is injected",
      PLAIN, [lambda _: Function("search-replace", config={
-         "by-value": "zone-1", "put-value": "www"})], False),
+         "by-value": "zone-e1", "put-value": "www"})], False),
     ("with objects that wait for others",
      {**PLAIN, "b.yaml": SERVICE.replace("'shop'", "shop\n  annotations:\n    "
       "config.kubernetes.io/depends-on: /namespaces/shop/Service/web")}, [NAMESPACE], False),
@@ -201,10 +211,22 @@ FORMS = [
 
 @pytest.mark.parametrize(("files", "functions", "expected"), rows(FORMS))
 def test_variants_have_a_mould(files, functions, expected):
-    variants = [cluster(f"{n}", *(make(f"{n}") for make in functions)) for n in "1234"]
+    names = ("e1", "e2", "e3", "e4")
+    variants = [cluster(name, *(make(name) for make in functions)) for name in names]
     together, alone, made = in_turn(files, variants)
     assert together == alone
     assert bool(made) is expected
+
+
+def test_a_variant_that_does_not_fit_leaves_the_mould_to_the_others():
+    """The second one, for which it would be made, has a number where the others have texts."""
+    kptfile = CONFIGURED.format("apply-setters", "package-context.yaml")
+    files = {"a.yaml": SETTERS.replace("tag", "region"), "Kptfile": kptfile}
+    regions = ("north", "12", "south", "13", "1.20", "[a, b]", "west")
+    variants = [cluster("e", context={"region": region}) for region in regions]
+    together, alone, made = in_turn(files, variants)
+    assert together == alone
+    assert made
 
 
 def test_one_variant_of_a_form_makes_no_mould():

@@ -1,16 +1,20 @@
 """gives new values to what `kpt-set` comments name."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import MISSING, get
 from fanout.package.manifests import Manifest
+from fanout.package.scalars import resolve
 from fanout.values import frozen
 from fanout.variants.functions.config import data_of
 from fanout.variants.functions.fields import Values
 from fanout.variants.functions.function import Change, Facts, InProcess, Object, Path, Unfit
 from fanout.variants.functions.setters import derived, filled, names, setter_comments, single
 from fanout.variants.functions.typed import typed
+
+_TEXT = re.compile(r"[A-Za-z0-9_/][^\n]*\Z")
 
 
 @frozen
@@ -77,4 +81,24 @@ def elements(text: str) -> list[object] | None:
     return value if isinstance(value, list) else None
 
 
-APPLY_SETTERS = InProcess("apply-setters", "2", _configure, _changes, in_text=True, sees_local=True)
+def _heeds(_config: _Config, item: Object, facts: Facts) -> Iterator[object]:
+    """The present values, of which it takes what it is not given."""
+    assert facts.written is not None
+    yield from (get(item, path) for path, _ in setter_comments(facts.written))
+
+
+def _copies(_name: str, text: str) -> bool:
+    """Is it text at every place, and neither a number nor a list?"""
+    return _TEXT.match(text) is not None and isinstance(resolve(text), str)
+
+
+APPLY_SETTERS = InProcess(
+    "apply-setters",
+    "2",
+    _configure,
+    _changes,
+    in_text=True,
+    sees_local=True,
+    heeds=_heeds,
+    copies=_copies,
+)

@@ -133,8 +133,9 @@ class InProcess:
     judges: Callable[[Any, Object, Facts], Iterator[Finding]] | None = None
     # What of its configuration and of an object decides where `changes` puts something; all other
     # texts of the configuration it only copies, alone or as part of a text. None: nobody can say.
-    heeds: Callable[[Any, Object], Iterator[object]] | None = None
-    deciding: frozenset[str] = frozenset()  # the settings that are among that
+    heeds: Callable[[Any, Object, Facts], Iterator[object]] | None = None
+    # Is this setting, by name and text, among those texts? The others decide.
+    copies: Callable[[str, str], bool] = lambda _name, _text: True
     # What it must be told before it can begin; the answer is in the facts.
     asks: Callable[[Any], Question] | None = None
 
@@ -181,7 +182,7 @@ def is_local(item: Object) -> bool:
     return str(notes.get(LOCAL_CONFIG) or "false").lower() != "false"
 
 
-def kinds_only(_config: Any, item: Object) -> Iterator[object]:
+def kinds_only(_config: Any, item: Object, _facts: Facts) -> Iterator[object]:
     """The `heeds` of a function that goes by the kind of an object and by which fields it has."""
     yield item.get("apiVersion")
     yield item.get("kind")

@@ -88,13 +88,13 @@ def _changes(config: _Config, item: Object, _facts: Facts) -> Iterator[Change]:
                 yield path, new
 
 
-def _heeds(config: _Config, item: Object) -> Iterator[object]:
+def _heeds(config: _Config, item: Object, facts: Facts) -> Iterator[object]:
     """The images, and which one is meant."""
     yield config.name
-    yield from kinds_only(config, item)
+    yield from kinds_only(config, item, facts)
     yield from (image for _, image in found(config.fields, item))
 
 
 SET_IMAGE = InProcess(
-    "set-image", "1", _configure, _changes, heeds=_heeds, deciding=frozenset({"name"})
+    "set-image", "1", _configure, _changes, heeds=_heeds, copies=lambda name, _text: name != "name"
 )

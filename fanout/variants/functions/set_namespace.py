@@ -115,10 +115,10 @@ def _dependencies(config: _Config, text: str, facts: Facts) -> Iterator[Change]:
         yield ("metadata", "annotations", DEPENDS_ON), changed
 
 
-def _heeds(config: _Config, item: Object) -> Iterator[object]:
+def _heeds(config: _Config, item: Object, facts: Facts) -> Iterator[object]:
     """Where one namespace is to be replaced, also those that there are."""
     yield config.matcher
-    yield from kinds_only(config, item)
+    yield from kinds_only(config, item, facts)
     if config.matcher:
         meta = mapping(item.get("metadata"))
         yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
@@ -132,5 +132,5 @@ SET_NAMESPACE = InProcess(
     _configure,
     _changes,
     heeds=_heeds,
-    deciding=frozenset({"namespaceMatcher"}),
+    copies=lambda name, _text: name != "namespaceMatcher",
 )
