@@ -19,6 +19,7 @@ class Case(StrEnum):
     FIRST = "first"
     COLD = "cold"
     FULL = "full"
+    AFTER = "nothing-first"
     NOTHING = "nothing"
     RUNNING = "nothing-running"
     EVERYWHERE = "changed-everywhere"
@@ -137,6 +138,7 @@ class _Arena:
             Case.FIRST: everywhere,
             Case.COLD: everywhere,
             Case.FULL: everywhere,
+            Case.AFTER: (0, 0),
             Case.NOTHING: (0, 0),
             Case.RUNNING: (0, 0),
             Case.EVERYWHERE: (some, min(some, repositories)),
@@ -162,8 +164,7 @@ class _Arena:
             self._fanout.reset(mirrors=True)
             self._fanout.sweep()
         self._yardsticks()
-        if Case.NOTHING in self.measured:
-            self._sweep(Case.NOTHING)
+        self._nothing()
         self._second_pass(Case.RUNNING)
         if Case.EVERYWHERE in self.measured:
             self._fanout.change(range(self._size.changed), "40d")
@@ -176,6 +177,15 @@ class _Arena:
             self._fanout.release()
             self._sweep(Case.BUMP)
         self._publications()
+
+    def _nothing(self) -> None:
+        """The first sweep after one that wrote judges everything; the next ones need not."""
+        if Case.AFTER in self.measured:
+            self._sweep(Case.AFTER)
+        if Case.NOTHING in self.measured:
+            if Case.AFTER not in self.measured:
+                self._fanout.sweep()
+            self._sweep(Case.NOTHING)
 
     def _publications(self) -> None:
         """Publish, then let upstream move on: what nobody has edited, and what somebody has."""

@@ -10,7 +10,7 @@ from benchmarks.cases import Case, Measured
 from benchmarks.inputs import ALL, FEW
 
 _UPSTREAM_AND_RECORDS = 2  # repositories that are listed beside the downstream ones
-_QUIET = (Case.NOTHING, Case.RUNNING)
+_QUIET = (Case.AFTER, Case.NOTHING, Case.RUNNING)
 _PUBLISHED = (Case.PUBLISH, Case.PUBLISH_ONE)
 # Targets from which a bar holds: with a handful the start of the interpreter is what takes time,
 # and with few to a repository both ways pay mostly for its push.

@@ -40,7 +40,9 @@ each 1,000 targets.
 - `full`: all drafts are written; the repositories were fetched and the objects read by a
   `fanout plan` before, as the repositories of the yardstick were fetched. `cold`: only mirrors are
   left of what that plan kept.
-- `nothing`: a fresh process finds nothing to do; `nothing-running`: the second pass of a process.
+- `nothing-first`: a fresh process finds nothing to do after one that wrote, and judges everything;
+  `nothing`: the next fresh process finds all as that one had left it; `nothing-running`: the second
+  pass of a process.
 - `changed-everywhere`, `changed-in-one`: the ConfigMaps of 1 % of the targets changed, spread over
   all repositories or all in one (as many as that one has); `changed-in-one-running`: between the
   first and the second pass of a process.
