@@ -110,10 +110,11 @@ class _Looking:
     def _earlier(self) -> str:
         """The tag of an earlier publication that is just what stands there."""
         home = self.case.home
+        present = self.case.published.merge if self.case.published else ""  # has another tree
         for number in range(home.view.tags.get(home.path, 0), 0, -1):
             tag = tag_ref(home.path, number)
             commit = home.view.refs.get(tag, "")
-            if commit and self.reader.has(commit):
+            if commit and commit != present and self.reader.has(commit):
                 state = self.reader.paths(commit, [home.path])[home.path]
                 if state.tree == home.state.tree:
                     return tag.removeprefix("refs/tags/")
