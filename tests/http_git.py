@@ -68,7 +68,7 @@ class GitOverHttp(BaseHTTPRequestHandler):
                 "REQUEST_METHOD": self.command,
                 "CONTENT_TYPE": self.headers.get("Content-Type", ""),
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
-                "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+                "GIT_PROTOCOL": "" if self.server.old else self.headers.get("Git-Protocol", ""),
             },
             capture_output=True,
             check=False,
@@ -103,6 +103,7 @@ class GitServer(ThreadingHTTPServer):
         self.delay = delay
         self.authorization = authorization
         self.redirect = redirect
+        self.old = False  # knows nothing of protocol 2
         self.before: Callable[[str], object] = lambda _: None  # each answer, told the path
         self.requests: list[str] = []
         self.authorizations: list[str | None] = []

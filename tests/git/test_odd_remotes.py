@@ -121,6 +121,40 @@ def test_a_branch_that_is_hidden_is_in_the_way_of_a_push_and_stays(downstream):
     assert downstream.bare.refs()[draft.ref] == theirs
 
 
+@pytest.fixture
+def old_host(tmp_path, bare, downstream_of, store):
+    """The repository on a host that knows nothing of protocol 2."""
+    with serving(tmp_path) as server:
+        server.old = True
+        machine = downstream_of(store, bare)
+        bare.url = server.url("remote.git")
+        bare.remote = Remote(bare.url)
+        yield machine, server
+
+
+def test_a_host_of_the_old_protocol_is_listed_read_and_written(old_host):
+    machine, _ = old_host
+    machine.bare.git("tag", "-a", "-m", "m", "annotated/v1", "main")
+    machine.bare.git("update-ref", "refs/pull/1/head", "main")
+    machine.write({"one": machine.package("one")})
+    machine.bare.commit({"README.md": "new\n"})
+    machine.publish(["one"])
+    assert "refs/tags/one/v1" in machine.bare.refs()
+    machine.bare.check()
+
+
+def test_what_an_old_host_does_not_list_any_more_is_a_conflict(old_host):
+    """It gives only what it lists at that moment; the next pass sees that."""
+    machine, server = old_host
+    machine.look()
+    machine.bare.commit({"README.md": "sooner\n"})
+    acts = iter([lambda: None, lambda: machine.bare.commit({"README.md": "later\n"})])
+    server.before = lambda path: "?service=" in path and next(acts, int)()
+    with pytest.raises(Conflict, match="moved while it was being read"):
+        machine.look()
+    assert machine.look().refs == machine.bare.refs()
+
+
 def lose(bare, name):
     """Take away one object of the repository; all that it has is a file of its own then."""
     packs = bare.path / "objects" / "pack"
