@@ -14,7 +14,7 @@ from fanout.package.nodes import Node, Reading, Root, read
 from fanout.package.scalars import resolve
 
 _LONGEST: Final = 16 << 10  # characters of a text that is kept
-_KEPT: Final = 256  # texts
+_KEPT: Final = 256 << 10  # characters of all of them; their nodes take some thirty times as much
 
 _LETTERS: Final = "[A-Za-z0-9_./@+-]"
 _NAME: Final = f"[A-Za-z0-9_]{_LETTERS}*+(?::{_LETTERS}++)*+"
@@ -32,23 +32,43 @@ class _Known(NamedTuple):
     nodes: list[Node | None]
 
 
-_known: dict[tuple[str, ...], _Known | None] = {}  # by what is not a word; a memory, and no state
+class _Frames:
+    """What was learnt of texts, by what is not a word in them: a memory, and no state."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], _Known | None] = {}
+        self._size = 0
+
+    def get(self, frame: tuple[str, ...]) -> _Known | None:
+        """A text of this frame, if one was read and others can be read by it."""
+        return self._known.get(frame)
+
+    def learn(self, frame: tuple[str, ...], text: str, reading: Reading, words: list[str]) -> None:
+        """Keep what was read, unless it is known that nothing can be learnt of it."""
+        if frame in self._known:
+            return
+        if self._size + len(text) > _KEPT:
+            self._known.clear()
+            self._size = 0
+        self._known[frame] = _learnt(text, reading, words)
+        self._size += len(text)
+
+
+_frames: Final = _Frames()
 
 
 def read_alike(text: str, file: str) -> Reading:
     """What `read` answers; nodes are shared with other readings and must not be changed."""
     if len(text) > _LONGEST:
         return read(text, file)
-    frame = _WORD.split(text)  # what stands before a word, in turns with its mark and itself
-    words = frame[2::3]
-    del frame[2::3]
-    known = _known.get(key := tuple(frame))
+    pieces = _WORD.split(text)  # what stands before a word, in turns with its mark and itself
+    words = pieces[2::3]
+    del pieces[2::3]
+    frame = tuple(pieces)
+    known = _frames.get(frame)
     if known is None:
         reading = read(text, file)
-        if key not in _known:
-            if len(_known) >= _KEPT:
-                _known.clear()
-            _known[key] = _learnt(text, reading, words)
+        _frames.learn(frame, text, reading, words)
         return reading
     changed: list[tuple[Node, str]] = []
     for node, before, word in zip(known.nodes, known.words, words, strict=True):

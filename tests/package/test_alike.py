@@ -108,3 +108,11 @@ def test_texts_that_look_alike(first, second):
     read_alike(first, "")
     assert told(read_alike(second, "")) == told(read(second, ""))
     assert told(read_alike(first, "")) == told(read(first, ""))
+
+
+def test_a_file_keeps_being_read_when_many_others_were():
+    first = "kind: Thing\nname: web\n"
+    for number in range(300):
+        read_alike(f"kind: Thing{number}x\nkey{number}: web\n" + "# long\n" * 300, "")
+        text = first.replace("web", f"w{number}")
+        assert told(read_alike(text, "")) == told(read(text, ""))
