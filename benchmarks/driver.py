@@ -25,7 +25,7 @@ def main() -> None:
     gc.set_threshold(UNSEARCHED)  # as the program does
     settings = resolve({}, os.environ)
     mode = Mode(publish=False)
-    with open_program(settings) as program:
+    with open_program(settings, stays=True) as program:
         program.sweep(mode)
         if said.change:
             _change(settings.files[0], Size(*map(int, said.change.split(","))))

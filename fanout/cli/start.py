@@ -96,11 +96,13 @@ class Program:
 
 
 @contextmanager
-def open_program(settings: Settings, *, read: bool = True, logs: bool = False) -> Iterator[Program]:
+def open_program(
+    settings: Settings, *, read: bool = True, stays: bool = False
+) -> Iterator[Program]:
     """Open everything; what was started is ended with it. Raises InvalidInput for bad settings.
 
-    Without `read` no file has been looked into yet, nor checked. `logs`: what is said goes to a log
-    of its own form, so the cost is not told at the end.
+    Without `read` no file has been looked into yet, nor checked. A program that `stays` makes many
+    passes and writes a log: it remembers more, and its cost is not told at the end.
     """
     cluster = files_of(settings, ParsedFiles(settings.state_dir / "parsed"))
     configuration = configuration_of(settings)
@@ -140,13 +142,14 @@ def open_program(settings: Settings, *, read: bool = True, logs: bool = False) -
             settings.state_dir / "rest",
             f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
         )
+        reconciler = Reconciler(world, stays=stays)
         program = Program(
-            settings, configuration, world, cluster, Reconciler(world), redactor, sweeps, resting
+            settings, configuration, world, cluster, reconciler, redactor, sweeps, resting
         )
         if read:
             program.check()
         yield program
-    if settings.verbosity and not logs:
+    if settings.verbosity and not stays:
         for line in costs(counters):
             say(line, settings.color)
 

@@ -82,7 +82,6 @@ def facts(
     nobody can say what is in the way of a draft, and nobody asks. `known` is kept from pass to
     pass, and added to: what is told of a case that is the very same is not put together again.
     """
-    known = {} if known is None else known
     return PolicyFacts(
         name=question.name,
         stages=question.rules,
@@ -104,9 +103,11 @@ def facts(
 
 
 def _as_told(
-    case: Case, seen: Seen, question: Question, known: Known, *, chosen: bool
+    case: Case, seen: Seen, question: Question, known: Known | None, *, chosen: bool
 ) -> VariantFacts:
     name = case.spec.name
+    if known is None:
+        return _variant(case, seen, question, chosen=chosen)
     rest = (
         seen,
         question.about.get(name, NOTHING),

@@ -80,7 +80,8 @@ class Mode:
 class Reconciler:
     """Observes and plans; keeps between passes only what cannot have changed."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, stays: bool = False) -> None:
+        """One that `stays` makes many passes, and keeps what speeds up all but the first."""
         self._world = world
         self._views = Views(world.git, world.setup.install)
         self._contents = Contents()
@@ -88,7 +89,7 @@ class Reconciler:
         self._conditions = Conditions(world.sandbox)
         self._rollback = Rollback(world.git)
         self._quiet = Quiet()
-        self._recall = Recall()
+        self._recall = Recall(stays)
         self._packages = Packages(world.git, world.setup.limits)
         self._answers = Answering(world.workshop)
         self._named: tuple[Declared, tuple[Named, ...]] | None = None

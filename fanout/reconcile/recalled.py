@@ -21,11 +21,12 @@ from fanout.selection.model import VariantSpec
 class Recalled:
     """What is kept of one policy, or of one variant written by hand."""
 
+    stays: bool = False  # False: of cases nothing is, which would be in vain
     _status: tuple[Mapping[str, Mapping[str, Any]], Status] | None = None
     _opened: dict[str, tuple[VariantLine | None, Case]] = field(default_factory=dict)
     _chosen: dict[str, tuple[Case, Case]] = field(default_factory=dict)
-    before: Known = field(default_factory=dict)  # what the gates were told of cases, by variant
-    told: Known = field(default_factory=dict)  # the same once a candidate was chosen
+    _before: Known = field(default_factory=dict)
+    _told: Known = field(default_factory=dict)
 
     def status(self, lines: Mapping[str, Mapping[str, Any]]) -> Status:
         """The status lines, read. Raises ValueError."""
@@ -45,7 +46,7 @@ class Recalled:
 
     def keep_opened(self, line: VariantLine | None, case: Case) -> Case:
         """Remember it, where it rests on nothing but its spec, its line and its repository."""
-        if _plain(case) and (line is None or _at_home(line, case)):
+        if self.stays and _plain(case) and (line is None or _at_home(line, case)):
             self._opened[case.spec.name] = line, case
         else:
             self._opened.pop(case.spec.name, None)
@@ -58,13 +59,24 @@ class Recalled:
 
     def keep_chosen(self, case: Case, chosen: Case) -> Case:
         """Remember what became of the case."""
-        self._chosen[case.spec.name] = case, chosen
+        if self.stays:
+            self._chosen[case.spec.name] = case, chosen
         return chosen
+
+    @property
+    def before(self) -> Known | None:
+        """What the gates were told of cases before candidates were chosen; None: nobody asks."""
+        return self._before if self.stays else None
+
+    @property
+    def told(self) -> Known | None:
+        """The same once they were chosen."""
+        return self._told if self.stays else None
 
     def only(self, names: Iterable[str]) -> None:
         """Forget all other variants."""
         kept = frozenset(names)
-        known: tuple[dict[str, Any], ...] = (self._opened, self._chosen, self.before, self.told)
+        known: tuple[dict[str, Any], ...] = (self._opened, self._chosen, self._before, self._told)
         for each in known:
             for name in each.keys() - kept:
                 del each[name]
@@ -72,13 +84,14 @@ class Recalled:
 
 @dataclass(slots=True)
 class Recall:
-    """What is kept of everybody; one per process."""
+    """What is kept of everybody; one per process. Without `stays`, of cases nothing."""
 
+    stays: bool = False
     _known: dict[Key, Recalled] = field(default_factory=dict)
 
     def of(self, key: Key) -> Recalled:
         """What is kept of one."""
-        return self._known.setdefault(key, Recalled())
+        return self._known.setdefault(key, Recalled(self.stays))
 
     def only(self, keys: Iterable[Key]) -> None:
         """Forget all others."""

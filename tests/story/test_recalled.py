@@ -8,7 +8,7 @@ import pytest
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet
 
-from fanout.cli.start import Program
+from fanout.cli.start import Program, open_program
 from fanout.reconcile.passes import Mode
 
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "core"), "cph": ("prod", "edge")}
@@ -178,7 +178,7 @@ def said(program: Program) -> list[object]:
 
 
 def same(fleet: Fleet, changes: tuple[Change, ...]) -> None:
-    with fleet.opened() as staying:
+    with open_program(fleet.settings(), stays=True) as staying:
         staying.observe(Mode())
         for change in changes:
             change(fleet)

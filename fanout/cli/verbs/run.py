@@ -50,7 +50,7 @@ def command(settings: Settings, interval: str) -> ExitCode:
     pause = _interval(interval)
     _refuse_to_forget(settings)
     _refuse_pretended_time(settings)
-    with open_program(settings, logs=True) as program:
+    with open_program(settings, stays=True) as program:
         warn_about_records(program, program.declared())
         configure(
             program.redactor,
