@@ -15,7 +15,7 @@ MANY = 100_000
 BIGGEST = 250  # MB for the whole process, which has 50 before it looks
 
 PROGRAM = """
-    import resource, sys
+    import re, sys
     from pathlib import Path
     from fanout.git.store import MirrorStore
     from fanout.plan.repository import Look, Remote
@@ -24,7 +24,8 @@ PROGRAM = """
     store = MirrorStore(Path(sys.argv[1]), install="x", counters=counters, secrets=lambda _: None)
     look = Look(Remote(sys.argv[2]), ("refs/heads/*",))
     counts = [len(store.look([look])[sys.argv[2]].refs) for _ in range(2)]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    # getrusage would tell of the process that started this one as well
+    peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
     print(*counts, counters.read()["git_processes"], peak)
 """
 
