@@ -65,8 +65,11 @@ def plan_policy(
     for planned in steps:
         case = planned.case
         name_of = case.spec.name
-        line = _remembered(planned, moment)
         recorded = before.variants.get(name_of)
+        if recorded is None and _only_drafted(planned):
+            actions += _actions(planned)
+            continue
+        line = _remembered(planned, moment)
         if line is not recorded:
             recorded = recorded or VariantLine(case.view.key, case.spec.path, orphan=line.orphan)
             differences = _differences(case, recorded, line)
@@ -108,6 +111,15 @@ def plan_policy(
 def joined(plans: Iterable[PolicyPlan]) -> Plan:
     """One plan for all policies of a pass."""
     return Plan(tuple(action for plan in plans for action in plan.actions))
+
+
+def _only_drafted(planned: Planned) -> bool:
+    """Is there nothing about it but, at most, a draft? Its branch says all of that."""
+    line = planned.case.line
+    said = (line.grant, line.published, line.left, line.answers, planned.release, planned.answers)
+    if planned.case.unrecorded or any(said):
+        return False
+    return planned.step in (Step.KEEP, Step.WRITE, Step.REMOVE)
 
 
 def _remembered(planned: Planned, moment: Moment) -> VariantLine:
