@@ -54,6 +54,38 @@ def plan_policy(
     leftovers: Leftovers,
 ) -> PolicyPlan:
     """What to do for one policy, and what to remember of it."""
+    lines, published, actions = _of_variants(steps, before, moment)
+    for clearing in leftovers.clearings:
+        actions += clearing_actions(clearing)
+    for departure in leftovers.departures:
+        actions += departing_actions(departure)
+    about = Action(Kind.RECORD, namespace, name)
+    if any(not planned.case.spec.policy for planned in steps):
+        about = Action(Kind.RECORD, namespace, "", variant=name)
+    actions += _whereabouts(about, leftovers)
+    places = (before.places | _places(steps) | leftovers.found) - leftovers.emptied
+    removed = {**before.removed, **{it.variant: it.at for it in leftovers.departures}}
+    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places, removed)
+    actions += _verdicts(about, before, planned_status)
+    order = list(Kind)
+    actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
+    return PolicyPlan(
+        namespace,
+        name,
+        tuple(steps),
+        tuple(actions),
+        before,
+        planned_status,
+        published,
+        leftovers.clearings,
+        leftovers.departures,
+    )
+
+
+def _of_variants(
+    steps: Sequence[Planned], before: Status, moment: Moment
+) -> tuple[dict[str, VariantLine], dict[str, VariantLine], list[Action]]:
+    """The variants' lines before anything is pushed, those once it is, and what is to be done."""
     lines = dict(before.variants)
     arrivals = frozenset(
         (item.case.view.key, item.case.spec.path)
@@ -81,31 +113,7 @@ def plan_policy(
         elif case.unrecorded:
             published[name_of] = _arrived(line, case, arrivals, _seen(case, moment))
         actions += _actions(planned)
-    for clearing in leftovers.clearings:
-        actions += clearing_actions(clearing)
-    for departure in leftovers.departures:
-        actions += departing_actions(departure)
-    about = Action(Kind.RECORD, namespace, name)
-    if any(not planned.case.spec.policy for planned in steps):
-        about = Action(Kind.RECORD, namespace, "", variant=name)
-    actions += _whereabouts(about, leftovers)
-    places = (before.places | _places(steps) | leftovers.found) - leftovers.emptied
-    removed = {**before.removed, **{it.variant: it.at for it in leftovers.departures}}
-    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places, removed)
-    actions += _verdicts(about, before, planned_status)
-    order = list(Kind)
-    actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
-    return PolicyPlan(
-        namespace,
-        name,
-        tuple(steps),
-        tuple(actions),
-        before,
-        planned_status,
-        published,
-        leftovers.clearings,
-        leftovers.departures,
-    )
+    return lines, published, actions
 
 
 def joined(plans: Iterable[PolicyPlan]) -> Plan:
