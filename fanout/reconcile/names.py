@@ -170,7 +170,7 @@ def _labels(target: Target, usable: Mapping[str, Repository]) -> Mapping[str, st
         named = usable.get(target.repository)
         return named.metadata.labels if named else {}
     found = target.object["metadata"].get("labels")
-    texts = found.items() if isinstance(found, Mapping) else ()
+    texts = found.items() if isinstance(found, dict | Mapping) else ()
     return {str(key): value for key, value in texts if isinstance(value, str)}
 
 
@@ -229,9 +229,9 @@ def _ask(questions: Sequence[Question], sandbox: Sandbox) -> Answers:
     answers: dict[tuple[int, str], dict[str, object]] = {}
     for question in questions:
         columns = sandbox.evaluate(question.expressions, question.rows)
+        keys = [target.key for target in question.targets]
         for expression, column in zip(question.expressions, columns, strict=True):
-            values = zip(question.targets, column, strict=True)
-            answers[question.entry, expression] = {target.key: value for target, value in values}
+            answers[question.entry, expression] = dict(zip(keys, column, strict=True))
     return answers
 
 

@@ -1,13 +1,15 @@
 """From targets and answers to variants: one template applied to one target at a time."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TypeVar
 
 from fanout.api.pipeline import RESERVED_KEYS
 from fanout.api.repository import Repository
-from fanout.api.targets import FunctionTemplate, Template
+from fanout.api.targets import FunctionTemplate, TargetEntry
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.package.paths import check_path
+from fanout.selection.blanks import Blanks, NoVariant, Values, kind_of, what_helps
 from fanout.selection.functions import function_of
 from fanout.selection.model import Broken, Function, Injector, TargetFailure, VariantSpec
 from fanout.selection.naming import variant_name
@@ -16,96 +18,46 @@ from fanout.selection.targets import Target
 
 _Part = TypeVar("_Part")
 _RESERVED = frozenset(RESERVED_KEYS)
-_KINDS = {
-    bool: "a boolean",
-    str: "text",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "a map",
-}
 
 
-class _NoVariant(Exception):
-    """This target gets no variant; the others are not affected."""
+class _Form:
+    """An entry's template with its blanks; each part answers what it is for a target, by its key.
 
-    def __init__(self, reason: str, problem: str, field: str) -> None:
-        super().__init__(problem)
-        self.reason = reason
-        self.problem = problem
-        self.field = field
+    All parts may raise NoVariant.
+    """
 
-    def failure(self, policy: str, target: str) -> TargetFailure:
-        """As what the target gets instead of a variant."""
-        return TargetFailure(policy, target, self.reason, self.problem, self.field)
+    def __init__(self, number: int, entry: TargetEntry, answers: Mapping[str, Values]) -> None:
+        self._blanks = blanks = Blanks(number, answers)
+        self._entry = entry
+        self._offline = answers.get(entry.offline_when, {}) if entry.offline_when else {}
+        template = entry.template
+        written, pipeline = template.downstream, template.pipeline
+        self.repository = blanks.blank(
+            written.repository, written.repository_expr, "downstream.repository"
+        )
+        self.package = blanks.blank(written.package, written.package_expr, "downstream.package")
+        self.stage = blanks.blank(template.stage, template.stage_expr, "stage")
+        self.priority = blanks.blank(template.priority, template.priority_expr, "priority")
+        self.context = self._context()
+        self.remove_keys = self._remove_keys()
+        self.mutators = self._functions("mutators", pipeline.mutators)
+        self.validators = self._functions("validators", pipeline.validators)
+        self.injectors = self._injectors()
+        labels = blanks.map(template.labels, template.label_exprs, "labelExprs")
+        self.labels = _part(labels.filled, varies=bool(labels.pairs))
+        annotations = blanks.map(template.annotations, template.annotation_exprs, "annotationExprs")
+        self.annotations = _part(annotations.filled, varies=bool(annotations.pairs))
 
-
-class _Filled:
-    """A template with the answers for one target put in."""
-
-    def __init__(self, form: "_Form", target: Target) -> None:
-        self._form = form
-        self._target = target
-
-    def _answer(self, expression: str, field: str) -> Any:
-        value = self._form.answers.get(expression, {}).get(self._target.key)
-        if isinstance(value, Broken):
-            remedy = value.remedy or "correct the expression, or the target"
-            problem = f"{expression}: {value.problem}; {remedy}"
-            raise _NoVariant(value.reason, problem, self._field(field))
-        return value
-
-    def _field(self, name: str) -> str:
-        return f"spec.targets[{self._target.entry}].template.{name}"
-
-    def text(self, static: str | None, expression: str | None, field: str, default: str) -> str:
-        """The expression's value where there is one, else the static one, else the default."""
-        if not expression:
-            return static if static is not None else default
-        value = self._answer(expression, f"{field}Expr")
-        if not isinstance(value, str):
-            raise _NoVariant(
-                "ExpressionError",
-                f"{expression}: yields {_kind_of(value)} where text is needed; use string(...)",
-                self._field(f"{field}Expr"),
-            )
-        return value
-
-    def number(self, static: int | None, expression: str | None, field: str) -> int:
-        """The same for a whole number, 0 by default."""
-        if not expression:
-            return static or 0
-        value = self._answer(expression, f"{field}Expr")
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise _NoVariant(
-                "ExpressionError",
-                f"{expression}: yields {_kind_of(value)} where a whole number is needed; use"
-                " int(...)",
-                self._field(f"{field}Expr"),
-            )
-        return value
-
-    def mapping(
-        self, static: Mapping[str, str], pairs: Iterable[Any], field: str
-    ) -> dict[str, str]:
-        """A map overlaid by key and value expressions, as in Porch."""
-        result = dict(static)
-        for index, pair in enumerate(pairs):
-            at = f"{field}[{index}]"
-            key = self.text(pair.key, pair.key_expr, f"{at}.key", "")
-            result[key] = self.text(pair.value, pair.value_expr, f"{at}.value", "")
-        return dict(sorted(result.items()))
-
-    def offline(self, expression: str | None) -> tuple[bool, str]:
+    def offline(self, key: str) -> tuple[bool, str]:
         """Is the target offline, and if nobody can say: why not? Then it counts, and is held."""
+        expression = self._entry.offline_when
         if not expression:
             return False, ""
-        value = self._form.answers.get(expression, {}).get(self._target.key)
+        value = self._offline.get(key)
         if isinstance(value, Broken):
-            remedy = value.remedy or "correct the expression, or the target"
-            return False, f"{expression}: {value.problem}; {remedy}"
+            return False, f"{expression}: {what_helps(value)}"
         if not isinstance(value, bool):
-            problem = f"yields {_kind_of(value)} where true or false is needed"
+            problem = f"yields {kind_of(value)} where true or false is needed"
             return False, f"{expression}: {problem}; compare it with something"
         return value, ""
 
@@ -113,98 +65,87 @@ class _Filled:
         """Where the package goes below the repository's directory."""
         problem = check_path(package)
         if problem:
-            written = self._form.template.downstream
+            written = self._entry.template.downstream
             name = "packageExpr" if written.package_expr else "package"
             sentence = f"{problem}; write a relative path like team/monitoring"
-            raise _NoVariant("InvalidPath", sentence, self._field(f"downstream.{name}"))
+            raise NoVariant("InvalidPath", sentence, self._blanks.place(f"downstream.{name}"))
         return f"{directory.strip('/')}/{package}".lstrip("/")
 
-    def context(self) -> dict[str, str]:
+    def _context(self) -> Callable[[str], dict[str, str]]:
         """packageContext.data and dataExprs; the keys that kpt writes itself are refused."""
-        context = self._form.template.package_context
-        data = self.mapping(context.data, context.data_exprs, "packageContext.dataExprs")
-        taken = _RESERVED & data.keys()
-        if taken:
-            raise _NoVariant(
-                "ExpressionError",
-                f"yields the key {min(taken)}, which is reserved; choose another key",
-                self._field("packageContext.dataExprs"),
-            )
-        return data
+        written = self._entry.template.package_context
+        field = "packageContext.dataExprs"
+        blank_map = self._blanks.map(written.data, written.data_exprs, field)
 
-    def remove_keys(self) -> tuple[str, ...]:
+        def make(key: str) -> dict[str, str]:
+            data = blank_map.filled(key)
+            taken = _RESERVED & data.keys()
+            if taken:
+                raise NoVariant(
+                    "ExpressionError",
+                    f"yields the key {min(taken)}, which is reserved; choose another key",
+                    self._blanks.place(field),
+                )
+            return data
+
+        return _part(make, varies=bool(blank_map.pairs))
+
+    def _remove_keys(self) -> Callable[[str], tuple[str, ...]]:
         """packageContext.removeKeys and removeKeyExprs, without duplicates, sorted."""
-        context = self._form.template.package_context
-        keys = set(context.remove_keys)
-        for index, expression in enumerate(context.remove_key_exprs):
-            field = f"packageContext.removeKeyExprs[{index}]"
-            keys.add(self.text(None, expression, field, ""))
-        return tuple(sorted(keys))
+        context = self._entry.template.package_context
+        blanks = [
+            self._blanks.blank(None, expression, f"packageContext.removeKeyExprs[{index}]")
+            for index, expression in enumerate(context.remove_key_exprs)
+        ]
 
-    def functions(self, section: Literal["mutators", "validators"]) -> tuple[Function, ...]:
+        def make(key: str) -> tuple[str, ...]:
+            return tuple(sorted({*context.remove_keys, *(blank.text(key) for blank in blanks)}))
+
+        return _part(make, varies=bool(blanks))
+
+    def _functions(
+        self, section: str, functions: tuple[FunctionTemplate, ...]
+    ) -> Callable[[str], tuple[Function, ...]]:
         """A section of the pipeline, its functions with their configuration."""
-        written: tuple[FunctionTemplate, ...] = getattr(self._form.template.pipeline, section)
-        return tuple(
-            function_of(
-                function,
-                self.mapping(
-                    function.config_map,
-                    function.config_map_exprs,
-                    f"pipeline.{section}[{index}].configMapExprs",
-                ),
+        blanks = [
+            self._blanks.map(
+                function.config_map,
+                function.config_map_exprs,
+                f"pipeline.{section}[{index}].configMapExprs",
             )
-            for index, function in enumerate(written)
-        )
+            for index, function in enumerate(functions)
+        ]
 
-    def injectors(self) -> tuple[Injector, ...]:
+        def make(key: str) -> tuple[Function, ...]:
+            both = zip(functions, blanks, strict=True)
+            return tuple(function_of(function, blank.filled(key)) for function, blank in both)
+
+        return _part(make, varies=any(blank.pairs for blank in blanks))
+
+    def _injectors(self) -> Callable[[str], tuple[Injector, ...]]:
         """The injectors, each with the name of the object that it chooses."""
-        return tuple(
-            Injector(
-                name=self.text(injector.name, injector.name_expr, f"injectors[{index}].name", ""),
-                group=injector.group,
-                version=injector.version,
-                kind=injector.kind,
+        blanks = [
+            (
+                self._blanks.blank(injector.name, injector.name_expr, f"injectors[{index}].name"),
+                injector.group,
+                injector.version,
+                injector.kind,
             )
-            for index, injector in enumerate(self._form.template.injectors)
-        )
+            for index, injector in enumerate(self._entry.template.injectors)
+        ]
 
-    def labels(self) -> dict[str, str]:
-        """labels and labelExprs."""
-        template = self._form.template
-        return self.mapping(template.labels, template.label_exprs, "labelExprs")
+        def make(key: str) -> tuple[Injector, ...]:
+            return tuple([Injector(name.text(key), *kinds) for name, *kinds in blanks])
 
-    def annotations(self) -> dict[str, str]:
-        """annotations and annotationExprs."""
-        template = self._form.template
-        return self.mapping(template.annotations, template.annotation_exprs, "annotationExprs")
+        return _part(make, varies=any(name.expression for name, *_ in blanks))
 
 
-class _Form:
-    """An entry's template, the answers to its expressions, and what is the same for all targets."""
-
-    def __init__(self, template: Template, answers: Mapping[str, Mapping[str, Any]]) -> None:
-        self.template = template
-        self.answers = answers
-        context, pipeline = template.package_context, template.pipeline
-        self._asked = {
-            "context": bool(context.data_exprs),
-            "remove_keys": bool(context.remove_key_exprs),
-            "mutators": any(function.config_map_exprs for function in pipeline.mutators),
-            "validators": any(function.config_map_exprs for function in pipeline.validators),
-            "injectors": any(injector.name_expr for injector in template.injectors),
-            "labels": bool(template.label_exprs),
-            "annotations": bool(template.annotation_exprs),
-        }
-        self._same: dict[str, Any] = {}
-
-    def part(self, name: str, make: Callable[[], _Part]) -> _Part:
-        """A part of the variant; where no expression is asked for it, all variants share it."""
-        if self._asked[name]:
-            return make()
-        if name not in self._same:
-            self._same[name] = make()
-        shared: _Part = self._same[name]
-        return shared
+def _part(make: Callable[[str], _Part], *, varies: bool) -> Callable[[str], _Part]:
+    """A part of variants; where no expression is asked for it, all of them share it."""
+    if varies:
+        return make
+    same = cache(lambda: make(""))
+    return lambda _: same()
 
 
 class Assembly:
@@ -212,68 +153,51 @@ class Assembly:
 
     def __init__(self, policy: UpstreamPolicy, answers: Answers) -> None:
         self._policy = policy
-        by_entry: dict[int, dict[str, Mapping[str, Any]]] = {}
+        by_entry: dict[int, dict[str, Values]] = {}
         for (entry, expression), values in answers.items():
             by_entry.setdefault(entry, {})[expression] = values
         self._forms = [
-            _Form(entry.template, by_entry.get(number, {}))
+            _Form(number, entry, by_entry.get(number, {}))
             for number, entry in enumerate(policy.spec.targets)
         ]
 
     def repository(self, target: Target) -> str | TargetFailure:
         """The name of a target's downstream repository, after the first round of answers."""
-        form = self._forms[target.entry]
-        written = form.template.downstream
         try:
-            return _Filled(form, target).text(
-                written.repository,
-                written.repository_expr,
-                "downstream.repository",
-                target.repository,
-            )
-        except _NoVariant as failure:
+            return self._forms[target.entry].repository.text(target.key, target.repository)
+        except NoVariant as failure:
             return failure.failure(self._policy.metadata.name, target.key)
 
     def variant(self, target: Target, repository: Repository) -> VariantSpec | TargetFailure:
         """What the policy makes for the target, after the second round of answers."""
-        form = self._forms[target.entry]
         try:
-            return self._variant(target, repository, form, _Filled(form, target))
-        except _NoVariant as failure:
+            return self._variant(target, repository, self._forms[target.entry])
+        except NoVariant as failure:
             return failure.failure(self._policy.metadata.name, target.key)
 
-    def _variant(
-        self, target: Target, repository: Repository, form: _Form, filled: _Filled
-    ) -> VariantSpec:
+    def _variant(self, target: Target, repository: Repository, form: _Form) -> VariantSpec:
         meta, upstream = self._policy.metadata, self._policy.spec.upstream
-        template = form.template
-        written = template.downstream
-        offline, unclear = filled.offline(self._policy.spec.targets[target.entry].offline_when)
-        package = filled.text(
-            written.package, written.package_expr, "downstream.package", target.package
-        )
+        key = target.key
+        offline, unclear = form.offline(key)
+        package = form.package.text(key, target.package)
         return VariantSpec(
-            name=variant_name(meta.namespace, meta.name, target.key, target.readable),
+            name=variant_name(meta.namespace, meta.name, key, target.readable),
             namespace=meta.namespace,
             policy=meta.name,
-            stage=filled.text(template.stage, template.stage_expr, "stage", ""),
-            target=target.key,
+            stage=form.stage.text(key),
+            target=key,
             upstream_repository=upstream.repository,
             upstream_package=upstream.package,
             repository=repository.metadata.name,
-            path=filled.path(repository.spec.directory, package),
-            context=form.part("context", filled.context),
-            remove_keys=form.part("remove_keys", filled.remove_keys),
-            mutators=form.part("mutators", lambda: filled.functions("mutators")),
-            validators=form.part("validators", lambda: filled.functions("validators")),
-            injectors=form.part("injectors", filled.injectors),
-            labels=form.part("labels", filled.labels),
-            annotations=form.part("annotations", filled.annotations),
-            priority=filled.number(template.priority, template.priority_expr, "priority"),
+            path=form.path(repository.spec.directory, package),
+            context=form.context(key),
+            remove_keys=form.remove_keys(key),
+            mutators=form.mutators(key),
+            validators=form.validators(key),
+            injectors=form.injectors(key),
+            labels=form.labels(key),
+            annotations=form.annotations(key),
+            priority=form.priority.number(key),
             offline=offline,
             unclear=unclear,
         )
-
-
-def _kind_of(value: Any) -> str:
-    return "nothing" if value is None else _KINDS.get(type(value), "another type")
