@@ -23,6 +23,8 @@ Node = Callable[[Sequence[Any]], Any]  # over the values that the expression rea
 def closure_of(outline: Sequence[Any], reads: Reads) -> Callable[[Mapping[str, Any]], Any]:
     """From a row of variables to plain data or `ASK`."""
     paths = _paths(reads)
+    if outline[0] == "path" and paths == [tuple(outline[1:])]:
+        return _plain(*paths)
     node = _node(outline, {path: number for number, path in enumerate(paths)})
     ways = [(path[0], path[1:]) for path in paths]
 
@@ -31,6 +33,20 @@ def closure_of(outline: Sequence[Any], reads: Reads) -> Callable[[Mapping[str, A
             return _handed_out(node([read(row, name, way) for name, way in ways]))
         except (FaultError, UnsureError):
             return ASK
+
+    return answer
+
+
+def _plain(path: Path) -> Callable[[Mapping[str, Any]], Any]:
+    """Most expressions are a path and nothing else: what is read there is the answer."""
+    name, *way = path
+
+    def answer(row: Mapping[str, Any]) -> Any:
+        try:
+            value = read(row, name, way)
+        except UnsureError:
+            return ASK
+        return ASK if value is MISSING else value
 
     return answer
 

@@ -5,7 +5,7 @@ convert, or what is too large or odd to be judged quickly, leaves the whole expr
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fanout.sandbox.operations import LARGEST, LONGEST, UnsureError, whole
@@ -15,7 +15,7 @@ ITEM = 16  # characters that an item of such a list or map counts as, however sh
 MISSING: Any = object()  # in place of a value: there is none at that path
 
 
-def read(row: Mapping[str, Any], name: str, way: tuple[str, ...]) -> Any:
+def read(row: Mapping[str, Any], name: str, way: Sequence[str]) -> Any:
     """The value of a variable, or on a way of fields below it; `MISSING` where there is none.
 
     Raises UnsureError.
@@ -30,6 +30,8 @@ def read(row: Mapping[str, Any], name: str, way: tuple[str, ...]) -> Any:
         if step not in value:
             return MISSING
         value = value[step]
+    if value.__class__ is str and len(value) <= LONGEST and value.isascii():
+        return value  # nearly always
     return taken(value)
 
 

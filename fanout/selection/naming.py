@@ -18,7 +18,7 @@ def variant_name(namespace: str, policy: str, target: str, readable: str) -> str
     readable = _NOT_IN_A_NAME.sub("-", readable.lower()).strip("-")
     head = policy[: max(room // 2, room - len(readable) - 1)].rstrip("-.")
     cut = readable[: room - len(head)].strip("-")
-    return "-".join(part for part in (head, cut, digest) if part)
+    return "-".join([part for part in (head, cut, digest) if part])
 
 
 def variant_digest(namespace: str, policy: str, target: str) -> str:

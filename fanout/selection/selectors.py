@@ -30,7 +30,10 @@ class LabelSelector(Protocol):
 
 def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
     """Does the selector choose an object with these labels? An empty one chooses all."""
-    return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
+    for key, value in selector.match_labels.items():
+        if labels.get(key) != value:
+            return False
+    return not selector.match_expressions or all(
         _holds(requirement, labels) for requirement in selector.match_expressions
     )
 
@@ -54,7 +57,7 @@ def chooses(selector: LabelSelector, labels: object) -> bool | None:
 
 
 def _is_text_map(labels: object) -> TypeGuard[Mapping[str, str]]:
-    return isinstance(labels, _MAPS) and all(isinstance(it, str) for it in labels.values())
+    return isinstance(labels, _MAPS) and set(map(type, labels.values())) <= {str}
 
 
 def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:

@@ -105,15 +105,18 @@ def _of_entry(
                 yield Target(index, key, as_object(repository), name, package)
     elif entry.object_selector is not None:
         selector = entry.object_selector
-        for thing in _objects(selector, policy, inventory.objects):
-            meta = thing.get("metadata") or {}
-            if selector.name and meta.get("name") != selector.name:
+        kind = _kind_in_keys(selector)
+        for (namespace, name), thing in _objects(selector, policy, inventory.objects):
+            if selector.name and name != selector.name:
                 continue
-            chosen = chooses(selector, meta.get("labels"))
+            chosen = chooses(selector, (thing.get("metadata") or {}).get("labels"))
+            if chosen is False:
+                continue
+            key = f"{kind}/{namespace}/{name}"
             if chosen:
-                yield Target(index, key_of(thing), thing, str(meta.get("name", "")), package)
-            elif chosen is None:
-                yield _unclear(index, key_of(thing), policy)
+                yield Target(index, key, thing, str(name), package)
+            else:
+                yield _unclear(index, key, policy)
 
 
 def _unclear(entry: int, key: str, policy: UpstreamPolicy) -> TargetFailure:
@@ -129,21 +132,17 @@ def _unclear(entry: int, key: str, policy: UpstreamPolicy) -> TargetFailure:
 
 def _objects(
     selector: ObjectSelector, policy: UpstreamPolicy, objects: ObjectIndex
-) -> Iterable[Object]:
-    """Objects of the kind in the policy's own namespace, and cluster-scoped ones."""
+) -> Iterable[tuple[tuple[str, str], Object]]:
+    """Objects of the kind in the policy's own namespace, and cluster-scoped ones, by both names."""
     namespaces = ("", policy.metadata.namespace)
     kind = objects.of_kind(group_of(selector.api_version), selector.kind)
-    for (namespace, _), thing in kind.items():
-        if namespace in namespaces:
-            yield thing
+    return (item for item in kind.items() if item[0][0] in namespaces)
 
 
-def key_of(thing: Object) -> str:
-    """The identity of a cluster object, without its version."""
-    meta = thing.get("metadata") or {}
-    group = group_of(str(thing.get("apiVersion", "")))
-    kind = f"{thing.get('kind')}.{group}" if group else str(thing.get("kind"))
-    return f"{kind}/{meta.get('namespace', '')}/{meta.get('name', '')}"
+def _kind_in_keys(selector: ObjectSelector) -> str:
+    """The kind in the keys of what it chooses: with its group, without a version."""
+    group = group_of(selector.api_version)
+    return f"{selector.kind}.{group}" if group else selector.kind
 
 
 def as_object(repository: Repository) -> Object:
