@@ -50,18 +50,21 @@ class GitProgram:
         access: Access | None = None,
         stdin: BinaryIO | None = None,
         timeout: float | None = None,
+        settings: Sequence[str] = (),
     ) -> Output:
         """Run `git <arguments>` in the mirror; `access` when the process talks to the remote.
 
-        `timeout` in seconds is for what may take less long than everything else.
+        `timeout` in seconds is for what may take less long than everything else; `settings` are
+        `name=value`, beside those of the mirror.
         Raises an error of a family that says what to do (see `fanout.git.failures`).
         """
         patience = min(timeout or self._timeout, self._timeout)
+        words = [word for setting in settings for word in ("-c", setting)] + [*arguments]
         with self.counters.times.work(f"git {arguments[0]}"):
             if access is None:
-                return self._execute(mirror, arguments, {}, None, stdin, patience)
+                return self._execute(mirror, words, {}, None, stdin, patience)
             with presented(access, self._directory, self._askpass) as variables:
-                return self._execute(mirror, arguments, variables, access, stdin, patience)
+                return self._execute(mirror, words, variables, access, stdin, patience)
 
     def stop(self) -> None:
         """End what runs: whoever waited for it was interrupted."""

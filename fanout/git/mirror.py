@@ -27,7 +27,8 @@ _PACK = re.compile(r"(pack-.*)\.(pack|idx)")
 
 _HEAD = b"ref: refs/heads/main\n"
 
-# No `+` in the mappings: a forced refspec would defeat the leases (design §5).
+# No `+` in the mappings: a forced refspec would defeat the leases (design §5). By its second name
+# the remote has none: a push says what it needs (`fanout.git.push`).
 _CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -59,6 +60,8 @@ _CONFIG = """[core]
 \turl = {url}
 \tfetch = refs/heads/*:refs/fanout/seen/heads/*
 \tfetch = refs/tags/*:refs/fanout/seen/tags/*
+[remote "unmapped"]
+\turl = {url}
 """
 
 

@@ -12,6 +12,7 @@ from fanout.git.credentials import Access
 from fanout.git.refs import KEEP, OUT, seen_name, write_refs
 
 _PUSH = ("push", "--porcelain", "--atomic", "--force-with-lease")
+_FEW = 16  # git tries each mapping for each ref
 
 
 def push_refs(
@@ -23,12 +24,19 @@ def push_refs(
 ) -> dict[str, str]:
     """Push new branch and tag ids; answers what is to be seen of the remote afterwards.
 
+    A lease without a mapping says that the ref is not there, so only those need one that are; git
+    writes a file for each ref that has one, which takes it as long as all else it does for the ref.
     Raises Conflict when a ref is not as in `seen`, Denied when the remote refuses.
     """
     out = {OUT + ref.removeprefix("refs/"): oid for ref, oid in new.items()}
     write_refs(mirror, _as_seen(seen) | out)
     specs = [f"{OUT}{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
-    _push(git, mirror, access, specs)
+    known = [ref for ref in new if ref in seen]
+    if len(known) > _FEW:
+        _push(git, mirror, access, ["origin", *specs])
+    else:
+        mapped = [f"remote.unmapped.fetch={ref}:{seen_name(ref)}" for ref in known]
+        _push(git, mirror, access, ["unmapped", *specs], mapped)
     git.counters.add("refs_pushed", len(new))
     return {**seen, **new}
 
@@ -51,7 +59,7 @@ def prune_refs(
         KEEP + ref.removeprefix(under): oid for ref, oid in staying.items() if ref.startswith(under)
     }
     write_refs(mirror, _as_seen(staying) | kept, loose=_as_seen(leaving))
-    _push(git, mirror, access, [f"{KEEP}*:{under}*"], "--prune")
+    _push(git, mirror, access, ["--prune", "origin", f"{KEEP}*:{under}*"])
     git.counters.add("refs_pushed", len(gone))
     return staying
 
@@ -62,10 +70,14 @@ def forget_pushes(mirror: Path, seen: Mapping[str, str]) -> None:
 
 
 def _push(
-    git: GitProgram, mirror: Path, access: Access, specs: Sequence[str], *options: str
+    git: GitProgram,
+    mirror: Path,
+    access: Access,
+    words: Sequence[str],
+    settings: Sequence[str] = (),
 ) -> None:
     git.counters.add("pushes")
-    git.run(mirror, [*_PUSH, *options, "origin", *specs], access)
+    git.run(mirror, [*_PUSH, *words], access, settings=settings)
 
 
 def _as_seen(refs: Mapping[str, str]) -> dict[str, str]:

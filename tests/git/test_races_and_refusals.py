@@ -61,6 +61,28 @@ def test_a_lost_lease_changes_nothing(downstream, branch):
     assert downstream.bare.refs() == there[0]
 
 
+@pytest.mark.parametrize("many", [1, 20], ids=["a draft", "more drafts than are mapped by name"])
+@pytest.mark.parametrize("there", [False, True], ids=["written first", "rewritten"])
+def test_a_lost_lease_changes_nothing_however_many_were_there(downstream, many, there):
+    paths = [f"p{number:02}" for number in range(many)]
+    if there:
+        downstream.write({path: downstream.package(path) for path in paths})
+    branch = downstream.ref(paths[-1]).removeprefix("refs/heads/")
+    raced = []
+
+    def race():
+        downstream.bare.commit({"hand.yaml": "made: by hand\n"}, branch=branch)
+        raced.append(downstream.bare.refs())
+
+    move_before_push(downstream, race)
+    with pytest.raises(Conflict, match="moved"):
+        downstream.write({path: downstream.package(f"new {path}") for path in paths})
+    assert downstream.bare.refs() == raced[0]
+    downstream.look()
+    downstream.write({path: downstream.package(f"newer {path}") for path in paths})
+    assert set(map(downstream.ref, paths)) < set(downstream.look().refs)
+
+
 def test_a_publication_loses_the_race_for_the_branch_as_a_whole(downstream):
     paths = ["one", "two"]
     downstream.write({path: downstream.package(path) for path in paths})
