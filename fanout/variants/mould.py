@@ -8,11 +8,11 @@ ordinary way yields.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import Edit, get, independent
+from fanout.package.edits import Edit, get, independent, same
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.package.scalars import is_plain, scalar
@@ -37,7 +37,7 @@ from fanout.variants.slots import (
     filled,
     has_slot,
     holds_mark,
-    values_of,
+    joined,
 )
 from fanout.variants.treeform import TreeForm
 from fanout.variants.whole import Whole
@@ -73,12 +73,20 @@ class _Check(NamedTuple):
         )
 
 
+class _Present(NamedTuple):
+    """A value that upstream has where a slot is: nobody who has the same changes how it stands."""
+
+    slot: int  # which one of the file
+    value: object
+    spelling: str
+
+
 class _Text(NamedTuple):
     """A file as pieces that stay and slots between them."""
 
-    pieces: list[bytes]  # with room for the values: every second one is empty
+    pieces: list[str]  # with room for the values: every second one is empty
     recipes: list[int]
-    present: list[tuple[int, object]]  # values by recipe that are there already: no edit
+    present: list[_Present]
 
 
 class _File(NamedTuple):
@@ -99,13 +107,16 @@ class Mould:
         self,
         files: Sequence[_File],
         checks: Sequence[_Check],
-        joined: tuple[Recipe, ...],
+        leaves: int,
+        joining: tuple[Recipe, ...],
         first: Rendered,
     ) -> None:
         varying = {file.path for file in files}
         self._files = files
         self._checks = checks
-        self._joined = joined
+        self._joined = joining
+        recipes = {recipe for file in files if file.text for recipe in file.text.recipes}
+        self._written = sorted(recipe for recipe in recipes if recipe < leaves)
         self._entries = first.entries
         self._results = first.results
         self._blobs = {
@@ -120,17 +131,21 @@ class Mould:
 
         Raises InvalidInput where the ordinary way would.
         """
-        values = values_of(leaves, self._joined)
+        made = joined(leaves, self._joined)
+        values = [*leaves, *made]
         if not all(check.passes(values) for check in self._checks):
             return None
-        if not all(is_plain(str(text)) for text in values[len(leaves) :]):
+        if not all(map(is_plain, made)):
             return None  # what was joined may have become a number
-        texts = [scalar(value).encode() for value in values]
-        plain = b"\\n" not in b"".join(texts)  # none has more than one line
+        texts = dict(enumerate(made, len(leaves)))
+        for leaf in self._written:
+            texts[leaf] = scalar(leaves[leaf])
+        plain = "\\n" not in "".join(texts.values())  # none has more than one line
         entries, blobs = dict(self._entries), dict(self._blobs)
         for file in self._files:
-            data = _quickly(file.text, values, texts) if plain and file.text else None
-            if data is None:
+            if plain and file.text:
+                data = _quickly(file.text, values, texts)
+            else:
                 edits = [edit._replace(value=filled(edit.value, values)) for edit in file.edits]
                 data = file.manifest.edited(edits)
             oid = blob_id(data)
@@ -140,13 +155,15 @@ class Mould:
         return Rendered(self._tree.id_of(entries), entries, blobs, self._results)
 
 
-def _quickly(text: _Text, values: Sequence[Leaf], texts: Sequence[bytes]) -> bytes | None:
-    for recipe, present in text.present:
-        if values[recipe] == present:
-            return None
+def _quickly(text: _Text, values: Sequence[Leaf], texts: Mapping[int, str]) -> bytes:
+    written = [texts[recipe] for recipe in text.recipes]
+    for slot, value, spelling in text.present:
+        own = values[text.recipes[slot]]
+        if own == value and same(own, value):
+            written[slot] = spelling
     pieces = text.pieces.copy()
-    pieces[1::2] = [texts[recipe] for recipe in text.recipes]
-    return b"".join(pieces)
+    pieces[1::2] = written
+    return "".join(pieces).encode()
 
 
 def make(
@@ -200,7 +217,7 @@ def _made(
         for path, its in edits.items()
         if any(has_slot(edit.value) for edit in its)
     ]
-    return Mould(files, checks, slots.joined, rendered)
+    return Mould(files, checks, slots.leaves, slots.joined, rendered)
 
 
 def _before_functions(
@@ -289,26 +306,55 @@ def _file(
 
 def _text(manifest: Manifest, edits: Sequence[Edit]) -> _Text | None:
     """The file cut at its slots; None where more than single values are to be put there."""
-    shown = manifest.edited([edit._replace(value=_shown(edit.value)) for edit in edits])
-    pieces = _SHOWN.split(shown.decode())
-    recipes = list(map(int, pieces[1::2]))
-    if len(recipes) != sum(count_slots(edit.value) for edit in edits):
+    recipes: list[int] = []  # of the slots in the order of the edits
+    shown = [edit._replace(value=_shown(edit.value, recipes)) for edit in edits]
+    pieces, order = _cut(manifest, shown)
+    if len(order) != len(recipes):
         return None
-    present: list[tuple[int, object]] = []
-    for edit in edits:
+    present: list[_Present] = []
+    passed = 0
+    for number, edit in enumerate(edits):
         there = get(manifest.document(edit.document).value, edit.path)
         if isinstance(edit.value, Slot):
             if isinstance(there, str | int | float) and there != "":
-                present.append((edit.value.recipe, there))
+                slot = order.index(passed)
+                spelling = _between(pieces, slot, _cut(manifest, _without(number, shown))[0])
+                if spelling is None:
+                    return None
+                present.append(_Present(slot, there, spelling))
         elif has_slot(edit.value) and there.__class__ is edit.value.__class__:
             return None  # the two must be compared
-    parts = [piece.encode() for piece in pieces]
-    return _Text(parts, recipes, present)
+        passed += count_slots(edit.value)
+    room = [it for piece in pieces for it in (piece, "")][:-1]
+    return _Text(room, [recipes[number] for number in order], present)
 
 
-def _shown(value: object) -> object:
+def _shown(value: object, recipes: list[int]) -> object:
+    """The value with marks that show where its slots come to stand; adds their recipes."""
     if isinstance(value, Slot):
-        return f"zz:slot:{value.recipe}:zz"
+        recipes.append(value.recipe)
+        return f"zz:slot:{len(recipes) - 1}:zz"
     if isinstance(value, dict):
-        return {name: _shown(item) for name, item in value.items()}
-    return [_shown(item) for item in value] if isinstance(value, list) else value
+        return {name: _shown(item, recipes) for name, item in value.items()}
+    return [_shown(item, recipes) for item in value] if isinstance(value, list) else value
+
+
+def _cut(manifest: Manifest, shown: Sequence[Edit]) -> tuple[list[str], list[int]]:
+    """What stands around the slots, and the slots in their order."""
+    pieces = _SHOWN.split(manifest.edited(shown).decode())
+    return pieces[::2], list(map(int, pieces[1::2]))
+
+
+def _without(number: int, edits: Sequence[Edit]) -> list[Edit]:
+    return [*edits[:number], *edits[number + 1 :]]
+
+
+def _between(pieces: Sequence[str], slot: int, kept: Sequence[str]) -> str | None:
+    """What upstream has at a slot, told from the pieces where it is kept; None: more differs."""
+    if len(kept) + 1 != len(pieces):
+        return None
+    before, after = pieces[slot : slot + 2]
+    end = len(kept[slot]) - len(after)
+    spelling = kept[slot][len(before) : end]
+    told = [*pieces[:slot], f"{before}{spelling}{after}", *pieces[slot + 2 :]]
+    return spelling if told == kept else None

@@ -1,6 +1,6 @@
 """Where the leaves of a variant came to stand: recipes for the values that are made of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
 from fanout.variants.leaves import MARK, NUMBERS, Leaf
@@ -20,7 +20,7 @@ class Slots:
     """Recipes by number. The leaves are the first, each by itself."""
 
     def __init__(self, leaves: int) -> None:
-        self._leaves = leaves
+        self.leaves = leaves
         self._numbers: dict[Recipe, int] = {(number,): number for number in range(leaves)}
 
     def of(self, value: object) -> object:
@@ -43,13 +43,12 @@ class Slots:
     @property
     def joined(self) -> tuple[Recipe, ...]:
         """The recipes of what is more than a leaf."""
-        return tuple(self._numbers)[self._leaves :]
+        return tuple(self._numbers)[self.leaves :]
 
 
-def values_of(leaves: Sequence[Leaf], joined: Sequence[Recipe]) -> list[Leaf]:
-    """What all recipes make of these leaves."""
-    texts = ["".join([p if isinstance(p, str) else str(leaves[p]) for p in it]) for it in joined]
-    return [*leaves, *texts]
+def joined(leaves: Sequence[Leaf], recipes: Iterable[Recipe]) -> list[str]:
+    """The texts that these recipes make of these leaves."""
+    return ["".join([p if isinstance(p, str) else str(leaves[p]) for p in it]) for it in recipes]
 
 
 def holds_mark(value: object) -> bool:

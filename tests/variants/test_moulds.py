@@ -267,3 +267,48 @@ def test_a_value_that_a_function_refuses_fails_that_variant_alone():
     assert made
     assert "pipeline.mutators[0]" in together[2]
     assert "'No Name' is no name for a namespace" in together[2]
+
+
+SPELLINGS = [
+    ("alone", "a"),
+    ("in single quotes", "'a'"),
+    ("in double quotes", '"a"'),
+    ("before a comment", "a   # here"),
+    ("as a block", "|-\n    a"),
+    ("as a folded block", ">-\n    a"),
+    ("with an anchor", "&zone a"),
+]
+
+
+@pytest.mark.parametrize("spelling", rows(SPELLINGS))
+def test_a_value_that_is_there_already_stays_as_it_is_spelled(spelling):
+    def variant(zone):
+        _, fields = cluster(zone)
+        return [config_map("here", data={"zone": zone, "more": "x", "next": zone})], fields
+
+    settings = f"{point()}data:\n  zone: {spelling}\n  next: b\n  gone: x\n"
+    variants = [variant(zone) for zone in ("one", "two", "a", "b", "c")]
+    together, alone, made = in_turn({**PLAIN, "settings.yaml": settings}, variants)
+    assert together == alone
+    assert made
+    assert f"zone: {spelling}\n".encode() in b"".join(together[2].blobs.values())
+
+
+ALIKE = [
+    ("the same number", "0x1", 1),
+    ("another kind of number", "1", 1.0),
+    ("a number where a truth is", "true", 1),
+]
+
+
+@pytest.mark.parametrize(("there", "number"), rows(ALIKE))
+def test_numbers_are_compared_with_their_kind(there, number):
+    def variant(name, asn):
+        _, fields = cluster(name, settings=False, injectors=(by("here"),))
+        return [site("here", spec={"zone": name, "asn": asn})], fields
+
+    files = {"a.yaml": DEPLOYMENT, "site.yaml": SITE.replace("64512", there)}
+    numbers = (number + 1, number + 2, number, number + 3)
+    together, alone, made = in_turn(files, [variant(f"e{it}", it) for it in numbers])
+    assert together == alone
+    assert made
