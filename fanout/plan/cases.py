@@ -201,9 +201,9 @@ class Case:
     @property
     def merges(self) -> bool:
         """Have people changed something that the new rendering must not lose?"""
-        drafts = [self.draft] if self.draft is not None else []
-        drafts += [stray.draft for stray in self.strays]
-        return self.edited or self.foreign or any(draft.carries for draft in drafts)
+        if self.edited or self.foreign or (self.draft is not None and self.draft.carries):
+            return True
+        return bool(self.strays) and any(stray.draft.carries for stray in self.strays)
 
     @property
     def in_force(self) -> bool:
@@ -355,22 +355,20 @@ def _in_the_way_of(case: Case) -> Hold | None:
     if case.inputs is None or case.in_force or case.standing or case.returns:
         return None
     spec = case.spec
-    at = f"{spec.repository}:{spec.path}"
-    owner = "the maintainers of " + spec.repository
     if case.baseless and not case.foreign:
         lost = "has something else" if case.vendored else "does not have it"
         return Hold(
             "BaseMissing",
-            f"{at} has people's edits, and fanout's branch of renderings {lost}: nobody can tell"
-            " the edits from upstream's; restore that branch, or set adoptionPolicy: AdoptExisting"
+            f"{spec.repository}:{spec.path} has people's edits, and fanout's branch of renderings"
+            f" {lost}: nobody can tell the edits from upstream's; restore that branch, or set adoptionPolicy: AdoptExisting"
             " to take the package over anew, with its upstreamLock as the base",
-            who=owner,
+            who="the maintainers of " + spec.repository,
         )
     if case.inputs.unmet:
         missing = "; ".join(f"{item.point}: {item.problem}" for item in case.inputs.unmet)
         return Hold(
             "RequiredInjectionMissing",
-            f"{at}: nothing to inject: {missing}",
+            f"{spec.repository}:{spec.path}: nothing to inject: {missing}",
             who="whoever owns the cluster objects",
         )
     return None

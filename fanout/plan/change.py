@@ -155,6 +155,7 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
     assert case.rendered is not None, "and what it was before people's edits is known"
     assert case.inputs is not None, "and has inputs"
     spec = case.spec
+    taken = _taken(case)
     trailers = Trailers(
         install=writing.install,
         policy=f"{spec.namespace}/{spec.policy}",
@@ -166,7 +167,7 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         onto=case.onto,
         tree=case.content.tree,
         conflicts=written(case.disputes),
-        takes=" ".join(sorted(draft.commit for _, draft in _taken(case))),
+        takes=" ".join(sorted([draft.commit for _, draft in taken])),
         rendered=case.rendered.tree,
     )
     return DraftCommit(
@@ -177,7 +178,7 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         tree=case.content.tree,
         message=draft_message(_subject(case), trailers),
         when=max(case.upstream_time, case.view.head_time),
-        also=tuple(draft.commit for view, draft in _taken(case) if view.key == case.view.key),
+        also=tuple([draft.commit for view, draft in taken if view.key == case.view.key]),
     )
 
 

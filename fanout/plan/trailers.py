@@ -1,5 +1,7 @@
 """What a draft commit says about itself, written and read. (Design §5: commit trailers.)"""
 
+from operator import attrgetter
+
 from fanout.api.trailers import Trailer
 from fanout.values import frozen
 
@@ -25,8 +27,8 @@ class Trailers:
 
     def text(self) -> str:
         """The last paragraph of the commit message."""
-        values = {key: getattr(self, name) for key, name in _KEYS.items()}
-        return "".join(f"{key}: {value}\n" for key, value in values.items() if value)
+        values = zip(_KEYS, _VALUES(self), strict=True)
+        return "".join([f"{key}: {value}\n" for key, value in values if value])
 
 
 _KEYS = {
@@ -43,6 +45,7 @@ _KEYS = {
     Trailer.TAKES.value: "takes",
     Trailer.RENDERED.value: "rendered",
 }
+_VALUES = attrgetter(*_KEYS.values())
 _ALWAYS = frozenset(_KEYS.values()) - {"takes", "rendered"}
 
 

@@ -63,7 +63,7 @@ class Inputs:
     @property
     def unmet(self) -> tuple[Injection, ...]:
         """Required injection points for which the cluster has nothing: they hold the draft."""
-        return tuple(item for item in self.injections if item.required and not item.source)
+        return tuple([item for item in self.injections if item.required and not item.source])
 
 
 @frozen
