@@ -85,14 +85,13 @@ class Renderer:
     ) -> Iterator[Case]:
         """The cases; what their renderings ask of the world is asked for all of them at once."""
         found = {number: case for number, (case, due) in enumerate(wanted) if not due}
+        self.counters.add("renders", sum(due and not case.returns for case, due in wanted))
         while len(found) < len(wanted):
             questions: list[Question] = []
             for number, (case, _) in enumerate(wanted):
                 if number not in found:
                     try:
                         found[number] = self._rendered(case)
-                        if not case.returns:
-                            self.counters.add("renders")
                         advance()
                     except Unanswered as stop:
                         questions.append(stop.question)
