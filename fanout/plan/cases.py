@@ -360,8 +360,9 @@ def _in_the_way_of(case: Case) -> Hold | None:
         return Hold(
             "BaseMissing",
             f"{spec.repository}:{spec.path} has people's edits, and fanout's branch of renderings"
-            f" {lost}: nobody can tell the edits from upstream's; restore that branch, or set adoptionPolicy: AdoptExisting"
-            " to take the package over anew, with its upstreamLock as the base",
+            f" {lost}: nobody can tell the edits from upstream's; restore that branch, or set"
+            " adoptionPolicy: AdoptExisting to take the package over anew, with its upstreamLock"
+            " as the base",
             who="the maintainers of " + spec.repository,
         )
     if case.inputs.unmet:
