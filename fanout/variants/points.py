@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fanout.api.configuration import InjectionRules
 from fanout.api.labels import Label
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
@@ -27,16 +28,8 @@ class Point:
     kind: str
     name: str
     required: bool
-
-    @property
-    def key(self) -> str:
-        """What the condition is named after; unique in a package."""
-        return f"{self.kind}.{self.name}"
-
-    @property
-    def field(self) -> str:
-        """The field that is overwritten as a whole: a ConfigMap's data, anything else's spec."""
-        return "data" if (self.group, self.kind) == ("", "ConfigMap") else "spec"
+    key: str  # what the condition is named after; unique in a package
+    field: str  # what is overwritten as a whole: a ConfigMap's data, anything else's spec
 
 
 def find_points(parts: Iterable[tuple[str, int, Part]]) -> tuple[Point, ...]:
@@ -57,6 +50,13 @@ def find_points(parts: Iterable[tuple[str, int, Part]]) -> tuple[Point, ...]:
                 where=Where(object=f"{point.kind}/{point.name}", file=point.file, line=point.line),
             )
     return tuple(points)
+
+
+def may_be_filled(point: Point, injectable: InjectionRules) -> bool:
+    """An administrator's to say; Secrets never, whatever is said."""
+    if (point.group, point.kind) == ("", "Secret"):
+        return False
+    return injectable.allows(point.group, point.kind, point.field)
 
 
 def _point(file: str, number: int, part: Part) -> Point | None:
@@ -85,13 +85,16 @@ def _point(file: str, number: int, part: Part) -> Point | None:
             where=where,
         )
     api_version = str(item.get("apiVersion", ""))
+    group = group_of(api_version)
     return Point(
         file=file,
         number=number,
         line=line,
-        group=group_of(api_version),
+        group=group,
         version=api_version.rpartition("/")[2],
         kind=kind,
         name=name,
         required=required,
+        key=f"{kind}.{name}",
+        field="data" if (group, kind) == ("", "ConfigMap") else "spec",
     )

@@ -27,7 +27,7 @@ from fanout.variants.parts import (
     parts_of,
 )
 from fanout.variants.pipeline import read_pipelines
-from fanout.variants.points import find_points
+from fanout.variants.points import find_points, may_be_filled
 from fanout.variants.prepared import Place, PreparedPackage
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -67,7 +67,7 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         manifests=manifests,
         kptfile=cloned_kptfile(package, manifests[KPTFILE], points),
         points=points,
-        injectable=limits.injectable,
+        fillable=frozenset(it.key for it in points if may_be_filled(it, limits.injectable)),
         varying=tuple(dict.fromkeys((CONTEXT, *(point.file for point in points)))),
         parts=parts,
         objects=objects,

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
-from fanout.api.configuration import InjectionRules
 from fanout.package.manifests import Manifest
 from fanout.package.tree import Entry
 from fanout.values import frozen
@@ -49,7 +48,7 @@ class PreparedPackage:
     manifests: Mapping[str, Manifest]  # of the files with objects, and of the package context
     kptfile: Manifest  # with this revision's `upstream` and `upstreamLock`, and the gates
     points: tuple[Point, ...]
-    injectable: InjectionRules
+    fillable: frozenset[str]  # keys of the points that an administrator lets be filled
     varying: tuple[str, ...]  # files in which targets differ, the Kptfile aside
     parts: Mapping[Place, Part]  # all documents, and the items of Lists
     objects: Mapping[Place, Part]  # what functions see of them

@@ -4,9 +4,9 @@ This is done for every variant in every pass, also where nothing changed, so it 
 look-ups and one hash.
 """
 
+from collections.abc import Container
 from hashlib import sha256
 
-from fanout.api.configuration import InjectionRules
 from fanout.api.functions import full_image
 from fanout.selection.model import Function, Injector, VariantSpec
 from fanout.selection.objects import ObjectIndex
@@ -37,7 +37,7 @@ def resolve(
     offline are not in it.
     """
     injections = tuple(
-        _injection(point, spec, objects, prepared.injectable) for point in prepared.points
+        [_injection(point, spec, objects, prepared.fillable) for point in prepared.points]
     )
     if before is not None and before.injections == injections:
         return before
@@ -85,10 +85,10 @@ def _injection(
     point: Point,
     spec: VariantSpec,
     objects: ObjectIndex,
-    injectable: InjectionRules,
+    fillable: Container[str],
 ) -> Injection:
     """Walk the injectors in order; the first object that is there is taken (porch.md §2.1)."""
-    if not _may_be_filled(point, injectable):
+    if point.key not in fillable:
         return _nothing(point, f"objects of kind {point.kind} may not be injected")
     if not spec.injectors:
         return _nothing(point, "the variant has no injectors")
@@ -115,13 +115,6 @@ def _injection(
 
 def _nothing(point: Point, problem: str) -> Injection:
     return Injection(point.key, point.required, problem=problem)
-
-
-def _may_be_filled(point: Point, injectable: InjectionRules) -> bool:
-    """An administrator's to say; Secrets never, whatever is said."""
-    if (point.group, point.kind) == ("", "Secret"):
-        return False
-    return injectable.allows(point.group, point.kind, point.field)
 
 
 def _applies(injector: Injector, point: Point) -> bool:
