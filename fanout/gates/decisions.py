@@ -100,6 +100,7 @@ class Standing:
         """`variants`: those that there are, for what is carried out is over."""
         self._suspensions: dict[Scope, Decision] = {}
         self._orders, self._skips, self._retries = _Orders(), _Orders(), _Orders()
+        self.skips = False  # did anybody take any variant out of a rollout?
         self.rollbacks = Rollbacks(variants)
         self._ways_back: list[Order] = []
         self.holds: list[Hold] = []  # decisions that nothing can come of
@@ -177,17 +178,12 @@ class Standing:
         """What people have decided to publish in the stage as a whole, by revision."""
         return self._orders.revisions(stage)
 
-    @property
-    def skips(self) -> bool:
-        """Did anybody take any variant out of a rollout?"""
-        return bool(self._skips)
-
     def skipped(self, stage: str, variant: str, revision: str) -> Order | None:
         """Did somebody take the variant out of the rollout of the revision?
 
         Who has it try again has put it back, and so has who had it go back to the revision.
         """
-        skip = _last(self._skips.about(stage, variant, revision))
+        skip = _last(self._skips.about(stage, variant, revision)) if self.skips else None
         if skip is None:
             return None
         retry = _last(self._retries.about(stage, variant, revision))
@@ -213,6 +209,7 @@ class Standing:
             )
         elif decision.action is Action.SKIP:
             self._skips.add(order)
+            self.skips = True
         elif decision.action is Action.RETRY:
             self._retries.add(order)
         else:

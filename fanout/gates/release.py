@@ -103,8 +103,7 @@ class StageGate:
         if facts.offline and not member.released(candidate):
             return self._waits(member, State.HELD, (offline(member),))
         if draft is None:
-            holds = (self._no_draft, *self.gate.holds)
-            return self._waits(member, State.DRAFTED, holds, gate=self.gate)
+            return self._answer(member, State.DRAFTED, *self._undrafted)
         if member.failing is not None:
             return self._waits(member, State.FAILED, (member.failing,), member.required)
         return self._drafted(member, draft)
@@ -269,12 +268,15 @@ class StageGate:
         )
 
     @cached_property
-    def _no_draft(self) -> Hold:
-        return Hold(
+    def _undrafted(self) -> tuple[tuple[Hold, ...], tuple[CheckView, ...], datetime | None]:
+        """What all variants without a draft wait for, what is asked of them, and until when."""
+        written = Hold(
             Reason.NO_DRAFT,
             f"its draft for {self.candidate} is not written yet, or not up to date",
             "the next pass that writes drafts",
         )
+        holds = (written, *self.gate.holds)
+        return holds, (), of_waiting(holds, (), self.gate, self._judgement.now)
 
     @cached_property
     def _under_way(self) -> Hold | None:
