@@ -11,6 +11,7 @@ from operator import ne
 
 _COPY_AT_MOST = 0xFFFFFF
 _INSERT_AT_MOST = 0x7F
+_COUNTS = (b"", *(bytes([count]) for count in range(1, _INSERT_AT_MOST + 1)))
 
 
 class Sample:
@@ -38,7 +39,8 @@ class Sample:
                 found.append(copy(starts[same], starts[at] - starts[same]))
             found.append(insert(pieces[at]))
             same = at + 1
-        return [*found, copy(starts[same], starts[-1] - starts[same])]
+        found.append(copy(starts[same], starts[-1] - starts[same]))
+        return found
 
     def _around(self, pieces: Sequence[bytes]) -> list[bytes]:
         old, most = self._pieces, min(len(self._pieces), len(pieces))
@@ -53,15 +55,16 @@ class Sample:
 
 def difference(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:
     """The whole difference as git reads it."""
-    return b"".join([_length(base_size), _length(size), *instructions])
+    return _sizes(base_size, size) + b"".join(instructions)
 
 
 def insert(data: bytes) -> bytes:
     """Instructions that yield new bytes."""
-    if 0 < len(data) <= _INSERT_AT_MOST:
-        return b"%c%s" % (len(data), data)
-    parts = (data[at : at + _INSERT_AT_MOST] for at in range(0, len(data), _INSERT_AT_MOST))
-    return b"".join([b"%c%s" % (len(part), part) for part in parts])
+    size = len(data)
+    if size <= _INSERT_AT_MOST:
+        return _COUNTS[size] + data
+    parts = (data[at : at + _INSERT_AT_MOST] for at in range(0, size, _INSERT_AT_MOST))
+    return b"".join([_COUNTS[len(part)] + part for part in parts])
 
 
 @lru_cache(maxsize=4096)
@@ -78,6 +81,10 @@ def copy(offset: int, length: int) -> bytes:
 
 
 @lru_cache(maxsize=4096)
+def _sizes(base_size: int, size: int) -> bytes:
+    return _length(base_size) + _length(size)
+
+
 def _length(size: int) -> bytes:
     out = bytearray()
     while size > 0x7F:

@@ -73,11 +73,12 @@ class _Writing:
 
     def _package(self, entries: Mapping[str, Entry]) -> bytes:
         layout = self._layouts.of(entries)
-        for path, entry in entries.items():
-            if entry.oid not in self._blobs_done and entry.oid in self._change.blobs:
-                written = self._alike.add((BLOB, path), BLOB, self._change.blobs[entry.oid])
-                check_tree(path, entry.oid, written.hex())
-                self._blobs_done.add(entry.oid)
+        blobs, done = self._change.blobs, self._blobs_done
+        for path, (_, oid) in entries.items():
+            if oid not in done and oid in blobs:
+                written = self._alike.add((BLOB, path), BLOB, blobs[oid])
+                check_tree(path, oid, written.hex())
+                done.add(oid)
 
         def add(path: str, rows: list[bytes]) -> bytes:
             return self._alike.add((layout, path), TREE, b"".join(rows), rows)

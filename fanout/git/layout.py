@@ -50,7 +50,7 @@ class Layout:
 
     def write(self, entries: Mapping[str, Entry], add: AddDirectory) -> bytes:
         """Let `add` take the directories of a package; answers the id of its root."""
-        ids = [bytes.fromhex(entry.oid) for entry in entries.values()]
+        ids = [bytes.fromhex(oid) for _, oid in entries.values()]
         for directory in self._directories:
             rows = [row + ids[number] for row, number in directory.rows]
             ids.append(add(directory.path, rows))
@@ -67,11 +67,12 @@ class Layouts:
     """The layouts that were met in one change."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[tuple[str, str], ...], Layout] = {}
+        self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], Layout] = {}
 
     def of(self, entries: Mapping[str, Entry]) -> Layout:
         """The layout of a package. Raises as `Layout` does."""
-        files = tuple([(path, entry.mode) for path, entry in entries.items()])
-        if files not in self._known:
-            self._known[files] = Layout(files)
-        return self._known[files]
+        paths, modes = tuple(entries), tuple([mode for mode, _ in entries.values()])
+        known = self._known.get((paths, modes))
+        if known is None:
+            known = self._known[paths, modes] = Layout(tuple(zip(paths, modes, strict=True)))
+        return known

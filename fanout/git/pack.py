@@ -27,6 +27,7 @@ _SMALL_DIFFERENCE = 512  # the most of one is ids, which cannot be compressed
 _LONG = 1 << 16
 _CHUNK = 1 << 20
 _STORED = struct.Struct("<3sHH")
+_LAST = [bytes([byte]) for byte in range(0x80)]
 
 
 class PackTooLargeError(LimitExceeded):
@@ -71,21 +72,23 @@ class PackWriter:
         if oid in self._rows:
             return oid
         depth = self._depths.get(base, 0) + 1
-        if base not in self._rows or depth > _LONGEST_CHAIN:
+        there = self._rows.get(base)
+        if there is None or depth > _LONGEST_CHAIN:
             return self.add(kind, data, oid)
-        offset, _, base_size = self._rows[base]
+        offset, _, base_size = there
         delta = difference(base_size, len(data), instructions)
-        if len(delta) > len(data) * 3 // 4:
+        size = len(delta)
+        if size > len(data) * 3 // 4:
             return self.add(kind, data, oid)
-        small = len(delta) <= _SMALL_DIFFERENCE
-        packed = _stored(delta) if small else _compressed(delta)
-        head = _head(_OFS_DELTA, len(delta)) + _distance(self._size - offset)
-        self._append(oid, len(data), head + packed)
+        packed = _stored(delta) if size <= _SMALL_DIFFERENCE else _compressed(delta)
+        head, distance = _head(_OFS_DELTA, size), _distance(self._size - offset)
+        self._append(oid, len(data), b"%b%b%b" % (head, distance, packed))
         self._depths[oid] = depth
         return oid
 
     def _append(self, oid: bytes, size: int, piece: bytes) -> None:
-        if self._size + len(piece) >= self._largest:
+        end = self._size + len(piece)
+        if end >= self._largest:
             raise PackTooLargeError(
                 f"what is to be written takes more than {self._largest} bytes",
                 reason="PackTooLarge",
@@ -93,7 +96,7 @@ class PackWriter:
             )
         self._rows[oid] = (self._size, zlib.crc32(piece), size)
         self._pieces.append(piece)
-        self._size += len(piece)
+        self._size = end
 
     def finish(self) -> int:
         """Write the pack, then the index that makes it visible; answers the number of objects."""
@@ -134,7 +137,7 @@ class PackWriter:
     def _index(self, checksum: bytes) -> bytes:
         """The index of version 2 (gitformat-pack(5))."""
         oids = sorted(self._rows)
-        rows = [self._rows[oid] for oid in oids]
+        offsets, checksums, _ = zip(*[self._rows[oid] for oid in oids], strict=True)
         upto = [0] * 256
         for oid in oids:
             upto[oid[0]] += 1
@@ -143,8 +146,8 @@ class PackWriter:
                 b"\xfftOc",
                 struct.pack(">257I", 2, *accumulate(upto)),
                 *oids,
-                struct.pack(f">{len(rows)}I", *(row[1] for row in rows)),
-                struct.pack(f">{len(rows)}I", *(row[0] for row in rows)),
+                struct.pack(f">{len(oids)}I", *checksums),
+                struct.pack(f">{len(oids)}I", *offsets),
                 checksum,
             ]
         )
@@ -153,7 +156,7 @@ class PackWriter:
 
 def object_id(kind: int, data: bytes) -> bytes:
     """The id git gives to a commit, tree or blob of this content."""
-    head = b"%s %d\0" % (_NAMES[kind], len(data))
+    head = b"%b %d\0" % (_NAMES[kind], len(data))
     return hashlib.sha1(head + data, usedforsecurity=False).digest()
 
 
@@ -195,8 +198,15 @@ def _head(kind: int, size: int) -> bytes:
 
 def _distance(back: int) -> bytes:
     """How far back the base begins; each further byte counts from one more than it could say."""
-    out = [back & 0x7F]
-    while back := back >> 7:
+    return _far(back >> 7) + _LAST[back & 0x7F]
+
+
+@lru_cache(maxsize=1 << 16)
+def _far(back: int) -> bytes:
+    """All bytes but the last."""
+    out: list[int] = []
+    while back:
         back -= 1
         out.append(0x80 | back & 0x7F)
+        back >>= 7
     return bytes(reversed(out))

@@ -22,20 +22,15 @@ _HEADER = "# pack-refs with: sorted \n"
 _OID = re.compile(r"[0-9a-f]{40}")
 _LINES = re.compile(r"(?:[0-9a-f]{40}[ \t][^\n]+\n)*+")
 _REMARK = re.compile(r"^[#^].*\n", re.MULTILINE)
-_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
+_FORBIDDEN = re.compile(
+    r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|[./]\Z"  # anywhere, or in a part
+)
 
 
 def check_ref(ref: str) -> str:
     """A full branch or tag name that git takes (git-check-ref-format(1)), else InvalidInput."""
-    parts = ref.split("/")
-    bad = (
-        not ref.startswith(("refs/heads/", "refs/tags/"))
-        or bool(_FORBIDDEN.search(ref))
-        or any(not part or part.startswith((".", "-")) or part.endswith(".lock") for part in parts)
-        or ref.endswith(".")
-        or not ref.isprintable()
-    )
-    if bad:
+    named = ref.startswith(("refs/heads/", "refs/tags/")) and ref.isprintable()
+    if not named or _FORBIDDEN.search(ref):
         raise InvalidInput(
             f"{ref!r} is no name that git takes for a branch or tag",
             reason="InvalidRefName",

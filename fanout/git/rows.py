@@ -33,7 +33,7 @@ def directory_row(name: bytes, oid: bytes) -> bytes:
 
 def check_path(path: str) -> str:
     """A path that a tree may have, else InvalidInput."""
-    if "\0" in path or any(part.lower() in _FORBIDDEN for part in path.split("/")):
+    if "\0" in path or not _FORBIDDEN.isdisjoint(path.lower().split("/")):
         raise InvalidInput(
             f"{path!r} is no path that git stores",
             reason="InvalidPath",
