@@ -42,7 +42,7 @@ def open_case(
     """What is known about a variant before the gates choose its revision."""
     ref = draft_ref(around.install, spec.path, spec.policy or spec.name)
     draft = view.drafts.get(ref)
-    line = line or VariantLine(view.key, spec.path)
+    line = line or VariantLine(view.key, spec.path, orphan=around.orphan)
     case = Case(
         spec=spec,
         view=view,

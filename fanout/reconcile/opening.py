@@ -103,11 +103,13 @@ class Opener:
     def _as_before(self, spec: VariantSpec) -> Case:
         """The case, opened anew where it may be another than it was in the pass before."""
         line = self.status.variants.get(spec.name)
-        if self._singled_out(spec.name):
-            return self._looked_at(self._case(spec))
         view = self.known.views[repository_key(self.named.repositories[spec.name])]
+        if self._singled_out(spec.name):
+            return self._looked_at(self._case(spec, view, line))
         known = self.recalled.opened(spec, view, line)
-        return known or self.recalled.keep_opened(line, self._looked_at(self._case(spec)))
+        if known is not None:
+            return known
+        return self.recalled.keep_opened(line, self._looked_at(self._case(spec, view, line)))
 
     def _singled_out(self, name: str) -> bool:
         """Is anything known of it beside its spec, its line and its repository?"""
@@ -119,9 +121,7 @@ class Opener:
             or name in self.status.removed
         )
 
-    def _case(self, spec: VariantSpec) -> Case:
-        view = self.known.views[repository_key(self.named.repositories[spec.name])]
-        line = self.status.variants.get(spec.name)
+    def _case(self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None) -> Case:
         wanted = self._wanted[spec.name]
         if line is None or view.failure is not None or self._went(spec.name, line):
             return self._opened(spec, view, None if view.failure is None else line)
@@ -168,6 +168,10 @@ class Opener:
         move = _STAYS
         if line is not None and line.published is not None and line.place != here:
             move = self._move(spec, view, line, leavings)
+        taken = self._taken(spec, view, line)
+        plain = move is _STAYS and not leavings and taken is None
+        if plain and not self._singled_out(spec.name):
+            return open_case(spec, view, line, self._around)
         replaces, waits = self._in_the_way(spec, view)
         hold, tenant = move.hold, self.known.tenants.get(spec.name)
         if tenant is not None and not move.partners and here == self._wanted[spec.name]:
@@ -186,12 +190,9 @@ class Opener:
             "there": move.there,
             "hold": hold,
             "waits": waits,
-            "taken": self._taken(spec, view, line),
+            "taken": taken,
         }
-        known = any(special.values()) or move.there is not None
-        return open_case(
-            spec, view, line, replace(self._around, **special) if known else self._around
-        )
+        return open_case(spec, view, line, replace(self._around, **special))
 
     def _in_the_way(self, spec: VariantSpec, view: RepositoryView) -> tuple[bool, Hold | None]:
         """Is the draft on its branch one that another variant leaves, and is it waited for?"""
@@ -254,7 +255,8 @@ class Opener:
     def _looked_at(self, case: Case) -> Case:
         if case.unrecorded:
             return self._with_tag(case)
-        case = self.by_hand.looked_at(case)
+        if case.published is not None:
+            case = self.by_hand.looked_at(case)
         takes_over = case.foreign and case.adopts and case.obstacle is None
         return with_origin(case, self.named, self.git) if takes_over else case
 
