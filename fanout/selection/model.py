@@ -7,6 +7,8 @@ from typing import Any
 from fanout.errors import Where
 from fanout.values import frozen
 
+_NOWHERE = Where()
+
 
 @frozen
 class Function:
@@ -79,7 +81,7 @@ class VariantSpec:
     suspended: bool = False
     offline: bool = False  # its target says so
     unclear: str = ""  # why nobody can say whether its target is offline
-    where: Where = field(default_factory=Where, compare=False)
+    where: Where = field(default=_NOWHERE, compare=False)
 
     @property
     def package(self) -> str:
