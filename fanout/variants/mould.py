@@ -61,22 +61,26 @@ class _Check(NamedTuple):
 
     function: InProcess
     config: Any  # with slots
+    copied: tuple[str, ...]  # names in its `data` whose values are slots
+
+    @classmethod
+    def of(cls, function: InProcess, config: Any) -> "_Check":
+        """The function with a configuration that has slots."""
+        data = mapping(config.get("data"))
+        return cls(function, config, tuple(it for it in data if isinstance(data[it], Slot)))
 
     def passes(self, values: Sequence[Leaf]) -> bool:
         """Is nothing in it but what is copied? Raises InvalidInput where it is refused."""
         config = filled(self.config, values)
         self.function.configure(config)
-        return all(
-            self.function.copies(name, config["data"][name])
-            for name, value in mapping(self.config.get("data")).items()
-            if isinstance(value, Slot)
-        )
+        return all(self.function.copies(name, config["data"][name]) for name in self.copied)
 
 
 class _Present(NamedTuple):
     """A value that upstream has where a slot is: nobody who has the same changes how it stands."""
 
     slot: int  # which one of the file
+    recipe: int
     value: object
     spelling: str
 
@@ -157,8 +161,8 @@ class Mould:
 
 def _quickly(text: _Text, values: Sequence[Leaf], texts: Mapping[int, str]) -> bytes:
     written = [texts[recipe] for recipe in text.recipes]
-    for slot, value, spelling in text.present:
-        own = values[text.recipes[slot]]
+    for slot, recipe, value, spelling in text.present:
+        own = values[recipe]
         if own == value and same(own, value):
             written[slot] = spelling
     pieces = text.pieces.copy()
@@ -236,7 +240,7 @@ def _policy_checks(spec: VariantSpec, slots: Slots) -> Iterator[_Check]:
         found = find(function.image)
         if found is not None and holds_mark(function.config):
             data = slots.of(dict(function.config))
-            yield _Check(found, {"apiVersion": "v1", "kind": "ConfigMap", "data": data})
+            yield _Check.of(found, {"apiVersion": "v1", "kind": "ConfigMap", "data": data})
 
 
 def _run(whole: Whole, item: Step | Declared, slots: Slots) -> Iterator[_Check]:
@@ -250,7 +254,7 @@ def _run(whole: Whole, item: Step | Declared, slots: Slots) -> Iterator[_Check]:
         if holds_mark(config):
             if function.heeds is None:
                 raise _NoMould
-            yield _Check(function, slots.of(config))
+            yield _Check.of(function, slots.of(config))
     if step.selection is not ALL and any(map(_chooses_marks, whole.overlays.values())):
         raise _NoMould
     for overlay in whole.seen(step).values():
@@ -321,7 +325,7 @@ def _text(manifest: Manifest, edits: Sequence[Edit]) -> _Text | None:
                 spelling = _between(pieces, slot, _cut(manifest, _without(number, shown))[0])
                 if spelling is None:
                     return None
-                present.append(_Present(slot, there, spelling))
+                present.append(_Present(slot, edit.value.recipe, there, spelling))
         elif has_slot(edit.value) and there.__class__ is edit.value.__class__:
             return None  # the two must be compared
         passed += count_slots(edit.value)
