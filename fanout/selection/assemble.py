@@ -33,11 +33,11 @@ class _Form:
         template = entry.template
         written, pipeline = template.downstream, template.pipeline
         self.repository = blanks.blank(
-            written.repository, written.repository_expr, "downstream.repository"
+            written.repository, written.repository_expr, "downstream.repositoryExpr"
         )
-        self.package = blanks.blank(written.package, written.package_expr, "downstream.package")
-        self.stage = blanks.blank(template.stage, template.stage_expr, "stage")
-        self.priority = blanks.blank(template.priority, template.priority_expr, "priority")
+        self.package = blanks.blank(written.package, written.package_expr, "downstream.packageExpr")
+        self.stage = blanks.blank(template.stage, template.stage_expr, "stageExpr")
+        self.priority = blanks.blank(template.priority, template.priority_expr, "priorityExpr")
         self.context = self._context()
         self.remove_keys = self._remove_keys()
         self.mutators = self._functions("mutators", pipeline.mutators)
@@ -126,7 +126,9 @@ class _Form:
         """The injectors, each with the name of the object that it chooses."""
         blanks = [
             (
-                self._blanks.blank(injector.name, injector.name_expr, f"injectors[{index}].name"),
+                self._blanks.blank(
+                    injector.name, injector.name_expr, f"injectors[{index}].nameExpr"
+                ),
                 injector.group,
                 injector.version,
                 injector.kind,

@@ -110,9 +110,9 @@ class Blanks:
         return f"spec.targets[{self.entry}].template.{field}"
 
     def blank(self, written: Any, expression: str | None, field: str) -> Blank:
-        """A field; `field` is the name that it has where no expression is written."""
+        """A field; `field` is the name that it has where an expression is written."""
         values = self.answers.get(expression, _NO_VALUES) if expression else _NO_VALUES
-        return Blank(written, expression, values, self.place(f"{field}Expr"))
+        return Blank(written, expression, values, self.place(field))
 
     def map(self, written: Mapping[str, str], pairs: Iterable[Pair], field: str) -> BlankMap:
         """A map that is overlaid by pairs."""
@@ -120,8 +120,8 @@ class Blanks:
             written,
             tuple(
                 (
-                    self.blank(pair.key, pair.key_expr, f"{field}[{index}].key"),
-                    self.blank(pair.value, pair.value_expr, f"{field}[{index}].value"),
+                    self.blank(pair.key, pair.key_expr, f"{field}[{index}].keyExpr"),
+                    self.blank(pair.value, pair.value_expr, f"{field}[{index}].valueExpr"),
                 )
                 for index, pair in enumerate(pairs)
             ),

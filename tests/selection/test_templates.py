@@ -90,7 +90,11 @@ def test_what_a_namespace_may_use():
 TEMPLATE = {
     "stage": "dev",
     "downstream": {"repositoryExpr": "R", "packageExpr": "P"},
-    "packageContext": {"data": {"a": "1"}, "dataExprs": [{"keyExpr": "K", "value": "2"}]},
+    "packageContext": {
+        "data": {"a": "1"},
+        "dataExprs": [{"keyExpr": "K", "value": "2"}],
+        "removeKeyExprs": ["G"],
+    },
     "labels": {"one": "1"},
     "labelExprs": [{"key": "one", "valueExpr": "L"}],
 }
@@ -108,7 +112,7 @@ def answered(answers: dict[str, Any]) -> VariantSpec | TargetFailure | str:
     return assembly.variant(target, repository(place, directory="base"))
 
 
-GOOD = {"R": "edge", "P": "sites/a", "K": "b", "L": "9"}
+GOOD = {"R": "edge", "P": "sites/a", "K": "b", "L": "9", "G": "c"}
 
 
 def test_answers_fill_the_template_and_win_over_what_is_static():
@@ -137,13 +141,29 @@ def test_a_bad_answer_fails_its_target_and_says_where(sentence, answers, told):
     assert told in failure.problem
 
 
+FIELDS = [
+    ("R", "downstream.repositoryExpr"),
+    ("P", "downstream.packageExpr"),
+    ("K", "packageContext.dataExprs[0].keyExpr"),
+    ("G", "packageContext.removeKeyExprs[0]"),
+    ("L", "labelExprs[0].valueExpr"),
+]
+
+
+@pytest.mark.parametrize(("expression", "field"), FIELDS, ids=[row[1] for row in FIELDS])
+def test_a_failure_names_the_field_of_its_expression(expression, field):
+    failure = answered(GOOD | {expression: 7})
+    assert isinstance(failure, TargetFailure)
+    assert failure.field == f"spec.targets[0].template.{field}"
+
+
 def test_each_expression_is_asked_once_and_repository_only_in_the_second_round():
     made = policy(CLUSTERS | {"template": TEMPLATE})
     targets, _ = select(made, Inventory({}, ObjectIndex([cluster("a"), cluster("b")])))
     (first,) = first_round(made, targets)
     (second,) = second_round(made, targets, {target.key: {"kind": "R"} for target in targets})
     assert first.expressions == ("R",)
-    assert sorted(second.expressions) == ["K", "L", "P"]
+    assert sorted(second.expressions) == ["G", "K", "L", "P"]
     assert "repository" not in first.rows[0]
     assert second.rows[0]["repository"] == {"kind": "R"}
     assert first.rows[0]["packageDefault"] == "apps/web"
