@@ -57,14 +57,18 @@ def git(place: Path, *arguments: str, stdin: Path | None = None) -> bytes:
 
 
 def timed(command: Sequence[str], place: Path, extra: Mapping[str, str], allowed: int) -> Run:
-    """Run a process to its end; raises RuntimeError for an exit code above `allowed`."""
+    """Run a process to its end; raises RuntimeError for an exit code above `allowed`.
+
+    It has nothing that is said to git in its environment, as a process that cron starts.
+    """
+    kept = {key: it for key, it in environment(place).items() if not key.startswith("GIT_")}
     begin = time.perf_counter()
     out, err = place / "stdout", place / "stderr"
     with out.open("wb") as stdout, err.open("wb") as stderr:
         process = subprocess.Popen(
             command,
             cwd=place,
-            env={**environment(place), **extra},
+            env={**kept, **extra},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
