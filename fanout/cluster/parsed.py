@@ -16,12 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from fanout.keeping.files import SEAL, read_kept, write_kept
 from fanout.selection.objects import Kinds
 
 LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
 SMALLEST: Final = 8 << 10  # bytes of a file; smaller ones are read as fast as their entries
 _FORMAT: Final = 2  # to be raised when the same file yields other objects than before
-_SEAL: Final = 65  # bytes of an entry's first line: the digest of all that follows
 _UNTOUCHED: Final = 3600  # seconds until another use of an entry is worth a write
 
 
@@ -41,12 +41,11 @@ class ParsedFiles:
         """
         path = self._directory / key
         try:
-            with path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                data = file.read() if status.st_size <= self._largest else b""
-            if data[:_SEAL] != _seal(key, data[_SEAL:]):
+            status = path.stat()
+            body = read_kept(path, key) if status.st_size <= self._largest else None
+            if body is None:
                 return None
-            kinds = _unpacked(data[_SEAL:], texts)
+            kinds = _unpacked(body, texts)
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
         if time.time() - status.st_mtime > _UNTOUCHED:
@@ -57,17 +56,12 @@ class ParsedFiles:
     def keep(self, key: str, kinds: Kinds) -> None:
         """Keep the objects; what was not used for the longest time goes where room is short."""
         body = _packed(kinds)
-        if _SEAL + len(body) > self._largest:
+        if SEAL + len(body) > self._largest:
             return
-        temporary = self._directory / f".{key}.{os.getpid()}"
-        try:
+        with suppress(OSError):  # a directory that is not ours to write: then without
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._make_room(_SEAL + len(body))
-            temporary.write_bytes(_seal(key, body) + body)
-            temporary.replace(self._directory / key)
-        except OSError:  # a full disk, or a directory that is not ours to write: then without
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            self._make_room(SEAL + len(body))
+            write_kept(self._directory / key, body, key)  # so that none is taken for another
 
     @property
     def _largest(self) -> int:
@@ -98,11 +92,6 @@ def key_of(digest: bytes, namespace: str, *, as_json: bool) -> str:
 @cache
 def _version() -> str:
     return version("fanout")
-
-
-def _seal(key: str, body: bytes) -> bytes:
-    """The first line of an entry; the key is in it, so that one is not taken for another."""
-    return hashlib.sha256(key.encode() + body).hexdigest().encode() + b"\n"
 
 
 def _packed(kinds: Kinds) -> bytes:

@@ -7,6 +7,9 @@ another version is not there. That one cannot be written is no fault: the next p
 import hashlib
 import os
 from pathlib import Path
+from typing import Final
+
+SEAL: Final = 65  # bytes of the first line: the digest
 
 
 def read_kept(path: Path, made_by: str) -> bytes | None:

@@ -89,7 +89,7 @@ def marked(answer):
 
 
 def sealed(name, body):
-    return hashlib.sha256(name.encode() + body).hexdigest().encode() + b"\n" + body
+    return hashlib.sha256(name.encode() + b"\0" + body).hexdigest().encode() + b"\n" + body
 
 
 def test_the_second_command_reads_what_the_first_one_kept(fleet):
