@@ -79,7 +79,9 @@ def _at_first_use(cls: type, name: str) -> Callable[..., Any]:
 def _written(cls: Any, name: str) -> Callable[..., Any]:
     """The method as the standard library writes it for a class with these fields."""
     asked: Any = {word: word == _METHODS[name] for word in _METHODS.values()}
-    own = {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
+    own = {"__doc__": "where there is none, one is made of the signature: half of the time"}
+    if hasattr(cls, "__post_init__"):
+        own["__post_init__"] = cls.__post_init__
     rows = [(it.name, it.type, it) for it in fields(cls)]
     twin = make_dataclass(cls.__name__, rows, namespace=own, slots=True, **asked)
     method: Callable[..., Any] = twin.__dict__[name]

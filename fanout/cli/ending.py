@@ -9,6 +9,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 
@@ -19,18 +20,33 @@ def end_with(work: Callable[[], int]) -> NoReturn:
     registered before the work, so it is the last to be called. Where the work raises, or what was
     printed cannot be delivered, the interpreter ends as it always does.
     """
-    status: list[int] = []
-    atexit.register(_leave, status)
-    status.append(work())
-    sys.exit(status[0])
+    ending = _Ending()
+    atexit.register(ending.leave)
+    _ours.append(ending)
+    ending.status = work()
+    sys.exit(ending.status)
 
 
-def _leave(status: list[int]) -> None:
-    if not status:
-        return
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return  # the interpreter flushes again, and says what is wrong
-    os._exit(status[0])
+def hold(value: object) -> None:
+    """In a process that ends so, nobody takes this apart before, though it is needed no more."""
+    for ending in _ours:
+        ending.held.append(value)
+
+
+@dataclass(slots=True)
+class _Ending:
+    status: int | None = None
+    held: list[object] = field(default_factory=list)
+
+    def leave(self) -> None:
+        if self.status is None:
+            return
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            return  # the interpreter flushes again, and says what is wrong
+        os._exit(self.status)
+
+
+_ours: list[_Ending] = []  # none where somebody else runs a command line, as tests do

@@ -4,7 +4,7 @@ from fanout.cli.called import gone_called
 from fanout.cluster.declared import Declared
 from fanout.gates.explain import Explanation
 from fanout.gates.timers import all_over
-from fanout.reconcile.places import place_of
+from fanout.reconcile.names import place_of
 from fanout.reconcile.remove import places_of
 from fanout.reconcile.report import PolicyPass
 from fanout.selection.targets import usable_by

@@ -11,6 +11,7 @@ from fanout.api.configuration import FanoutConfiguration
 from fanout.api.repository import Repository
 from fanout.cli.asking import LateProbes
 from fanout.cli.costs import costs
+from fanout.cli.ending import hold
 from fanout.cli.files import files_of
 from fanout.cli.lookup import check_files
 from fanout.cli.progress import progress_for
@@ -146,6 +147,7 @@ def open_program(
         program = Program(
             settings, configuration, world, cluster, reconciler, redactor, sweeps, resting
         )
+        hold(program)
         if read:
             program.check()
         yield program

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from fanout.cli.ending import hold
 from fanout.cli.output import show_value, table, write
 from fanout.cli.settings import Format, Settings
 from fanout.cli.terminal import say
@@ -32,6 +33,7 @@ def tell_faults(declared: Declared) -> int:
 
 def tell_plan(observed: Observed, settings: Settings) -> None:
     """The plan on stdout: a line per action, or the plan and what it leaves out as JSON or YAML."""
+    hold(observed)
     tell_problems(observed, settings)
     if settings.output in (Format.JSON, Format.YAML):
         show_value({**observed.plan.plain(), **troubles_plain(observed)}, settings.output)
@@ -63,6 +65,7 @@ def tell_report(report: Report, settings: Settings, effect: str = "") -> None:
 
     `effect` is the line that says what the decision does that the pass acted on.
     """
+    hold(report)
     if settings.output in (Format.JSON, Format.YAML):
         show_value(_plain(report), settings.output)
         return

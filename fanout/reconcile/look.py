@@ -8,7 +8,7 @@ from fanout.api.upstream import AdoptionPolicy, DeletionPolicy
 from fanout.api.urls import canonical_url
 from fanout.errors import InvalidInput, Where
 from fanout.plan.repository import Look, Remote
-from fanout.reconcile.names import Named, repository_key
+from fanout.reconcile.names import Named, branch_of, repository_key
 from fanout.selection.naming import drafts_under, vendor_ref
 
 
@@ -36,11 +36,6 @@ def orphans(named: Named) -> bool:
     """Does a package stay on the branch when its variant goes?"""
     declared = named.policy or named.written
     return declared is not None and declared.spec.deletion_policy is DeletionPolicy.ORPHAN
-
-
-def branch_of(repository: Repository) -> str:
-    """The full name of the branch that packages are published to."""
-    return f"refs/heads/{repository.spec.branch}"
 
 
 def looks_at(

@@ -12,6 +12,7 @@ from fanout.errors import FanoutError, InvalidInput, Where
 from fanout.gates.rules import Variables
 from fanout.plan.asking import asks_machines
 from fanout.plan.book import BookKey
+from fanout.plan.repository import place_at
 from fanout.ports import Sandbox
 from fanout.selection.assemble import Assembly
 from fanout.selection.hand_written import hand_written
@@ -33,6 +34,7 @@ class Named:
     upstream: Repository | None
     variants: tuple[VariantSpec, ...] = ()
     repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
+    places: Mapping[str, str] = field(default_factory=dict)  # by variant: `place_of` these
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
     groups: Mapping[str, int] = field(default_factory=dict)  # of its stage's rollout, by variant
     variables: Mapping[str, Variables] = field(default_factory=dict)  # for propagateWhen and checks
@@ -92,6 +94,7 @@ def _policy(
         upstream,
         variants=variants,
         repositories={item.name: usable[item.repository] for item in variants},
+        places=_places(variants, usable),
         labels=labels,
         groups=_groups(policy, variants, labels),
         variables=_variables(policy, variants, entries),
@@ -123,6 +126,11 @@ def _as_before(
         if same and usable.get(spec.repository) is before.repositories[spec.name]:
             kept[target.key] = spec
     return kept
+
+
+def _places(variants: Sequence[VariantSpec], usable: Mapping[str, Repository]) -> dict[str, str]:
+    places = {name: place_of(usable[name]) for name in {item.repository for item in variants}}
+    return {item.name: places[item.repository] for item in variants}
 
 
 def _variants(
@@ -265,6 +273,7 @@ def _written(variant: PackageVariant, declared: Declared) -> Named:
         named,
         variants=(spec,),
         repositories={spec.name: downstream},
+        places={spec.name: place_of(downstream)},
         labels={spec.target: {**variant.metadata.labels, **variant.spec.labels}},
     )
 
@@ -272,6 +281,16 @@ def _written(variant: PackageVariant, declared: Declared) -> Named:
 def book_key(named: Named) -> BookKey:
     """Whose records are a policy's; hand-written variants of a namespace share theirs."""
     return BookKey(named.namespace, named.name if named.policy is not None else "")
+
+
+def branch_of(repository: Repository) -> str:
+    """The full name of the branch that packages are published to."""
+    return f"refs/heads/{repository.spec.branch}"
+
+
+def place_of(repository: Repository) -> str:
+    """What the status calls a repository: its url, in one spelling, and its branch."""
+    return place_at(repository.spec.url, branch_of(repository))
 
 
 def repository_key(repository: Repository) -> str:

@@ -21,7 +21,7 @@ from fanout.reconcile.adopt import with_origin
 from fanout.reconcile.by_hand import ByHand
 from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
-from fanout.reconcile.places import Owner, emptied, owner_of, place_of
+from fanout.reconcile.places import Owner, emptied, owner_of
 from fanout.reconcile.publishers import published_for_another
 from fanout.reconcile.recalled import Recalled
 from fanout.reconcile.whereabouts import Known
@@ -73,8 +73,7 @@ class Opener:
     def cases(self) -> tuple[Case, ...]:
         """All variants of the policy, in its order."""
         for variant in self.named.variants:
-            repository = self.named.repositories[variant.name]
-            self._wanted[variant.name] = place_of(repository), variant.path
+            self._wanted[variant.name] = self.named.places[variant.name], variant.path
         self._find_strays()
         self.recalled.only(self._wanted)
         return tuple(map(self._as_before, self.named.variants))

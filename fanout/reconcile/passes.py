@@ -26,10 +26,10 @@ from fanout.reconcile.conditions import Conditions
 from fanout.reconcile.contents import Contents
 from fanout.reconcile.dependencies import Dependencies, Key, key_of
 from fanout.reconcile.judge import Judge, Told
-from fanout.reconcile.look import branch_conflicts, branch_of, looks_at, remote_of
+from fanout.reconcile.look import branch_conflicts, looks_at, remote_of
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import Messages, commit_messages
-from fanout.reconcile.names import Named, book_key, name_variants, repository_key
+from fanout.reconcile.names import Named, book_key, branch_of, name_variants, repository_key
 from fanout.reconcile.probing import Probing
 from fanout.reconcile.quiet import Quiet, Seen
 from fanout.reconcile.recalled import Recall

@@ -11,10 +11,9 @@ from fanout.api.repository import Repository
 from fanout.api.urls import canonical_url
 from fanout.plan.book import Book, BookKey
 from fanout.plan.observation import RepositoryView
-from fanout.plan.repository import place_at, same_place
+from fanout.plan.repository import same_place
 from fanout.plan.status import Place, Status
-from fanout.reconcile.look import branch_of
-from fanout.reconcile.names import Named, book_key
+from fanout.reconcile.names import Named, book_key, place_of
 from fanout.selection.targets import usable_by
 from fanout.values import frozen
 
@@ -73,11 +72,6 @@ def _place(line: Mapping[str, object]) -> Place:
     return same_place(str(line["repository"])), str(line.get("path"))
 
 
-def place_of(repository: Repository) -> str:
-    """What the status calls a repository: its url, in one spelling, and its branch."""
-    return place_at(repository.spec.url, branch_of(repository))
-
-
 # ---- where else to look --------------------------------------------------------------------------
 
 
@@ -116,12 +110,11 @@ def _url(repository: Repository) -> str:
 def _others(
     named: Named, memory: Memory, repositories: Sequence[Repository]
 ) -> dict[str, tuple[Repository, list[str]]]:
-    served = {place_of(item) for item in named.repositories.values()}
+    served = set(named.places.values())
     wanted: dict[str, list[str]] = {}
     for variant in named.variants:
-        here = place_of(named.repositories[variant.name]), variant.path
         for place in memory.places.get((named.namespace, variant.name), ()):
-            if place != here:
+            if place != (named.places[variant.name], variant.path):
                 wanted.setdefault(place[0], []).append(place[1])
     for place in _abandoned(named, memory):
         wanted.setdefault(place[0], []).append(place[1])

@@ -24,8 +24,7 @@ from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.damage import broken, edited
 from fanout.reconcile.gone import told
-from fanout.reconcile.names import repository_key
-from fanout.reconcile.places import place_of
+from fanout.reconcile.names import place_of, repository_key
 from fanout.reconcile.readiness import conditions, failed
 from fanout.reconcile.remove import places_of
 from fanout.reconcile.report import Observed, PolicyPass

@@ -18,9 +18,9 @@ from fanout.plan.removal import Removal, removal_change
 from fanout.plan.repository import Look
 from fanout.plan.status import Lines, Place, read_status
 from fanout.reconcile.gone import Spot, drafted, gone_variant, left_behind
-from fanout.reconcile.look import branch_of, downstream_refs, orphans, remote_of
-from fanout.reconcile.names import Named, book_key
-from fanout.reconcile.places import emptied, owner_of, place_of
+from fanout.reconcile.look import downstream_refs, orphans, remote_of
+from fanout.reconcile.names import Named, book_key, branch_of, place_of
+from fanout.reconcile.places import emptied, owner_of
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.views import Views
 from fanout.reconcile.world import World

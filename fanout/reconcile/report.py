@@ -185,36 +185,46 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
 
     `standing`: how many conflicts of its open draft nobody has decided.
     """
-    title, spec = item.title, case.spec
-    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.ref)
+    spec = case.spec
     decided = item.decision.variants.get(spec.name) if item.decision else None
     held = _hold_of(decided) if decided else None
     if case.failure is not None:
-        reason, sentence = str(case.failure.reason), str(case.failure)
-        yield Trouble(title, spec.name, reason, sentence, names=names)
+        yield _trouble(item, case, case.failure.reason, str(case.failure), failed=True)
     elif case.obstacle is not None:
-        reason, sentence = case.obstacle.reason, case.obstacle.sentence
-        yield Trouble(title, spec.name, str(reason), sentence, names=names)
+        yield _trouble(item, case, case.obstacle.reason, case.obstacle.sentence, failed=True)
     elif held is not None and held.reason != Reason.CONFLICT_UNDECIDED:
-        reason, sentence = held.reason, held.sentence
-        misplaced = reason == Reason.NOT_IN_STAGE and bool(spec.stage)
-        yield Trouble(title, spec.name, str(reason), sentence, failed=misplaced, names=names)
+        misplaced = held.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
+        yield _trouble(item, case, held.reason, held.sentence, failed=misplaced)
     if case.lost_tag:
-        reason, sentence = Reason.TAG_MISSING, tag_lost(case)
-        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+        yield _trouble(item, case, Reason.TAG_MISSING, tag_lost(case))
     if case.faults and case.failure is None:
-        reason, sentence = Reason.PACKAGE_BROKEN, broken(case)
-        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+        yield _trouble(item, case, Reason.PACKAGE_BROKEN, broken(case))
     if disputed := _disputed(item, case, standing):
-        yield _conflicts(item, case, disputed, names)
+        yield _conflicts(item, case, disputed)
     for left in item.staying.get(spec.name, ()):
-        yield Trouble(title, spec.name, left.reason, left.sentence, failed=False, names=names)
+        yield _trouble(item, case, left.reason, left.sentence)
     if case.unrecorded and case.published is not None and case.published.out_of_band:
-        reason, sentence = Reason.OUT_OF_BAND, "a person merged its draft without its gates"
-        yield Trouble(title, spec.name, str(reason), sentence, failed=False, names=names)
+        sentence = "a person merged its draft without its gates"
+        yield _trouble(item, case, Reason.OUT_OF_BAND, sentence)
 
 
-def _conflicts(item: PolicyPass, case: Case, disputed: int, names: tuple[str, ...]) -> Trouble:
+def _trouble(
+    item: PolicyPass,
+    case: Case,
+    reason: str,
+    sentence: str,
+    again: str = "",
+    *,
+    failed: bool = False,
+) -> Trouble:
+    spec = case.spec
+    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.ref)
+    return Trouble(
+        item.title, spec.name, str(reason), sentence, failed=failed, names=names, again=again
+    )
+
+
+def _conflicts(item: PolicyPass, case: Case, disputed: int) -> Trouble:
     """What people have to decide about a draft, in full when it is written, and then in short."""
     spec, again = case.spec, ""
     values = counted(disputed, "value")
@@ -231,15 +241,7 @@ def _conflicts(item: PolicyPass, case: Case, disputed: int, names: tuple[str, ..
             parts = (item.named.name, spec.stage, spec.name) if spec.policy else (spec.name,)
             about = "/".join(parts)
             again = f"{values} of its draft undecided; see `fanout explain {about}`"
-    return Trouble(
-        item.title,
-        spec.name,
-        str(Reason.CONFLICT_UNDECIDED),
-        sentence,
-        failed=False,
-        names=names,
-        again=again,
-    )
+    return _trouble(item, case, Reason.CONFLICT_UNDECIDED, sentence, again)
 
 
 def _hold_of(decided: VariantDecision) -> Hold | None:

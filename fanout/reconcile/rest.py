@@ -58,8 +58,11 @@ class Resting:
 
         What failed may have failed for want of time or memory, and is tried again.
         """
-        rest, troubles = observed.rest, observed.troubles
-        if not files or rest is None or not _of_all(mode) or any(it.failed for it in troubles):
+        rest = observed.rest
+        if not files or rest is None or not _of_all(mode):
+            return
+        troubles = observed.troubles
+        if any(it.failed for it in troubles):
             return
         content = {
             "files": files,

@@ -11,14 +11,13 @@ from fanout.plan.book import Book, BookKey
 from fanout.plan.moving import Tenant
 from fanout.plan.observation import RepositoryView
 from fanout.plan.status import Place
-from fanout.reconcile.names import Named, repository_key
+from fanout.reconcile.names import Named, place_of, repository_key
 from fanout.reconcile.places import (
     Elsewhere,
     Memory,
     Others,
     Owner,
     elsewhere,
-    place_of,
     remembered,
 )
 from fanout.selection.collisions import collisions
@@ -103,9 +102,7 @@ def _refused(everyone: Sequence[Named], memory: Memory) -> dict[str, str]:
     """Variants whose path belongs to another; whoever is on record at a path keeps it."""
     holders = {place: owner[1] for place, owner in memory.held.items()}
     wanted = [
-        (place_of(named.repositories[variant.name]), variant)
-        for named in everyone
-        for variant in named.variants
+        (named.places[variant.name], variant) for named in everyone for variant in named.variants
     ]
     return collisions(wanted, holders)
 
@@ -116,10 +113,11 @@ def _located(
     views: Mapping[str, RepositoryView],
 ) -> dict[str, Located]:
     """Every place that the policy names or is remembered in, as far as it can be looked at."""
-    repositories = [*named.repositories.values(), *(item for item, _ in others.values())]
-    unique = {repository_key(item): item for item in repositories}
+    repositories = {id(item): item for item in named.repositories.values()}
+    unique = [*repositories.values(), *(item for item, _ in others.values())]
     found = {}
-    for key, repository in unique.items():
+    for repository in unique:
+        key = repository_key(repository)
         if key in views:
             found[place_of(repository)] = Located(repository.metadata.name, views[key])
     return found
@@ -138,16 +136,13 @@ def _present(named: Sequence[Named]) -> dict[str, frozenset[str]]:
 
 
 def _places_of(named: Named) -> frozenset[str]:
-    return frozenset(place_of(repository) for repository in named.repositories.values())
+    return frozenset(named.places.values())
 
 
 def wanted_places(everyone: Sequence[Named]) -> dict[Owner, Place]:
     """Where each variant is to be."""
     return {
-        (named.namespace, variant.name): (
-            place_of(named.repositories[variant.name]),
-            variant.path,
-        )
+        (named.namespace, variant.name): (named.places[variant.name], variant.path)
         for named in everyone
         for variant in named.variants
     }
