@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, field
 
+from fanout.package.blobs import Gathered
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Clearing, vendor_drops
 from fanout.plan.clearing import removal as leaving
@@ -200,17 +201,17 @@ def _taken(case: Case) -> list[tuple[RepositoryView, OpenDraft]]:
     return [(view, draft) for view, draft in drafts if draft.carries]
 
 
-def _blobs(made: Iterable[Case]) -> dict[str, bytes]:
+def _blobs(made: Iterable[Case]) -> Gathered:
     """All content that may be needed; the writer leaves out what is there already."""
-    blobs: dict[str, bytes] = {}
+    blobs = Gathered()
     packages = {id(case.package): case.package for case in made if case.package is not None}
     for package in packages.values():
-        blobs.update((entry.oid, data) for entry, data in package.upstream.files.values())
+        blobs.add({entry.oid: data for entry, data in package.upstream.files.values()})
     for case in made:
         assert case.rendered is not None, "a draft is rendered before it is written"
-        blobs.update(case.rendered.blobs)
+        blobs.add(case.rendered.blobs)
         if case.merged is not None:
-            blobs.update(case.merged.content.blobs)
+            blobs.add(case.merged.content.blobs)
     return blobs
 
 

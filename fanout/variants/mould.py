@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fanout.errors import InvalidInput
+from fanout.package.blobs import Blobs, Filled
 from fanout.package.edits import Edit, get, independent, same
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
@@ -145,29 +146,33 @@ class Mould:
         for leaf in self._written:
             texts[leaf] = scalar(leaves[leaf])
         plain = "\\n" not in "".join(texts.values())  # none has more than one line
-        entries, blobs = dict(self._entries), dict(self._blobs)
+        entries, whole, own = dict(self._entries), self._blobs, dict[str, Filled]()
         for file in self._files:
-            if plain and file.text:
-                data = _quickly(file.text, values, texts)
-            else:
-                edits = [edit._replace(value=filled(edit.value, values)) for edit in file.edits]
-                data = file.manifest.edited(edits)
+            found = _quickly(file.text, values, texts) if plain and file.text else None
+            data = _edited(file, values) if found is None else found.data
             oid = blob_id(data)
             entries[file.path] = Entry(file.mode, oid)
-            if oid != file.upstream:
-                blobs[oid] = data
-        return Rendered(self._tree.id_of(entries), entries, blobs, self._results)
+            if oid == file.upstream or oid in whole or oid in own:
+                continue
+            if found is not None:
+                own[oid] = found
+            else:
+                whole = {**whole, oid: data}
+        return Rendered(self._tree.id_of(entries), entries, Blobs(whole, own), self._results)
 
 
-def _quickly(text: _Text, values: Sequence[Leaf], texts: Mapping[int, str]) -> bytes:
+def _edited(file: _File, values: Sequence[Leaf]) -> bytes:
+    edits = [edit._replace(value=filled(edit.value, values)) for edit in file.edits]
+    return file.manifest.edited(edits)
+
+
+def _quickly(text: _Text, values: Sequence[Leaf], texts: Mapping[int, str]) -> Filled:
     written = [texts[recipe] for recipe in text.recipes]
     for slot, recipe, value, spelling in text.present:
         own = values[recipe]
         if own == value and same(own, value):
             written[slot] = spelling
-    pieces = text.pieces.copy()
-    pieces[1::2] = written
-    return "".join(pieces).encode()
+    return Filled(text.pieces, written)
 
 
 def make(
