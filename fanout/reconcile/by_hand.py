@@ -14,8 +14,9 @@ from fanout.plan.cases import Case
 from fanout.plan.merging import Files
 from fanout.plan.reverted import Reverted, differs, revision_of
 from fanout.plan.soundness import new_faults
-from fanout.ports import GitStore, Reader
+from fanout.ports import Reader
 from fanout.reconcile.contents import Contents
+from fanout.reconcile.reading import Reading
 from fanout.selection.naming import tag_ref
 from fanout.values import frozen, replace
 
@@ -29,12 +30,11 @@ _Found = tuple[Reverted | None, tuple[InvalidInput, ...]]
 class ByHand:
     """What was found of each place, kept as long as nothing changes there; one per process."""
 
-    git: GitStore
     contents: Contents
     _known: dict[tuple[str, str], tuple[_Key, _Found]] = field(default_factory=dict)
 
-    def looked_at(self, case: Case) -> Case:
-        """The case with what people made of its published package."""
+    def looked_at(self, case: Case, reading: Reading) -> Case:
+        """The case with what people made of its published package. Raises what `reading` does."""
         published, home = case.published, case.home
         tree = home.state.tree
         if (
@@ -48,8 +48,7 @@ class ByHand:
         place, key = (home.view.key, home.path), (tree, published.tree, home.view.vendor)
         known = self._known.get(place)
         if known is None or known[0] != key:
-            with self.git.reader(home.view.remote) as reader:
-                found = _Looking(case, reader, self.contents).found()
+            found = _Looking(case, reading.of(home.view.remote), self.contents).found()
             known = self._known[place] = key, found
         reverted, faults = known[1]
         return replace(case, reverted=reverted, faults=() if reverted else faults)

@@ -23,6 +23,7 @@ from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.places import Owner, emptied, owner_of
 from fanout.reconcile.publishers import published_for_another
+from fanout.reconcile.reading import Reading
 from fanout.reconcile.recalled import Recalled
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
@@ -76,7 +77,10 @@ class Opener:
             self._wanted[variant.name] = self.named.places[variant.name], variant.path
         self._find_strays()
         self.recalled.only(self._wanted)
-        return tuple(map(self._as_before, self.named.variants))
+        in_order = sorted(self.named.variants, key=lambda spec: self._wanted[spec.name])
+        with Reading(self.git) as reading:
+            found = {spec.name: self._as_before(spec, reading) for spec in in_order}
+        return tuple(found[spec.name] for spec in self.named.variants)
 
     def emptied(self) -> frozenset[str]:
         """Remembered repositories in which nothing of the policy is any more."""
@@ -99,16 +103,17 @@ class Opener:
                     self._strays.setdefault(variant, []).append(stray)
                     self._leaving[place, draft.ref] = draft
 
-    def _as_before(self, spec: VariantSpec) -> Case:
+    def _as_before(self, spec: VariantSpec, reading: Reading) -> Case:
         """The case, opened anew where it may be another than it was in the pass before."""
         line = self.status.variants.get(spec.name)
         view = self.known.views[repository_key(self.named.repositories[spec.name])]
         if self._singled_out(spec.name):
-            return self._looked_at(self._case(spec, view, line))
+            return self._looked_at(self._case(spec, view, line), reading)
         known = self.recalled.opened(spec, view, line)
         if known is not None:
             return known
-        return self.recalled.keep_opened(line, self._looked_at(self._case(spec, view, line)))
+        case = self._looked_at(self._case(spec, view, line), reading)
+        return self.recalled.keep_opened(line, case)
 
     def _singled_out(self, name: str) -> bool:
         """Is anything known of it beside its spec, its line and its repository?"""
@@ -251,23 +256,22 @@ class Opener:
                 return _Move(former, theirs, partners)
         return _Move(former)
 
-    def _looked_at(self, case: Case) -> Case:
+    def _looked_at(self, case: Case, reading: Reading) -> Case:
         if case.unrecorded:
-            return self._with_tag(case)
+            return self._with_tag(case, reading)
         if case.published is not None:
-            case = self.by_hand.looked_at(case)
+            case = self.by_hand.looked_at(case, reading)
         takes_over = case.foreign and case.adopts and case.obstacle is None
         return with_origin(case, self.named, self.git) if takes_over else case
 
-    def _with_tag(self, case: Case) -> Case:
+    def _with_tag(self, case: Case, reading: Reading) -> Case:
         """A publication that nobody recorded may have its tag: a pass was ended in between."""
         number = case.view.tags.get(case.spec.path, 0)
         if not number:
             return case
         tag = tag_ref(case.spec.path, number)
-        with self.git.reader(case.view.remote) as reader:
-            commit = case.view.refs[tag]
-            known = reader.has(commit) and reader.paths(commit, [case.spec.path])
+        reader, commit = reading.of(case.view.remote), case.view.refs[tag]
+        known = reader.has(commit) and reader.paths(commit, [case.spec.path])
         if not known or known[case.spec.path].tree != case.state.tree or case.published is None:
             return case
         # the branch may have moved on with the same push

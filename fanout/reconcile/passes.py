@@ -85,7 +85,7 @@ class Reconciler:
         self._world = world
         self._views = Views(world.git, world.setup.install)
         self._contents = Contents()
-        self._by_hand = ByHand(world.git, self._contents)
+        self._by_hand = ByHand(self._contents)
         self._conditions = Conditions(world.sandbox)
         self._rollback = Rollback(world.git)
         self._quiet = Quiet()
