@@ -82,7 +82,8 @@ class StageGate:
             self.instants.add(member.wake)
         self._wake_for(member.checks)  # of what is published, whatever the candidate is
         found = self._stand(member)
-        self.opens.update([found.next] if found.next is not None else [])
+        if found.next is not None:
+            self.opens.add(found.next)
         undone = member.facts.published.undone if member.facts.published else None
         if undone is None or found.state not in (State.DRAFTED, State.HELD):
             return found
@@ -151,8 +152,9 @@ class StageGate:
             state = State.PROPOSED if opened and agreed else State.RELEASED
         holds = shut if agreed else (*shut, *_unanswered(checks))
         gate = self._gate(asked.lifts) if asked.pin is None else None
-        found = self._waits(member, state, holds, checks, gate)
-        return replace(found, release=release, publish=state is State.PROPOSED and not shut)
+        wake = of_waiting(holds, checks, gate, self._judgement.now)
+        publish = state is State.PROPOSED and not shut
+        return self._answer(member, state, holds, checks, wake, release=release, publish=publish)
 
     def _asked(self, member: Member, draft: Draft) -> _Asked:
         facts = member.facts
@@ -170,8 +172,9 @@ class StageGate:
             holds += self._gate(lifts).holds
             if self.halted is not None:
                 holds.append(self.halted)
-            holds += _dependencies(member)
-            self.instants.update(it.until for it in member.facts.depends_on if it.until)
+            if member.facts.depends_on:
+                holds += _dependencies(member)
+                self.instants.update(it.until for it in member.facts.depends_on if it.until)
             source = self._judgement.sources.awaited(self._rule.name, member.facts, draft)
             holds += [source] if source is not None else []
         closed = self._judgement.windows.closed(begun=self._begun)
@@ -255,6 +258,9 @@ class StageGate:
         holds: tuple[Hold, ...],
         checks: tuple[CheckView, ...],
         wake: datetime | None,
+        *,
+        release: bool = False,
+        publish: bool = False,
     ) -> VariantDecision:
         return VariantDecision(
             member.facts.name,
@@ -265,6 +271,8 @@ class StageGate:
             holds=holds,
             answers=member.answers,
             next=wake,
+            release=release,
+            publish=publish,
         )
 
     @cached_property

@@ -75,16 +75,18 @@ def of_published(member: Member, holds: Iterable[Hold], now: datetime) -> dateti
 
 
 def of_waiting(
-    holds: Sequence[Hold], checks: Iterable[CheckView], gate: Gate | None, now: datetime
+    holds: Sequence[Hold], checks: Sequence[CheckView], gate: Gate | None, now: datetime
 ) -> datetime | None:
     """Of what waits: when all that holds it is over, if time alone ends all of it.
 
     A check that waits for its answer is asked, or times out, at instants of its own. Of the gate
     not every hold has to end: `gate` knows when enough of them have.
     """
+    after = gate.holds if gate is not None else ()
+    if not (holds or checks or after):
+        return None  # so it is for most
     asked = [it for it in checks if it.verdict is not Verdict.PASSED]
     timers = (it.until for it in asked if it.reason != Reason.APPROVAL_MISSING)
-    after = gate.holds if gate is not None else ()
     gated = {id(hold) for hold in after}
     ends = [it.until for it in holds if id(it) not in gated and it.reason not in _NEXT_PASS]
     if gate is not None and after:
