@@ -1,6 +1,6 @@
 """The first steps of a pass: which variants there are to be, and in which repositories."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
 from fanout.api.nearest import suggestion
@@ -85,7 +85,7 @@ def _policy(
         if isinstance(item := made.get(target.key), VariantSpec)
     )
     failed = tuple(item for item in made.values() if isinstance(item, TargetFailure))
-    labels = {target.key: _labels(target, usable) for target in targets}
+    labels = _Labels(entries, usable)
     return Named(
         meta.namespace,
         meta.name,
@@ -172,14 +172,32 @@ def _variables(
     }
 
 
-def _labels(target: Target, usable: Mapping[str, Repository]) -> Mapping[str, str]:
-    """Of the target's object; a repository that was chosen by name is its Repository."""
-    if "metadata" not in target.object:
-        named = usable.get(target.repository)
-        return named.metadata.labels if named else {}
-    found = target.object["metadata"].get("labels")
-    texts = found.items() if isinstance(found, dict | Mapping) else ()
-    return {str(key): value for key, value in texts if isinstance(value, str)}
+class _Labels(Mapping[str, Mapping[str, str]]):
+    """Of the objects of targets, by key; a repository that was chosen by name is its Repository.
+
+    Few ask for them, and of few targets.
+    """
+
+    __slots__ = ("_targets", "_usable")
+
+    def __init__(self, targets: Mapping[str, Target], usable: Mapping[str, Repository]) -> None:
+        self._targets = targets
+        self._usable = usable
+
+    def __getitem__(self, key: str) -> Mapping[str, str]:
+        target = self._targets[key]
+        if "metadata" not in target.object:
+            named = self._usable.get(target.repository)
+            return named.metadata.labels if named else {}
+        found = target.object["metadata"].get("labels")
+        texts = found.items() if isinstance(found, dict | Mapping) else ()
+        return {str(key): value for key, value in texts if isinstance(value, str)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._targets)
+
+    def __len__(self) -> int:
+        return len(self._targets)
 
 
 def _repositories(
