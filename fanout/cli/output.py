@@ -78,11 +78,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Left-aligned columns, three spaces apart; nothing trails the last one."""
     lines = [heads, *rows]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    return "".join(
-        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        + "\n"
-        for line in lines
-    )
+    form = "   ".join([f"%-{width}s" for width in widths])
+    return "".join([f"{(form % tuple(line)).rstrip()}\n" for line in lines])
 
 
 def _sorted(value: Any) -> Any:

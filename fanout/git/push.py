@@ -13,6 +13,8 @@ from fanout.git.refs import KEEP, OUT, seen_name, write_refs
 
 _PUSH = ("push", "--porcelain", "--atomic", "--force-with-lease")
 _FEW = 16  # git tries each mapping for each ref
+# Git looks only where something is new; where nearly all is, looking everywhere is quicker.
+_ALL_NEW = ("pack.useSparse=false",)
 
 
 def push_refs(
@@ -32,11 +34,12 @@ def push_refs(
     write_refs(mirror, _as_seen(seen) | out)
     specs = [f"{OUT}{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
     known = [ref for ref in new if ref in seen]
+    settings = _ALL_NEW if len(new) > len(seen) else ()
     if len(known) > _FEW:
-        _push(git, mirror, access, ["origin", *specs])
+        _push(git, mirror, access, ["origin", *specs], settings)
     else:
         mapped = [f"remote.unmapped.fetch={ref}:{seen_name(ref)}" for ref in known]
-        _push(git, mirror, access, ["unmapped", *specs], mapped)
+        _push(git, mirror, access, ["unmapped", *specs], (*settings, *mapped))
     git.counters.add("refs_pushed", len(new))
     return {**seen, **new}
 
