@@ -48,7 +48,7 @@ class ByHand:
         place, key = (home.view.key, home.path), (tree, published.tree, home.view.vendor)
         known = self._known.get(place)
         if known is None or known[0] != key:
-            found = _Looking(case, reading.of(home.view.remote), self.contents).found()
+            found = _Looking(case, reading(home.view.remote), self.contents).found()
             known = self._known[place] = key, found
         reverted, faults = known[1]
         return replace(case, reverted=reverted, faults=() if reverted else faults)

@@ -23,7 +23,7 @@ from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.places import Owner, emptied, owner_of
 from fanout.reconcile.publishers import published_for_another
-from fanout.reconcile.reading import Reading
+from fanout.reconcile.reading import Reading, one_by_one
 from fanout.reconcile.recalled import Recalled
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
@@ -78,7 +78,7 @@ class Opener:
         self._find_strays()
         self.recalled.only(self._wanted)
         in_order = sorted(self.named.variants, key=lambda spec: self._wanted[spec.name])
-        with Reading(self.git) as reading:
+        with one_by_one(self.git) as reading:
             found = {spec.name: self._as_before(spec, reading) for spec in in_order}
         return tuple(found[spec.name] for spec in self.named.variants)
 
@@ -270,7 +270,7 @@ class Opener:
         if not number:
             return case
         tag = tag_ref(case.spec.path, number)
-        reader, commit = reading.of(case.view.remote), case.view.refs[tag]
+        reader, commit = reading(case.view.remote), case.view.refs[tag]
         known = reader.has(commit) and reader.paths(commit, [case.spec.path])
         if not known or known[case.spec.path].tree != case.state.tree or case.published is None:
             return case
