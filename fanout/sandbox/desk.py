@@ -19,6 +19,7 @@ from fanout.values import frozen
 
 KEPT_ANSWERS = 200_000
 KEPT_TEXTS = 4096
+_BLOCK = 128  # rows
 
 _Key = str | bytes  # of a row's part: what its answer is kept under
 
@@ -56,11 +57,14 @@ class Desk:
         columns: dict[str, _Column] = {}
         tasks: list[Task] = []
         try:
-            for text, learnt in self.learn(texts).items():
+            known = self.learn(texts)
+            computed = _computed(known, rows)
+            for text, learnt in known.items():
                 if isinstance(learnt, Broken):
                     columns[text] = _Column([learnt] * len(rows), {})
                 else:
-                    columns[text], unknown = self._column(text, learnt, rows)
+                    answers = computed.get(text) or [ASK] * len(rows)
+                    columns[text], unknown = self._column(text, learnt.reads, answers, rows)
                     tasks += _chunks(text, unknown)
             lost = self.crew.work(tasks, self._keep) if tasks else {}
         finally:
@@ -106,11 +110,9 @@ class Desk:
             self._forget()
 
     def _column(
-        self, text: str, learnt: Text, rows: Sequence[Mapping[str, Any]]
+        self, text: str, reads: Reads, answers: list[Any], rows: Sequence[Mapping[str, Any]]
     ) -> tuple[_Column, list[str]]:
-        """What can be answered at once, and the parts of rows that a child has to be asked for."""
-        compute = learnt.compute
-        answers = [compute(row) for row in rows] if compute else [ASK] * len(rows)
+        """With what was answered at once, and the parts of rows that a child is to be asked for."""
         column = _Column(answers, {})
         unknown: dict[_Key, str] = {}
         known = self._known[text] = self._known.pop(text, {})
@@ -118,7 +120,7 @@ class Desk:
             if answer is not ASK:
                 continue
             try:
-                part = as_json(project(rows[number], learnt.reads))
+                part = as_json(project(rows[number], reads))
             except (TypeError, ValueError, RecursionError) as error:
                 problem = f"it reads what is no plain data: {error}"
                 answers[number] = Broken("ExpressionError", problem)
@@ -161,3 +163,23 @@ def _ready(learnt: Learnt | Broken) -> Text | Broken:
 
 def _chunks(text: str, rows: Sequence[str]) -> list[Task]:
     return [Task(text, rows[start : start + CHUNK]) for start in range(0, len(rows), CHUNK)]
+
+
+def _computed(
+    texts: Mapping[str, Text | Broken], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """The answers of those that are computed here.
+
+    Block by block: what one text has read of a row is at hand when the next one reads it.
+    """
+    ways = {
+        text: learnt.compute
+        for text, learnt in texts.items()
+        if isinstance(learnt, Text) and learnt.compute is not None
+    }
+    answers: dict[str, list[Any]] = {text: [] for text in ways}
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        for text, compute in ways.items():
+            answers[text] += [compute(row) for row in block]
+    return answers
