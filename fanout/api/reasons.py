@@ -109,6 +109,7 @@ class Reason(StrEnum):
     REF_WRITTEN_TWICE = "RefWrittenTwice", "a ref would be written twice in one push"
     REMOTE_DENIED = "RemoteDenied", "the remote does not let fanout in"
     REMOTE_FAILED = "RemoteFailed", "the remote cannot store what is pushed, or give what it lists"
+    REMOTE_LOCKED = "RemoteLocked", "a lock of another process is in the way; it is tried again"
     REMOTE_MOVED = "RemoteMoved", "somebody else was faster; it is observed again"
     REMOTE_NOT_FOUND = "RemoteNotFound", "no repository is at the URL, or the secret may not see it"
     REMOTE_OBJECTS_REFUSED = "RemoteObjectsRefused", "git's checks refuse an object of the remote"

@@ -1,7 +1,7 @@
 """What a pass did, told to people on stderr; what it came to as data on stdout."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from fanout.cli.ending import hold
 from fanout.cli.output import show_value, table, write
@@ -70,8 +70,8 @@ def tell_report(report: Report, settings: Settings, effect: str = "") -> None:
         show_value(_plain(report), settings.output)
         return
     tell_problems(report.observed, settings)
-    for outcome in report.failed:
-        say(f"failed: {outcome.action.sentence()}: {outcome.problem}", settings.color, fg="red")
+    for line in _failed(report):
+        say(line, settings.color, fg="red")
     if settings.verbosity:
         write(_lines(outcome.action for outcome in report.outcomes if outcome.done))
     counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.done)
@@ -80,6 +80,16 @@ def tell_report(report: Report, settings: Settings, effect: str = "") -> None:
         write(f"{effect}\n")
     if parts or not effect:
         write((", ".join(parts) or _nothing(report.observed)) + "\n")
+
+
+def _failed(report: Report) -> Iterator[str]:
+    """A line for each problem: a push that fails is one, however many drafts were in it."""
+    by_problem: dict[str, list[Outcome]] = {}
+    for outcome in report.failed:
+        by_problem.setdefault(outcome.problem, []).append(outcome)
+    for problem, outcomes in by_problem.items():
+        further = f" and {len(outcomes) - 1} more" if len(outcomes) > 1 else ""
+        yield f"failed: {outcomes[0].action.sentence()}{further}: {problem}"
 
 
 def _done(number: int, noun: str, verb: str) -> str:

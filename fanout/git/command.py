@@ -1,10 +1,11 @@
 """The only place that starts git: scrubbed, with a deadline, counted, failures translated."""
 
 import os
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGKILL, SIGTERM
 from subprocess import Popen, TimeoutExpired
 from threading import Lock
 from typing import BinaryIO
@@ -18,6 +19,9 @@ from fanout.git.environment import scrubbed, strays
 from fanout.git.failures import translate
 from fanout.telemetry.counters import Counters
 from fanout.values import frozen
+
+_GRACE = 5.0  # seconds for git to take its locks away, when it is to end
+_GLANCE = 0.01  # seconds between two looks whether it has
 
 
 @frozen
@@ -67,10 +71,26 @@ class GitProgram:
                 return self._execute(mirror, words, variables, access, stdin, patience)
 
     def stop(self) -> None:
-        """End what runs: whoever waited for it was interrupted."""
+        """End what runs: whoever waited for it was interrupted.
+
+        A push to a repository on this machine has the server's part among its helpers. Those that
+        are asked to end take their locks away first; a lock that stays is in everybody's way.
+        """
+        deadline = time.monotonic() + _GRACE
+        try:
+            asked: set[int] = set()
+            while (running := self._groups()) and time.monotonic() < deadline:
+                for group in running - asked:
+                    _signal(group, SIGTERM)
+                asked |= running
+                time.sleep(_GLANCE)
+        finally:
+            for group in self._groups():
+                _signal(group, SIGKILL)
+
+    def _groups(self) -> set[int]:
         with self._lock:
-            for group in self._running:
-                _kill(group)
+            return set(self._running)
 
     def _execute(
         self,
@@ -127,13 +147,24 @@ class GitProgram:
             finally:
                 with self._lock:
                     self._running.discard(process.pid)
-                    if process.returncode is None:
-                        _kill(process.pid)
+                if process.returncode is None:
+                    _end(process)
 
 
-def _kill(group: int) -> None:
+def _end(process: "Popen[bytes]") -> None:
+    """Ask it and its helpers to end, and see to it that they do."""
+    _signal(process.pid, SIGTERM)
+    try:
+        process.communicate(timeout=_GRACE)
+    except BaseException as error:
+        _signal(process.pid, SIGKILL)
+        if not isinstance(error, TimeoutExpired):
+            raise
+
+
+def _signal(group: int, number: int) -> None:
     with suppress(ProcessLookupError):
-        os.killpg(group, SIGKILL)
+        os.killpg(group, number)
 
 
 def _text(stream: bytes) -> str:

@@ -39,6 +39,16 @@ _MOVED = _rule(
     "nothing was changed; the next pass observes it again",
 )
 
+# One that is at work lets go of it in a moment. One that was killed never does.
+_LOCKED = _rule(
+    r"unable to create '([^']*\.lock)': file exists",
+    Conflict,
+    "RemoteLocked",
+    "another process holds a ref of the remote, or was killed and left its lock",
+    "nothing was changed, and the next pass tries again; if no git is at work there, remove the"
+    " file",
+)
+
 # What a remote refuses by words of its own, seen in the status of a pushed ref and beside it.
 _REFUSED = _rule(r"", Denied, "PushRefused", "the remote refused the push", _RIGHTS)
 _REFUSALS = (
@@ -176,6 +186,8 @@ def _rejection(rejected: list[str], words: str, access: Access | None) -> Fanout
         return _error(_MOVED, rejected[0], access)
     own = [summary for summary in by_remote if not _OF_ANOTHER_REF.search(summary)] or by_remote
     reasons = " ".join(sorted(set(own)))
+    if locked := _LOCKED.pattern.search(f"{reasons}\n{words}"):
+        return _error(_LOCKED, locked[1], access)
     rule = next(rule for rule in _REFUSALS if rule.pattern.search(f"{reasons}\n{words}"))
     summary = own[0].removeprefix("[remote rejected] ")
     return _error(rule, f"{summary} {words}", access)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,71 @@ def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server,
     assert process.returncode == -signal.SIGINT, said
     assert len(server.requests) == 2
     assert [url for url in urls if started_for(url)] == []
+
+
+HOLDING = """
+if [ "$1" = prepared ]; then
+    touch "$GIT_DIR/holding"
+    exec sleep 60
+fi
+"""
+
+
+@pytest.mark.parametrize("names", [NAMES[:1], NAMES[:2]], ids=["one repository", "two"])
+def test_an_interruption_leaves_no_lock_in_a_repository_of_others(remotes, store, tmp_path, names):
+    """A Ctrl-C while the server on this machine holds the refs that it is about to change."""
+    bares = [remotes[name] for name in names]
+    urls = [str(bare.path) for bare in bares]
+    for bare in bares:
+        bare.hook("reference-transaction", HOLDING)
+    code = f"""
+        from pathlib import Path
+        from fanout.git.store import MirrorStore
+        from fanout.plan.repository import FileCommit, Identity, Remote, RepositoryChange
+        from fanout.telemetry.counters import Counters
+        store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
+                            secrets=lambda _: None)
+        commit = FileCommit("refs/heads/written", "", {{"f": b"x"}}, (), "m", 1_700_000_000)
+        who = Identity("fanout", "fanout@localhost")
+        store.change([RepositoryChange(Remote(url), who, {{commit.ref: ""}}, files=(commit,))
+                      for url in {urls!r}])
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.PIPE, text=True
+    )
+    with process:
+        until(lambda: all((bare.path / "holding").exists() for bare in bares))
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT, said
+    for bare in bares:
+        assert list(bare.path.rglob("*.lock")) == []
+        assert list(bare.path.glob("objects/tmp_objdir*")) == []
+        (bare.path / "hooks" / "reference-transaction").unlink()
+    answers = store.change([write(url) for url in urls])
+    assert not any(isinstance(answer, FanoutError) for answer in answers.values()), answers
+
+
+def test_a_lock_that_was_left_is_named_with_what_to_do(remotes, store):
+    """As a killed process leaves it. What is asked for besides is served."""
+    bares = [remotes[name] for name in NAMES[:2]]
+    lock = bares[0].path / "refs" / "heads" / "written.lock"
+    lock.touch()
+    answers = store.change([write(str(bare.path)) for bare in bares])
+    locked, written = (answers[str(bare.path)] for bare in bares)
+    assert isinstance(locked, Conflict)
+    assert locked.reason == "RemoteLocked"
+    assert str(locked).count("refs/heads/written.lock") == 1
+    assert "remove the file" in str(locked)
+    assert "editor" not in str(locked)
+    assert not isinstance(written, FanoutError)
+    lock.unlink()
+    assert not isinstance(store.change([write(str(bares[0].path))]), FanoutError)
+
+
+def until(holds, seconds=30.0):
+    """Wait until it holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
