@@ -165,6 +165,9 @@ def _differences(case: Case, recorded: VariantLine, line: VariantLine) -> list[A
     A stage that is not on record yet is written when anything else is.
     """
     found, name = _answered(case, recorded, line), case.spec.name
+    if case.line.published is not None and recorded.published is None:
+        seen = f"that {name} is published at {case.line.published.revision}, as its tag says"
+        found.append(_action(Kind.RECORD, case, seen))
     if line.place != recorded.place:
         found.append(_rehomed(case, recorded))
     if line.orphan != recorded.orphan:

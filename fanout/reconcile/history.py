@@ -63,6 +63,22 @@ class History:
         """The revision of each publication that is on the branch, the newest first."""
         return tuple(found.revision for found, _, _ in self._publications())
 
+    def newest(self) -> tuple[str, str, Earlier] | None:
+        """The last publication by its tag: the tag, its commit, and what the draft said it was.
+
+        None where no draft says so; a person may have merged it in another way.
+        """
+        path = self.spec.path
+        tag = tag_ref(path, self.view.tags.get(path, 0))
+        commit = self.view.refs.get(tag, "")
+        if not commit or not self.reader.has(commit):
+            return None
+        said, tree = self._trailers(commit), self.reader.paths(commit, [path])[path].tree
+        if said is None or tree is None:
+            return None
+        found = self._published(tree, said)
+        return (tag, commit, found) if found is not None else None
+
     def last(self, revision: str) -> Earlier | None:
         """The last publication of a revision, as it was when it was last in force.
 

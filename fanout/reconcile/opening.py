@@ -19,6 +19,7 @@ from fanout.plan.status import Place, Status, VariantLine
 from fanout.ports import GitStore
 from fanout.reconcile.adopt import with_origin
 from fanout.reconcile.by_hand import ByHand
+from fanout.reconcile.forgotten import forgotten, remembered
 from fanout.reconcile.look import adopts, orphans
 from fanout.reconcile.names import Named, repository_key
 from fanout.reconcile.places import Owner, emptied, owner_of
@@ -108,11 +109,11 @@ class Opener:
         line = self.status.variants.get(spec.name)
         view = self.known.views[repository_key(self.named.repositories[spec.name])]
         if self._singled_out(spec.name):
-            return self._looked_at(self._case(spec, view, line), reading)
+            return self._looked_at(self._opening(spec, view, line, reading), reading)
         known = self.recalled.opened(spec, view, line)
         if known is not None:
             return known
-        case = self._looked_at(self._case(spec, view, line), reading)
+        case = self._looked_at(self._opening(spec, view, line, reading), reading)
         return self.recalled.keep_opened(line, case)
 
     def _singled_out(self, name: str) -> bool:
@@ -124,6 +125,12 @@ class Opener:
             or name in self.known.tenants
             or name in self.status.removed
         )
+
+    def _opening(
+        self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None, reading: Reading
+    ) -> Case:
+        case = self._case(spec, view, line)
+        return remembered(case, reading, self.now) if forgotten(case) else case
 
     def _case(self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None) -> Case:
         wanted = self._wanted[spec.name]

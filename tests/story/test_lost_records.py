@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import POLICY, Fleet
+from fleet import PACKAGE, POLICY, Fleet
 
 BY = ("--by", "Ann <ann@example.com>")
+EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
 FREEZE = ("suspend", "monitoring", "--stage", "prod", "--reason", "freeze", *BY)
 
 
@@ -150,3 +151,24 @@ def test_a_new_beginning_is_one_also_where_it_can_do_nothing(frozen: Fleet):
     again = frozen.sweep()
     assert (again.code, again.out) == (0, "nothing to do\n")
     assert frozen.states()["sites/ams"] == "Held"
+
+
+def test_what_is_published_is_found_again_behind_a_draft_of_a_later_revision(fleet: Fleet):
+    """The draft that is there says nothing of it; the tag and fanout's own branch do."""
+    fleet.settle()
+    fleet.repos["edge"].commit("main", {"sites/ams/deployment.yaml": EDITED}, "by hand")
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+    before, published, states = fleet.refs(), fleet.published(), fleet.states()
+    assert published["sites/ams"] == "v1"
+    assert "sites/ams/monitoring" in fleet.repos["edge"].drafts()
+    shutil.rmtree(fleet.records().path)
+    assert fleet.later(minutes=1).sweep("--drafts-only", "--new-records").code == 0
+    assert fleet.published() == published
+    assert fleet.states() == states
+    assert fleet.refs() == before
+    assert fleet.sweep("--drafts-only").out == "nothing to do\n", "it is said once"
+    fleet.remove("site-ams.yaml")
+    plan = fleet.plan()
+    assert "nothing of it is on a branch" not in plan.out
+    assert "people have changed the package sites/ams" in plan.err
