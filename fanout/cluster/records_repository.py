@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
 from fanout.ports import GitStore, Reader
@@ -86,6 +87,8 @@ class RecordsRepository:
     def _listed(self, keep: tuple[str, ...]) -> Mapping[str, str]:
         listing = self.store.look([Look(self.remote, keep)])[self.remote.url]
         if isinstance(listing, FanoutError):
+            if listing.reason == Reason.REMOTE_NOT_FOUND:  # no Repository object is at fault
+                listing.remedy = "these are the records: restore them, or say with --records where"
             raise listing
         return listing.refs
 

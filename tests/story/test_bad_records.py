@@ -228,4 +228,6 @@ def test_records_out_of_reach_stop_the_pass(fleet: Fleet, tmp_path: Path):
     swept = fleet.sweep()
     assert swept.code == 4
     assert "records.git: no repository is there" in swept.err
+    assert "these are the records: restore them, or say with --records where" in swept.err
+    assert "spec.url" not in swept.err, "no Repository object is at fault"
     assert fleet.refs() == before
