@@ -84,9 +84,10 @@ class Views:
         prefix = drafts_under(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
-            on_branch = _paths(known, reader, head, paths)
-            drafted = sorted({*paths, *(_path(prefix, ref) for ref in tips)} - {""})
-            both = [f"published/{path}" for path in paths] + [f"drafts/{path}" for path in drafted]
+            # A draft may be all that tells of a variant whose target is gone.
+            there = sorted({*paths, *(_path(prefix, ref) for ref in tips)} - {""})
+            on_branch = _paths(known, reader, head, there)
+            both = [f"{kind}/{path}" for kind in ("published", "drafts") for path in there]
             pristine = _paths(known, reader, vendor, both)
             times = [_time(known, reader, oid) for oid in (head, vendor)]
             found = {ref: _tip(known, reader, prefix, ref, oid) for ref, oid in tips.items()}
@@ -101,8 +102,8 @@ class Views:
             vendor=vendor,
             vendor_time=times[1],
             paths=on_branch,
-            published=_trees(pristine, "published/", paths),
-            drafted=_trees(pristine, "drafts/", drafted),
+            published=_trees(pristine, "published/", there),
+            drafted=_trees(pristine, "drafts/", there),
             drafts={
                 ref: _draft(ref, tips[ref], tip, tip.trailers)
                 for ref, tip in found.items()

@@ -172,3 +172,25 @@ def test_what_is_published_is_found_again_behind_a_draft_of_a_later_revision(fle
     plan = fleet.plan()
     assert "nothing of it is on a branch" not in plan.out
     assert "people have changed the package sites/ams" in plan.err
+
+
+@pytest.mark.parametrize("edited", [False, True], ids=["as it was published", "edited"])
+def test_a_draft_leads_to_the_package_of_a_target_that_is_gone(fleet: Fleet, edited: bool):
+    """The records began anew when the target was gone already: its package is nobody's else."""
+    fleet.settle()
+    edge = fleet.repos["edge"]
+    if edited:
+        edge.commit("main", {"sites/ams/deployment.yaml": EDITED}, "by hand")
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+    shutil.rmtree(fleet.records().path)
+    fleet.remove("site-ams.yaml")
+    begun = fleet.later(minutes=1).sweep("--new-records")
+    assert "nothing of it is on a branch" not in begun.out + begun.err
+    there = [path for path in edge.files() if path.startswith("sites/ams/")]
+    if edited:
+        assert "people have changed the package sites/ams" in begun.err
+        assert edge.file("main", "sites/ams/deployment.yaml") == EDITED
+    else:
+        assert there == []
+        assert "sites/ams/monitoring" not in edge.drafts()
