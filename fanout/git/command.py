@@ -20,7 +20,8 @@ from fanout.git.failures import translate
 from fanout.telemetry.counters import Counters
 from fanout.values import frozen
 
-_GRACE = 5.0  # seconds for git to take its locks away, when it is to end
+PUSHED_WITHIN = 10.0  # seconds for a push to come to its end by itself, when it is to end
+_GRACE = 5.0  # seconds for git to take its locks away
 _GLANCE = 0.01  # seconds between two looks whether it has
 
 
@@ -45,7 +46,7 @@ class GitProgram:
         self._environment = scrubbed(allowed, directory)
         self._askpass = write_askpass(directory)
         self._lock = Lock()
-        self._running: set[int] = set()  # groups of processes
+        self._running: dict[int, bool] = {}  # groups of processes, and whether it is a push
 
     def run(
         self,
@@ -73,24 +74,29 @@ class GitProgram:
     def stop(self) -> None:
         """End what runs: whoever waited for it was interrupted.
 
-        A push to a repository on this machine has the server's part among its helpers. Those that
-        are asked to end take their locks away first; a lock that stays is in everybody's way.
+        A push to a repository on this machine has the server's part among its helpers. That holds a
+        lock for each ref, and a lock that stays is in everybody's way. Who is killed leaves all of
+        them; who is asked to end leaves the one that it is just making. So a push has time to end.
         """
-        deadline = time.monotonic() + _GRACE
+        begin = time.monotonic()
         try:
             asked: set[int] = set()
-            while (running := self._groups()) and time.monotonic() < deadline:
-                for group in running - asked:
-                    _signal(group, SIGTERM)
-                asked |= running
+            while running := self._groups():
+                late = time.monotonic() - begin - PUSHED_WITHIN
+                if late > _GRACE:
+                    return
+                for group, pushes in running.items():
+                    if group not in asked and (late > 0 or not pushes):
+                        asked.add(group)
+                        _signal(group, SIGTERM)
                 time.sleep(_GLANCE)
         finally:
             for group in self._groups():
                 _signal(group, SIGKILL)
 
-    def _groups(self) -> set[int]:
+    def _groups(self) -> dict[int, bool]:
         with self._lock:
-            return set(self._running)
+            return dict(self._running)
 
     def _execute(
         self,
@@ -120,24 +126,25 @@ class GitProgram:
             ) from error
         process = started.proc  # which GitPython ends when nobody holds `started` any more
         assert process is not None
-        stdout, stderr = self._answer(process, access, patience)
+        stdout, stderr = self._answer(process, access, patience, pushes="push" in arguments)
         if process.returncode != 0:
             raise translate(_text(stdout), _text(stderr), access)
         return Output(stdout, _text(stderr))
 
     def _answer(
-        self, process: "Popen[bytes]", access: Access | None, patience: float
+        self, process: "Popen[bytes]", access: Access | None, patience: float, *, pushes: bool
     ) -> tuple[bytes, bytes]:
         """What it writes until it ends; after `patience` it is ended, with all its helpers.
 
         They are a group of their own, which also makes a Ctrl-C no signal for what has begun.
         """
         with self._lock:
-            self._running.add(process.pid)
+            self._running[process.pid] = pushes
         with process:
             try:
                 return process.communicate(timeout=patience)
             except TimeoutExpired as error:
+                pushes = False  # it had its time
                 raise Unavailable(
                     f"git gave no answer within {patience:g} s",
                     reason="GitTimeout",
@@ -146,20 +153,22 @@ class GitProgram:
                 ) from error
             finally:
                 with self._lock:
-                    self._running.discard(process.pid)
+                    self._running.pop(process.pid, None)
                 if process.returncode is None:
-                    _end(process)
+                    _end(process, PUSHED_WITHIN if pushes else 0.0)
 
 
-def _end(process: "Popen[bytes]") -> None:
-    """Ask it and its helpers to end, and see to it that they do."""
-    _signal(process.pid, SIGTERM)
+def _end(process: "Popen[bytes]", by_itself: float) -> None:
+    """See to it that it and its helpers end, by themselves within so many seconds, or asked to."""
     try:
-        process.communicate(timeout=_GRACE)
-    except BaseException as error:
-        _signal(process.pid, SIGKILL)
-        if not isinstance(error, TimeoutExpired):
-            raise
+        for seconds in (by_itself, _GRACE):
+            with suppress(TimeoutExpired):
+                process.communicate(timeout=seconds)
+                return
+            _signal(process.pid, SIGTERM)
+    finally:
+        if process.returncode is None:
+            _signal(process.pid, SIGKILL)
 
 
 def _signal(group: int, number: int) -> None:

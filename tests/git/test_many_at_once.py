@@ -223,20 +223,29 @@ def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server,
 HOLDING = """
 if [ "$1" = prepared ]; then
     touch "$GIT_DIR/holding"
-    exec sleep 60
+    exec sleep {seconds}
 fi
 """
 
 
+@pytest.mark.parametrize("seconds", [1, 60], ids=["for a moment", "for ever"])
 @pytest.mark.parametrize("names", [NAMES[:1], NAMES[:2]], ids=["one repository", "two"])
-def test_an_interruption_leaves_no_lock_in_a_repository_of_others(remotes, store, tmp_path, names):
-    """A Ctrl-C while the server on this machine holds the refs that it is about to change."""
+def test_an_interruption_leaves_no_lock_in_a_repository_of_others(
+    remotes, store, tmp_path, names, seconds
+):
+    """A Ctrl-C while the server on this machine holds the refs that it is about to change.
+
+    A push that would end soon comes to its end. Git that is asked to end in between may leave a
+    lock, so that is for pushes that hang.
+    """
     bares = [remotes[name] for name in names]
     urls = [str(bare.path) for bare in bares]
     for bare in bares:
-        bare.hook("reference-transaction", HOLDING)
+        bare.hook("reference-transaction", HOLDING.format(seconds=seconds))
     code = f"""
         from pathlib import Path
+        from fanout.git import command
+        command.PUSHED_WITHIN = {2.0 if seconds > 2 else 20.0}
         from fanout.git.store import MirrorStore
         from fanout.plan.repository import FileCommit, Identity, Remote, RepositoryChange
         from fanout.telemetry.counters import Counters
@@ -258,9 +267,11 @@ def test_an_interruption_leaves_no_lock_in_a_repository_of_others(remotes, store
     for bare in bares:
         assert list(bare.path.rglob("*.lock")) == []
         assert list(bare.path.glob("objects/tmp_objdir*")) == []
+        assert ("refs/heads/written" in bare.refs()) == (seconds == 1)
         (bare.path / "hooks" / "reference-transaction").unlink()
-    answers = store.change([write(url) for url in urls])
-    assert not any(isinstance(answer, FanoutError) for answer in answers.values()), answers
+    if seconds > 1:
+        answers = store.change([write(url) for url in urls])
+        assert not any(isinstance(answer, FanoutError) for answer in answers.values()), answers
 
 
 def test_a_lock_that_was_left_is_named_with_what_to_do(remotes, store):
