@@ -13,7 +13,7 @@ from fanout.git.refs import KEEP, OUT, seen_name, write_refs
 
 _PUSH = ("push", "--porcelain", "--atomic", "--force-with-lease")
 _FEW = 16  # git tries each mapping for each ref
-# Git looks only where something is new; where nearly all is, looking everywhere is quicker.
+# Git looks only where something is new; where much and nearly all is, it is quicker everywhere.
 _ALL_NEW = ("pack.useSparse=false",)
 
 
@@ -34,7 +34,7 @@ def push_refs(
     write_refs(mirror, _as_seen(seen) | out)
     specs = [f"{OUT}{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
     known = [ref for ref in new if ref in seen]
-    settings = _ALL_NEW if len(new) > len(seen) else ()
+    settings = _ALL_NEW if len(new) > len(seen) + _FEW else ()
     if len(known) > _FEW:
         _push(git, mirror, access, ["origin", *specs], settings)
     else:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from fanout.plan.cases import Case
 from fanout.plan.status import PublishedLine
+from fanout.plan.trailers import Trailers
 from fanout.reconcile.history import History
 from fanout.reconcile.reading import Reading
 from fanout.values import replace
@@ -27,10 +28,14 @@ def forgotten(case: Case) -> bool:
     )
 
 
-def remembered(case: Case, reading: Reading, now: datetime) -> Case:
-    """The case with what its tag says is published. Its clocks start now: nobody knows better."""
-    history = History(reading(case.view.remote), case.view, case.spec, {})
-    newest = history.newest()
+def remembered(
+    case: Case, reading: Reading, drafts: dict[str, Trailers | None], now: datetime
+) -> Case:
+    """The case with what its tag says is published. Its clocks start now: nobody knows better.
+
+    `drafts` collects what is known of drafts by their tips: many share a merge.
+    """
+    newest = History(reading(case.view.remote), case.view, case.spec, drafts).newest()
     if newest is None:
         return case
     tag, commit, found = newest

@@ -68,16 +68,11 @@ class History:
 
         None where no draft says so; a person may have merged it in another way.
         """
-        path = self.spec.path
-        tag = tag_ref(path, self.view.tags.get(path, 0))
-        commit = self.view.refs.get(tag, "")
-        if not commit or not self.reader.has(commit):
+        number = self.view.tags.get(self.spec.path, 0)
+        commit, said, found = self._tagged(number)
+        if said is None or found is None:
             return None
-        said, tree = self._trailers(commit), self.reader.paths(commit, [path])[path].tree
-        if said is None or tree is None:
-            return None
-        found = self._published(tree, said)
-        return (tag, commit, found) if found is not None else None
+        return tag_ref(self.spec.path, number), commit, found
 
     def last(self, revision: str) -> Earlier | None:
         """The last publication of a revision, as it was when it was last in force.
@@ -91,19 +86,24 @@ class History:
 
     def _publications(self) -> Iterator[tuple[Earlier, str, str]]:
         """Each with the last commit that had it, and the tree that the next one replaced."""
-        path = self.spec.path
         end, onto = self.view.head, ""
-        for number in range(self.view.tags.get(path, 0), 0, -1):
-            commit = self.view.refs.get(tag_ref(path, number), "")
-            if not commit or not self.reader.has(commit):
+        for number in range(self.view.tags.get(self.spec.path, 0), 0, -1):
+            commit, said, found = self._tagged(number)
+            if not commit:
                 continue
-            said = self._trailers(commit)
-            tree = self.reader.paths(commit, [path])[path].tree
-            found = self._published(tree, said) if tree is not None else None
             if found is not None:
                 yield found, end, onto
             parents = self.reader.commit(commit).parents
             end, onto = parents[0] if parents else "", said.onto if said is not None else ""
+
+    def _tagged(self, number: int) -> tuple[str, Trailers | None, Earlier | None]:
+        """The commit with this number's tag, "" where there is none, and what it published."""
+        path = self.spec.path
+        commit = self.view.refs.get(tag_ref(path, number), "")
+        if not commit or not self.reader.has(commit):
+            return "", None, None
+        said, tree = self._trailers(commit), self.reader.paths(commit, [path])[path].tree
+        return commit, said, self._published(tree, said) if tree is not None else None
 
     def _published(self, tree: str, said: Trailers | None) -> Earlier | None:
         if said is not None:

@@ -190,7 +190,7 @@ class _Labels(Mapping[str, Mapping[str, str]]):
             named = self._usable.get(target.repository)
             return named.metadata.labels if named else {}
         found = target.object["metadata"].get("labels")
-        texts = found.items() if isinstance(found, dict | Mapping) else ()
+        texts = found.items() if isinstance(found, Mapping) else ()
         return {str(key): value for key, value in texts if isinstance(value, str)}
 
     def __iter__(self) -> Iterator[str]:

@@ -16,6 +16,7 @@ from fanout.plan.found import Around, open_case
 from fanout.plan.moving import Former, Leaving, Stray, author_of, awaited, exchange, occupied
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
 from fanout.plan.status import Place, Status, VariantLine
+from fanout.plan.trailers import Trailers
 from fanout.ports import GitStore
 from fanout.reconcile.adopt import with_origin
 from fanout.reconcile.by_hand import ByHand
@@ -61,6 +62,7 @@ class Opener:
     _strays: dict[str, list[Stray]] = field(default_factory=dict)
     _leaving: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)  # by place and ref
     _wanted: dict[str, Place] = field(default_factory=dict)
+    _merged: dict[str, Trailers | None] = field(default_factory=dict)  # drafts, by their tips
     _around: Around = field(init=False)  # what is known of everybody, and all of most variants
 
     def __post_init__(self) -> None:
@@ -130,7 +132,7 @@ class Opener:
         self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None, reading: Reading
     ) -> Case:
         case = self._case(spec, view, line)
-        return remembered(case, reading, self.now) if forgotten(case) else case
+        return remembered(case, reading, self._merged, self.now) if forgotten(case) else case
 
     def _case(self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None) -> Case:
         wanted = self._wanted[spec.name]
