@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import AfterValidator, StringConstraints
 
 from fanout.api.faults import BadValue
+from fanout.api.secret_parameters import check_no_secret_parameter
 
 
 class Protocol(StrEnum):
@@ -26,6 +27,8 @@ class Protocol(StrEnum):
 
 
 _SCP = re.compile(r"(?:(?P<user>[^@/:]+)@)?(?P<host>[^/:@]+|\[[0-9A-Fa-f:.]+\]):(?P<path>(?!//).+)")
+# What is meant as user:password@host:path is host:path to Git.
+_SCP_PASSWORD = re.compile(r"[^@/:]+:[^@/]+@[^@/:]+:")
 _REMEDY = "write a path, or a URL that begins with file://, https://, http:// or ssh://"
 _SECRET = "remove it from the URL and name a secret in secretRef"  # noqa: S105 - advice, no secret
 
@@ -85,6 +88,10 @@ def _check_authority(url: str, protocol: Protocol) -> None:
         raise BadValue("the URL carries a user name, which may be a token", _SECRET)
     if not host:
         raise BadValue("the URL has no host", _REMEDY)
+    if protocol is not Protocol.SSH:
+        check_no_secret_parameter(url)
+    elif not user and _SCP_PASSWORD.match(url):
+        raise BadValue("the URL carries a password", _SECRET)
     if any(part.startswith("-") for part in (user, host, path.lstrip("/"))):
         raise BadValue("user, host or path begin with a dash: it would be an option", _REMEDY)
 

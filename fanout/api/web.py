@@ -1,17 +1,18 @@
 """Addresses of HTTP services that checks ask: which ones may be asked, and how they are written.
 
-Policies may be written by many (design §9). A password in an address ends in every log, and an
-address of a machine's own network segment is where clouds answer with credentials.
+Policies may be written by many (design §9). A password in an address ends in every log, and clouds
+answer with credentials on addresses of their own (`fanout.api.addresses`).
 """
 
 import re
-from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, StringConstraints
 
+from fanout.api.addresses import refusal_of
 from fanout.api.faults import BadValue
+from fanout.api.secret_parameters import check_no_secret_parameter
 
 LONGEST = 2048
 _PORTS = {"http": 80, "https": 443}
@@ -57,19 +58,10 @@ def check_web_address(text: str) -> str:
         raise BadValue("the address has no host", _REMEDY)
     if parts.fragment:
         raise BadValue("the address has a # in it, which no server sees", "remove what follows it")
-    if is_link_local(host):
-        raise BadValue(f"{host} is an address of the machine's own segment", "name another host")
+    if refusal := refusal_of(host):
+        raise BadValue(refusal, "name another host")
+    check_no_secret_parameter(text)
     return text
-
-
-def is_link_local(host: str) -> bool:
-    """Is it an address of the machine's own segment? A name is none, whatever it stands for."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return False  # a name
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_link_local
 
 
 def _base(text: str) -> str:

@@ -12,18 +12,28 @@ from dataclasses import dataclass, field
 from time import monotonic
 from urllib.parse import urlsplit
 
+import httpcore2
 import httpx2
 
-from fanout.api.web import is_link_local, origin_of
+from fanout.api.web import origin_of
 from fanout.errors import FanoutError
 from fanout.gates.wording import counted, listed
 from fanout.plan.probe import Heard, Probe, Unheard
 from fanout.ports import TOKEN_USER, Secret
 from fanout.probes.heard import of_prometheus, of_service
 from fanout.probes.limits import Limits
+from fanout.probes.network import AddressRefused, JudgingTransport
 
 _AGENT = "fanout"
 _QUERY = "/api/v1/query"
+_BROKEN = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.UnsupportedProtocol,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+)
 
 
 class HttpProbes:
@@ -125,12 +135,14 @@ class _Batch:
                 return await self._fetch(question, secret)
         except TimeoutError:
             raise _NoAnswer(f"no answer within {self.limits.seconds:g} s") from None
-        except httpx2.ConnectTimeout:
+        except AddressRefused as error:
+            raise _Unreachable(str(error)) from error
+        except httpcore2.ConnectTimeout:
             waited = f"no connection within {self.limits.seconds / 2:g} s"
             raise _Unreachable(f"it cannot be reached: {waited}") from None
-        except (httpx2.ConnectError, httpx2.ProxyError) as error:
+        except httpcore2.ConnectError as error:
             raise _Unreachable(f"it cannot be reached: {_reason(error)}") from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        except (*_BROKEN, OSError, ValueError) as error:
             raise _NoAnswer(f"no answer that can be read: {_reason(error)}") from error
 
     async def _fetch(self, question: Probe, secret: Secret | None) -> tuple[int, bytes]:
@@ -139,8 +151,6 @@ class _Batch:
         for _ in range(self.limits.redirects + 1):
             response = await client.send(request, stream=True)
             try:
-                if is_link_local(_peer(response)):
-                    raise _NoAnswer("it stands for an address of the machine's own segment")
                 if response.next_request is None:
                     return response.status_code, await self._content(response)
                 leads = str(response.next_request.url)
@@ -164,8 +174,10 @@ class _Batch:
     def _client(self, name: str, secret: Secret | None) -> httpx2.AsyncClient:
         if name not in self.clients:
             own = secret.certificate_authority if secret else ""
+            verify = ssl.create_default_context(cadata=own) if own else httpx2.create_ssl_context()
             self.clients[name] = httpx2.AsyncClient(
-                verify=ssl.create_default_context(cadata=own) if own else True,
+                transport=JudgingTransport(verify),
+                trust_env=False,
                 timeout=httpx2.Timeout(None, connect=self.limits.seconds / 2),
                 headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"},
             )
@@ -181,13 +193,6 @@ def _cost(answers: Mapping[Probe, Heard | Unheard], seconds: float) -> str:
     have = "has" if len(silent) == 1 else "have"
     whose = listed({origin_of(probe.url) for probe in silent})
     return f"{said}; {len(silent)} {have} no answer, from {whose}"
-
-
-def _peer(response: httpx2.Response) -> str:
-    """The address that has answered: a name, or an odd way to write a number, may hide it."""
-    stream = response.extensions.get("network_stream")
-    address = stream.get_extra_info("server_addr") if stream is not None else None
-    return str(address[0]) if isinstance(address, tuple) else ""
 
 
 def _request(client: httpx2.AsyncClient, question: Probe, secret: Secret | None) -> httpx2.Request:

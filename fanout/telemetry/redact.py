@@ -7,6 +7,8 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+from fanout.api.secret_parameters import is_secret_parameter
+
 STARS = "***"
 SHORTEST = 4  # a shorter "secret" would turn every text into stars
 
@@ -16,10 +18,17 @@ _HEADER = re.compile(
     r"(?i)\b((?:proxy-)?authorization|private-token|x-gitlab-token|x-api-key|(?:set-)?cookie)"
     r"(['\"]?\s*[:=]\s*['\"]?)((?:basic|bearer|token|digest|negotiate)\s+)?[^\s'\",]+"
 )
-_QUERY = re.compile(r"(?i)([?&](?:access_token|private_token|token|password)=)[^\s&#'\"]+")
+# A semicolon divides parameters where a name and = follow it, else it is part of the value.
+_QUERY = re.compile(
+    r"([?&;]([^\s?&;=#'\"]{1,100})=)[^\s&;#'\"]+(?:;[^\s&;=#'\"]*(?=[\s&;#'\"]|$))*"
+)
 _SECRET_KEYS = frozenset(
     ("authorization", "proxy-authorization", "private-token", "password", "token")
 )
+
+
+def _without_secret(parameter: re.Match[str]) -> str:
+    return f"{parameter[1]}{STARS}" if is_secret_parameter(parameter[2]) else parameter[0]
 
 
 class Redactor:
@@ -52,7 +61,7 @@ class Redactor:
         if "://" in text:
             text = _USERINFO.sub(rf"\1{STARS}@", text)
         text = _HEADER.sub(rf"\1\2\3{STARS}", text)
-        return _QUERY.sub(rf"\1{STARS}", text)
+        return _QUERY.sub(_without_secret, text) if "=" in text else text
 
     def value(self, value: Any) -> Any:
         """The same for any value: containers are copied, other objects become their text."""

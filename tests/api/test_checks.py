@@ -8,7 +8,6 @@ import yaml
 
 from fanout.api.references import cross_check
 from fanout.api.validation import validate
-from fanout.api.web import is_link_local
 
 EXAMPLE = yaml.safe_load((Path(__file__).parent / "examples" / "upstream-policy.yaml").read_text())
 OBJECT = "apiVersion: v1, kind: ConfigMap, name: state, cel: object.data.ok == 'yes'"
@@ -70,7 +69,14 @@ WRONG = [
      " secretRef")),
     ("an address is not where clouds keep credentials",
      f"http: {{{URL.replace('deploy.example.com', '169.254.169.254')}}}, {ASKED}",
-     "http.url: 169.254.169.254 is an address of the machine's own segment; name another host"),
+     "http.url: 169.254.169.254 is a link-local address; name another host"),
+    ("nor where they keep them, written as a number",
+     f"http: {{{URL.replace('deploy.example.com', '0xA9FEA9FE')}}}, {ASKED}",
+     "http.url: 0xa9fea9fe is 169.254.169.254, a link-local address; name another host"),
+    ("an address carries no token",
+     f"http: {{{URL.replace('/state', '/state?a=1&access_token=abc')}}}, {ASKED}",
+     ("http.url: the URL carries a secret in its query parameter access_token; remove it from the"
+      " URL and name a secret in secretRef")),
     ("a header carries no credentials",
      f"http: {{{URL}, headers: {{Authorization: Bearer abc}}}}, {ASKED}",
      ("http.headers: the header Authorization is not for a policy to write; remove it and name a"
@@ -114,23 +120,6 @@ def test_an_approval_says_itself_for_how_long_it_counts():
 def test_nothing_that_is_published_is_approved():
     [told] = faults_of("approval: {from: [sre]}")
     assert told.endswith("; move it to requires")
-
-
-@pytest.mark.parametrize(
-    ("host", "near"),
-    [
-        ("169.254.169.254", True),
-        ("::ffff:169.254.169.254", True),
-        ("fe80::1", True),
-        ("fe80::1%eth0", True),
-        ("127.0.0.1", False),
-        ("10.0.0.1", False),
-        ("::1", False),
-        ("metadata.internal", False),
-    ],
-)
-def test_which_addresses_are_of_the_machine_s_own_segment(host, near):
-    assert is_link_local(host) is near
 
 
 def repository(name, forge="none"):

@@ -33,7 +33,7 @@ BAD_URLS = [
     "ssh://git:secret@git.example.com/x.git", "ssh://-oProxyCommand=id/x", "-x@host:path",
     "ssh://-x@host/path", "git@-host:path", "git@host:-path", "https:///x.git", "file://host/x.git",
     "file://", "https://git.example.com/a b", "https://git.example.com/\x00", "https://host:port/x",
-    "https://[::1/x.git",
+    "https://[::1/x.git", "me:secret@git.example.com:x.git",
 ]  # fmt: skip
 
 

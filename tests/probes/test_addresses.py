@@ -1,0 +1,139 @@
+"""Addresses that checks connect to, judged before anything is sent."""
+
+import socket
+import sys
+
+import pytest
+from service import Page, service
+
+from fanout.plan.probe import Heard, Probe, Unheard
+from fanout.probes.asking import HttpProbes
+from fanout.probes.limits import Limits
+
+_connected = None
+
+
+def _listen(event, arguments):
+    if event == "socket.connect" and _connected is not None:
+        _connected.append(arguments[1][0])
+
+
+sys.addaudithook(_listen)  # cannot be removed; it does nothing outside `connected`
+
+
+@pytest.fixture
+def connected():
+    """Every address that a socket of this process begins to connect to."""
+    global _connected  # noqa: PLW0603
+    _connected = []
+    yield _connected
+    _connected = None
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """Names and the answers of their lookups, one after the other; the last one stays."""
+    answers: dict[str, list[list[str]]] = {}
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host, port, *rest, **named):
+        if host not in answers:
+            return real(host, port, *rest, **named)
+        addresses = answers[host][0] if len(answers[host]) == 1 else answers[host].pop(0)
+        return [
+            row for address in addresses for row in real(address, port, type=socket.SOCK_STREAM)
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return answers
+
+
+@pytest.fixture
+def there():
+    with service() as made:
+        yield made
+
+
+def ask(url):
+    [answer] = HttpProbes(lambda _: None, {}, Limits(seconds=5)).ask([Probe(url)])
+    return answer
+
+
+def port_of(there):
+    return there.url.rpartition(":")[2]
+
+
+FORMS = [
+    "169.254.169.254", "2852039166", "0xA9FEA9FE", "169.254.43518",
+    "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]", "[fe80::1]",
+    "[fd00:ec2::254]", "100.100.100.200", "192.0.0.192",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("host", FORMS)
+def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
+    answer = ask(f"http://{host}/latest")
+    assert isinstance(answer, Unheard)
+    assert answer.sentence.startswith(f"http://{host}/latest: it is not asked: ")
+    assert connected == []
+
+
+@pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1", "100.100.100.200"])
+def test_nor_to_a_name_that_stands_for_one(address, names, connected):
+    names["meta.example.com"] = [[address]]
+    answer = ask("http://meta.example.com/latest")
+    assert isinstance(answer, Unheard)
+    assert "it is not asked: " in answer.sentence
+    assert connected == []
+
+
+def test_a_name_is_looked_up_once_for_a_connection(names, there, connected):
+    names["rebind.example.com"] = [["127.0.0.1"], ["169.254.169.254"]]
+    there.pages["/state"] = Page("1")
+    url = f"http://rebind.example.com:{port_of(there)}/state"
+    assert ask(url) == Heard({"status": 200, "body": 1})
+    assert connected == ["127.0.0.1"]
+    assert there.asked[0].headers["host"] == f"rebind.example.com:{port_of(there)}"
+
+
+def test_of_several_addresses_only_the_allowed_are_tried(names, there, connected):
+    names["both.example.com"] = [["169.254.169.254", "127.0.0.1"]]
+    there.pages["/state"] = Page("1")
+    assert isinstance(ask(f"http://both.example.com:{port_of(there)}/state"), Heard)
+    assert connected == ["127.0.0.1"]
+
+
+def test_the_next_address_is_tried_where_one_does_not_answer(names, there):
+    names["two.example.com"] = [["127.0.0.2", "127.0.0.1"]]  # nobody listens on the first
+    there.pages["/state"] = Page("1")
+    assert isinstance(ask(f"http://two.example.com:{port_of(there)}/state"), Heard)
+
+
+def test_the_connection_after_a_redirect_is_judged_too(names, there, connected):
+    names["hop.example.com"] = [["127.0.0.1"], ["169.254.169.254"]]
+    there.pages["/old"] = Page("", 302, {"Location": "/state", "Connection": "close"})
+    answer = ask(f"http://hop.example.com:{port_of(there)}/old")
+    assert isinstance(answer, Unheard)
+    assert "it is not asked: 169.254.169.254 is a link-local address" in answer.sentence
+    assert connected == ["127.0.0.1"]
+
+
+def test_a_redirect_to_an_address_that_is_refused_is_not_followed(there, connected):
+    there.pages["/old"] = Page("", 302, {"Location": "http://169.254.169.254/latest"})
+    assert isinstance(ask(f"{there.url}/old"), Unheard)
+    assert connected == ["127.0.0.1"]
+
+
+def test_no_proxy_of_the_environment_is_asked(monkeypatch, there, connected):
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        where = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, where)
+        there.pages["/state"] = Page("1")
+        assert isinstance(ask(f"{there.url}/state"), Heard)
+
+
+def test_a_name_that_is_too_long_is_no_host():
+    answer = ask(f"http://{'a' * 64}.example.com/")
+    assert isinstance(answer, Unheard)
+    assert "it cannot be reached" in answer.sentence
