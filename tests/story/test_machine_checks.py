@@ -260,7 +260,7 @@ def test_a_question_may_be_about_the_target(tmp_path, there):
         ("target.spec.nothing", "target.spec.nothing: "),
         ("1 + 1", "1 + 1: it yields no text"),
         ("'ftp://x/'", "the address does not begin with https:// or http://"),
-        ("'http://169.254.169.254/'", "is an address of the machine's own segment"),
+        ("'http://169.254.169.254/'", "is a link-local address"),
     ],
     ids=["is not there", "is no text", "is no address", "is not to be asked"],
 )
