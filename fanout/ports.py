@@ -24,7 +24,7 @@ from fanout.selection.closure import Closure
 from fanout.selection.model import Broken
 from fanout.values import frozen
 from fanout.variants.questions import Broken as Unrun
-from fanout.variants.questions import Ran, Run
+from fanout.variants.questions import Listed, Ran, Run, Script
 
 # ---- Git ---------------------------------------------------------------------------------------
 
@@ -113,10 +113,13 @@ class Sandbox(Protocol):
 
 
 class Workshop(Protocol):
-    """Programs that an administrator allows (room: sandbox)."""
+    """Programs that an administrator allows, and scripts of packages (package: sandbox)."""
 
     def run(self, questions: Sequence[Run]) -> list[Ran | Unrun]:
         """Run each on its ResourceList; what did not come to its end has no answer and says why."""
+
+    def run_scripts(self, scripts: Sequence[Script]) -> list[Listed | Unrun]:
+        """Run each on its ResourceList, within limits; the same holds."""
 
 
 # ---- Checks ------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ FUNCTIONS = (
     "set-image",
     "set-labels",
     "set-namespace",
+    "starlark",
     "upsert-resource",
 )
 _BY_FILE = {"apply-replacements", "upsert-resource"}  # texts cannot configure them
@@ -50,7 +51,6 @@ _OTHERS = (
     "set-enforcement-action",
     "set-project-id",
     "sops",
-    "starlark",
 )
 _SECTIONS = tuple(
     f"{pipeline}.{section}[*]"

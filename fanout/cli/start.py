@@ -133,7 +133,7 @@ def open_program(
     sweeps = SweepLog(repository, setup.install, setup.identity)
     kept = settings.state_dir / "expressions.json"
     with ProcessSandbox(_sandbox_limits(configuration), counters, kept) as sandbox:
-        workshop = ProgramRunner(configuration.functions, configuration.concurrency, counters)
+        workshop = function_runner(configuration, counters)
         lent = {it.name: it.addresses for it in configuration.check_secrets}
         tell = partial(say, color=settings.color) if settings.verbosity else None
         probes = LateProbes(lambda probes: probes.HttpProbes(secrets, lent, tell=tell))
@@ -167,6 +167,12 @@ def open_sandbox(settings: Settings) -> Iterator[ProcessSandbox]:
 def configuration_of(settings: Settings) -> FanoutConfiguration:
     """The file of --config, or the defaults. Raises InvalidInput."""
     return read_configuration(settings.config) if settings.config else FanoutConfiguration()
+
+
+def function_runner(configuration: FanoutConfiguration, counters: Counters) -> ProgramRunner:
+    """Runs the programs that the configuration allows, and packages' scripts."""
+    limits = _sandbox_limits(configuration)
+    return ProgramRunner(configuration.functions, configuration.concurrency, counters, limits)
 
 
 def _sandbox_limits(configuration: FanoutConfiguration) -> SandboxLimits:

@@ -6,7 +6,16 @@ from typing import TypeVar
 
 from fanout.cluster.kubernetes_schemas import read_schemas
 from fanout.ports import Workshop
-from fanout.variants.questions import Answer, Answers, Question, Ran, Run, Unanswered
+from fanout.variants.questions import (
+    Answer,
+    Answers,
+    Question,
+    Ran,
+    Run,
+    SchemasOf,
+    Script,
+    Unanswered,
+)
 
 Value = TypeVar("Value")
 KEPT = 64 << 20  # bytes of what programs were given and have answered
@@ -34,8 +43,13 @@ class Answering:
             self._size += len(question.stdin) + (
                 len(answer.stdout) if isinstance(answer, Ran) else 0
             )
+        scripts = [one for one in new if isinstance(one, Script)]
+        listed = self.workshop.run_scripts(scripts) if scripts else ()
+        for script, items in zip(scripts, listed, strict=True):
+            self._known[script] = items
+            self._size += 2 * len(script.resource_list)  # the answer is about as long
         for one in new:
-            if not isinstance(one, Run):
+            if isinstance(one, SchemasOf):
                 self._known[one] = read_schemas(one)
 
     def through(self, work: Callable[[Answers], Value]) -> Value:
@@ -49,5 +63,5 @@ class Answering:
     def trim(self) -> None:
         """Forget what programs have answered once it has become too much to keep."""
         if self._size > KEPT:
-            self._known = {one: it for one, it in self._known.items() if not isinstance(one, Run)}
+            self._known = {one: it for one, it in self._known.items() if isinstance(one, SchemasOf)}
             self._size = 0

@@ -8,7 +8,7 @@ from fanout.cluster.declared import Declared
 from fanout.cluster.findings import Finding
 from fanout.errors import InvalidInput
 from fanout.variants.functions.config import UnknownField
-from fanout.variants.functions.registry import find
+from fanout.variants.functions.registry import find, find_scripted
 
 _SECTIONS = ("mutators", "validators")
 
@@ -35,7 +35,7 @@ def misconfigured(declared: Declared) -> tuple[Finding, ...]:
 
 def _refusal(function: Function) -> Iterator[tuple[str, str]]:
     """Problem and remedy, if there is one."""
-    known = find(function.image)
+    known = find(function.image) or find_scripted(function.image)
     if known is None or function.config_path:
         return
     exprs = function.config_map_exprs if isinstance(function, FunctionTemplate) else ()

@@ -11,7 +11,7 @@ from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress, Quiet
 from fanout.values import frozen
 from fanout.variants.model import Limits
-from fanout.variants.questions import Broken, Ran, Run
+from fanout.variants.questions import Broken, Listed, Ran, Run, Script
 
 
 @frozen
@@ -30,6 +30,10 @@ class NoWorkshop:
     def run(self, questions: Sequence[Run]) -> list[Ran | Broken]:
         """An answer to no question."""
         raise Bug(f"{questions[0].program.name} is to be run and no program is allowed")
+
+    def run_scripts(self, scripts: Sequence[Script]) -> list[Listed | Broken]:
+        """Say of each script that it cannot be run."""
+        return [Broken("scripts are not run here") for _ in scripts]
 
 
 class NoProbes:

@@ -34,6 +34,7 @@ class Child:
     """One running process. It never outlives `end`, whatever it is doing."""
 
     def __init__(self, module: str, limits: Limits) -> None:
+        self._module = module
         self._limits = limits
         self.batches = 0
         # -I: neither the working directory nor PYTHON* variables say what is imported.
@@ -57,7 +58,7 @@ class Child:
         except (TimeoutError, EOFError, OversizeError):
             self.end()
             status = self._process.returncode
-            problem = f"the process for expressions did not start (status {status})"
+            problem = f"the process {self._module} did not start (status {status})"
             raise Unavailable(problem) from None
 
     @property
@@ -95,7 +96,7 @@ class Child:
         status = self._process.returncode
         if status == -signal.SIGXCPU:
             return EndedError(f"it took more than {self._limits.cpu} s of processor time")
-        if status == OUT_OF_MEMORY:
+        if status in (OUT_OF_MEMORY, -signal.SIGABRT):  # libraries in Rust and C abort
             return EndedError(f"it needed more than {self._limits.memory} MiB of memory")
         return EndedError(f"its process ended unexpectedly (status {status})", unexplained=True)
 

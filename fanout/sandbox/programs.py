@@ -19,10 +19,12 @@ from pathlib import Path
 
 from fanout.api.configuration import Functions
 from fanout.api.functions import full_image
+from fanout.sandbox.limits import Limits
 from fanout.sandbox.process import Command, run
+from fanout.sandbox.scripts import run_scripts
 from fanout.telemetry.counters import Counters
 from fanout.values import frozen
-from fanout.variants.questions import Broken, Program, Programs, Ran, Run
+from fanout.variants.questions import Broken, Listed, Program, Programs, Ran, Run, Script
 
 _MIB = 1 << 20
 _AT_ONCE = 2 * (os.cpu_count() or 1)  # they work, so more would only take memory
@@ -82,6 +84,7 @@ class ProgramRunner:
     allowed: Functions
     at_once: int
     counters: Counters
+    script_limits: Limits
 
     def run(self, questions: Sequence[Run]) -> list[Ran | Broken]:
         """Run them, a few at a time; the answers in the order of the questions."""
@@ -90,6 +93,11 @@ class ProgramRunner:
         self.counters.add("programs", len(questions))
         with ThreadPoolExecutor(min(self.at_once, _AT_ONCE, len(questions))) as threads:
             return list(threads.map(self._run, questions))
+
+    def run_scripts(self, scripts: Sequence[Script]) -> list[Listed | Broken]:
+        """Run scripts of packages in limited child processes."""
+        self.counters.add("scripts", len(scripts))
+        return run_scripts(scripts, self.script_limits)
 
     def _run(self, question: Run) -> Ran | Broken:
         program = question.program

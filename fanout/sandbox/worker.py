@@ -60,18 +60,26 @@ class Engine(Protocol):
         """Plain data. Raises RefusedError."""
 
 
-def serve(build: Callable[[], Engine]) -> None:
-    """Be a child: limits in the first argument, questions on stdin, answers on stdout."""
+def serve(
+    build: Callable[[], Any], reply: Callable[[Any, dict[str, Any]], str] | None = None
+) -> None:
+    """Be a child: limits in the first argument, questions on stdin, answers on stdout.
+
+    `reply` is given what `build` returns and a question; None: it is an `Engine`, asked as `answer`
+    says.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C ends
     limits = Limits(**json.loads(sys.argv[1]))
     sys.setrecursionlimit(DEEPEST)
     threading.stack_size(STACK)
-    worker = threading.Thread(target=_work, args=(build, limits), daemon=True)
+    worker = threading.Thread(target=_work, args=(build, reply or answer, limits), daemon=True)
     worker.start()
     worker.join()
 
 
-def _work(build: Callable[[], Engine], limits: Limits) -> None:
+def _work(
+    build: Callable[[], Any], reply: Callable[[Any, dict[str, Any]], str], limits: Limits
+) -> None:
     try:
         engine = build()
         sys.setrecursionlimit(DEEPEST)  # celpy's environment sets its own
@@ -80,7 +88,7 @@ def _work(build: Callable[[], Engine], limits: Limits) -> None:
         _send("{}")
         while (question := receive(sys.stdin.buffer)) is not None:
             _renew_cpu(limits.cpu)
-            _send(answer(engine, json.loads(question)))
+            _send(reply(engine, json.loads(question)))
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
     except BaseException:  # noqa: BLE001 - the thread must not outlive its purpose

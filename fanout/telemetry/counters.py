@@ -15,6 +15,7 @@ NAMES = (
     "renders",
     "merges",  # of renderings with what people changed
     "programs",  # runs of functions that are not in process
+    "scripts",  # runs of packages' scripts in Starlark
     "evaluations",  # expression x row actually evaluated in a child process
     "record_writes",
     "judged",  # policies; the others are as they were

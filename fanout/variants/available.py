@@ -5,12 +5,11 @@ from fanout.api.nearest import VERY_NEAR, nearest
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.variants.functions.function import External, InProcess, Object
-from fanout.variants.functions.registry import find
+from fanout.variants.functions.registry import find, find_scripted
 from fanout.variants.questions import Program, Programs
 
 _ALLOW = "have an administrator allow it in functions.{} of the FanoutConfiguration"
 _OTHERS = {
-    "starlark": "do it with search-replace or apply-replacements",
     "gatekeeper": "check the policies where the package is published",
     "render-helm-chart": "render the chart upstream: it would need the network",
     "inflate-helm-chart": "render the chart upstream: it would need the network",
@@ -35,6 +34,9 @@ def available(entry: Object, programs: Programs, where: Where) -> InProcess | Ex
     whole = full_image(image, tag)
     if whole in programs.images:
         return _runnable(programs.images[whole]._replace(name=image), "images", where)
+    scripted = find_scripted(image)  # after the images: an administrator's choice comes first
+    if scripted is not None:
+        return scripted
     name = catalog_name(image)
     remedy = f"{_ALLOW.format('images')}, or use one that runs in process"
     if name in _OTHERS:

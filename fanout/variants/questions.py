@@ -6,7 +6,7 @@ questions have the same answers, so the second time it comes further, in the end
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fanout.values import frozen
 from fanout.variants.schemas import Schemas
@@ -35,6 +35,21 @@ class Run(NamedTuple):
     stdin: bytes
 
 
+class Script(NamedTuple):
+    """Run a script in Starlark on a ResourceList, given as JSON."""
+
+    source: str
+    resource_list: str
+
+
+@frozen
+class Listed:
+    """The items that a script left, as plain data not to be changed, and the lines it printed."""
+
+    items: Any
+    printed: tuple[str, ...] = ()
+
+
 class Ran(NamedTuple):
     """A program that came to its end."""
 
@@ -51,8 +66,8 @@ class Broken:
     remedy: str = ""
 
 
-Question = SchemasOf | Run
-Answer = Schemas | Ran | Broken
+Question = SchemasOf | Run | Script
+Answer = Schemas | Ran | Listed | Broken
 Answers = Mapping[Question, Answer]
 
 

@@ -12,7 +12,7 @@ from fanout.selection.model import Function, Injector, VariantSpec
 from fanout.selection.objects import ObjectIndex
 from fanout.variants.canonical import canonical
 from fanout.variants.functions.function import mapping
-from fanout.variants.functions.registry import find
+from fanout.variants.functions.registry import find, find_scripted
 from fanout.variants.model import Injection, Inputs
 from fanout.variants.points import Point
 from fanout.variants.prepared import PreparedPackage
@@ -78,7 +78,10 @@ def _version(function: Function, programs: Programs) -> str:
     if found is not None:
         return found.version
     program = programs.images.get(full_image(function.image, function.tag))
-    return program.version if program else ""
+    if program is not None:
+        return program.version
+    scripted = find_scripted(function.image)
+    return scripted.version if scripted else ""
 
 
 def _injection(

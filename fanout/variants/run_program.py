@@ -23,7 +23,7 @@ from fanout.variants.functions.resourcelist import (
 from fanout.variants.overlay import Overlay
 from fanout.variants.pipeline import Step
 from fanout.variants.prepared import Place
-from fanout.variants.questions import Answers, Run, answer_to
+from fanout.variants.questions import Answers, answer_to
 
 _Added = list[tuple[str, Object]]  # files below the pipeline's directory, and their new objects
 
@@ -44,8 +44,9 @@ def run_program(
     cut = len(step.below)
     shown = {(file[cut:], index): overlay for (file, index), overlay in seen.items()}
     items = [(place, overlay.value) for place, overlay in shown.items()]
-    stdin = resource_list(items, str(step.config))
-    output = read_answer(answer_to(Run(function.program, stdin), answers))
+    config = str(step.config)
+    question = function.question(config, resource_list(items, config))
+    output = read_answer(answer_to(question, answers))
     results = [_placed(said, function.name, step.below, shown) for said in output.results]
     if step.validates:
         return [], results

@@ -103,13 +103,13 @@ def test_all_of_a_kptfile_s_pipeline_may_stand_in_a_variant():
 def test_what_only_an_administrator_can_allow_is_a_warning():
     data = copy.deepcopy(VARIANT)
     data["spec"]["pipeline"] = {
-        "mutators": [{"image": "set-labels", "configMap": {"a": "b"}}, {"image": "starlark:v1"}],
+        "mutators": [{"image": "set-labels", "configMap": {"a": "b"}}, {"image": "gatekeeper:v1"}],
         "validators": [{"exec": "fn"}],
     }
     told = [fault for _, fault in cross_check([validate(data)[0]]) if fault.severity == "warning"]
     assert [f"{fault.field}: {fault.problem}" for fault in told] == [
         (
-            "spec.pipeline.mutators[1].image: starlark:v1 does not run in process:"
+            "spec.pipeline.mutators[1].image: gatekeeper:v1 does not run in process:"
             " it fails unless it is allowed"
         ),
         (

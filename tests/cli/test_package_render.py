@@ -149,8 +149,8 @@ REFUSED = [
     ("no Kptfile", WEB, "/package: there is no Kptfile"),
     (
         "a function that is not there",
-        {"Kptfile": pipeline(LABELS, "{image: starlark}"), **WEB},
-        "/package/Kptfile:8: Kptfile: pipeline.mutators[1]: the function starlark is not available",
+        {"Kptfile": pipeline(LABELS, "{image: gatekeeper}"), **WEB},
+        "/package/Kptfile:8: Kptfile: pipeline.mutators[1]: the function gatekeeper is",
     ),
     (
         "a function of somebody else's",

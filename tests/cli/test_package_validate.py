@@ -70,7 +70,7 @@ FAULTS = [
         {
             **GOOD,
             "Kptfile": pipeline(
-                "{image: starlark}",
+                "{image: gatekeeper}",
                 "{image: set-labels, configMap: {a: b}}",
                 "{image: set-labels, configPath: none.yaml}",
                 "{image: set-image, configMap: {nam: x}}",
@@ -78,7 +78,7 @@ FAULTS = [
             ),
         },
         [
-            "./Kptfile:7: Kptfile: pipeline.mutators[0]: the function starlark is not available",
+            "./Kptfile:7: Kptfile: pipeline.mutators[0]: the function gatekeeper is not available",
             "./Kptfile:9: Kptfile: pipeline.mutators[2]: none.yaml, the configuration ",
             "./Kptfile:10: Kptfile: pipeline.mutators[3]: set-image: data.nam is not understood",
             "./Kptfile:11: Kptfile: pipeline.mutators[4].selectors[0].names: the field ",

@@ -140,6 +140,8 @@ FUNCTIONS = [
      "remove-local-config-resources: all is not understood; remove it"),
     ("a value that cannot be", "{image: set-namespace, configMap: {namespace: Web.}}",
      "set-namespace: 'Web.' is no name for a namespace; lower case letters, digits and dashes"),
+    ("no script", "{image: 'starlark:v0.5', configMap: {a: b}}",
+     "starlark: source is missing or no text; put the script there"),
     ("an expression's key that it does not have",
      "{image: set-image, configMapExprs: [{key: nam, valueExpr: target.metadata.name}]}",
      "set-image: nam is not understood; did you mean name?"),

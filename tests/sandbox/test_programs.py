@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fanout.api.configuration import Functions
+from fanout.sandbox.limits import Limits as ScriptLimits
 from fanout.sandbox.programs import ProgramRunner, allowed_programs
 from fanout.telemetry.counters import Counters
 from fanout.variants.questions import Broken, Ran, Run
@@ -41,7 +42,7 @@ def run(path, stdin=b"", **limits):
     """Run an executable as the one that is allowed."""
     functions = Functions.model_validate({**ALLOWED, **limits, "executables": [{"path": path}]})
     program = allowed_programs(functions).executables[path]
-    [answer] = ProgramRunner(functions, 2, Counters()).run([Run(program, stdin)])
+    [answer] = ProgramRunner(functions, 2, Counters(), ScriptLimits()).run([Run(program, stdin)])
     return answer
 
 
@@ -162,7 +163,7 @@ def test_many_run_beside_each_other_and_are_answered_in_order(executable):
     program = allowed_programs(functions).executables[path]
     counters = Counters()
     questions = [Run(program, str(number).encode()) for number in range(8)]
-    answers = ProgramRunner(functions, 4, counters).run(questions)
+    answers = ProgramRunner(functions, 4, counters, ScriptLimits()).run(questions)
     assert [answer.stdout for answer in answers] == [question.stdin for question in questions]
     assert counters.read()["programs"] == 8
 
@@ -189,7 +190,7 @@ def run_image(image, stdin=b"", **limits):
     said = {**ALLOWED, **limits, "images": [image], "containerRuntime": "podman"}
     functions = Functions.model_validate(said)
     [program] = allowed_programs(functions).images.values()
-    [answer] = ProgramRunner(functions, 1, Counters()).run([Run(program, stdin)])
+    [answer] = ProgramRunner(functions, 1, Counters(), ScriptLimits()).run([Run(program, stdin)])
     return answer
 
 

@@ -307,7 +307,6 @@ REFUSED = [
      "the function example.com/known:v2 is not available"),
     ("an image without a runtime", "image: example.com/known:v1",
      "the function example.com/known:v1 cannot be run: podman is not on the PATH"),
-    ("starlark", "image: starlark", "do it with search-replace or apply-replacements, or have"),
     ("gatekeeper", "image: gatekeeper:v1", "check the policies where the package is published"),
     ("a chart", "image: render-helm-chart", "render the chart upstream"),
 ]  # fmt: skip

@@ -290,8 +290,8 @@ def test_json_is_an_object_too():
 
 
 FAILURES = [
-    ("a function of the policy that is not there", {}, Function("starlark"),
-     "PackageVariant/monitoring-eu: pipeline.mutators[0]: the function starlark is not available"),
+    ("a function of the policy that is not there", {}, Function("gatekeeper"),
+     "PackageVariant/monitoring-eu: pipeline.mutators[0]: the function gatekeeper is"),
     ("one that lacks its configuration", {}, Function("set-namespace"),
      "PackageVariant/monitoring-eu: pipeline.mutators[0]: set-namespace: no namespace is given"),
     ("a label whose key is none", {}, Function("set-labels", config={"bad key!": "b"}),

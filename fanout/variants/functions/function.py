@@ -11,11 +11,12 @@ from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
 from fanout.errors import Where
+from fanout.package.dump import dump
 from fanout.package.merge.keys import Schemas
 from fanout.package.spelling import Spelling
 from fanout.values import frozen
 from fanout.variants.canonical import canonical
-from fanout.variants.questions import Program, Question
+from fanout.variants.questions import Program, Question, Run
 
 Path = tuple[str | int, ...]
 # What is at the path from now on; missing maps on the way are made. At the empty path REMOVE takes
@@ -166,6 +167,11 @@ class External:
     def configure(self, config: Object) -> str:
         """The configuration as it is handed on."""
         return canonical(config)
+
+    def question(self, config: str, listed: Mapping[str, Any]) -> Question:
+        """What is asked of the world, for a configuration and a ResourceList that has it."""
+        del config  # the list has it
+        return Run(self.program, dump(listed).encode())
 
 
 _MAPS = (dict, Mapping)  # the first is asked first and is the quick answer

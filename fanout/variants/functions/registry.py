@@ -16,6 +16,7 @@ from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
 from fanout.variants.functions.set_image import SET_IMAGE
 from fanout.variants.functions.set_labels import SET_LABELS
 from fanout.variants.functions.set_namespace import SET_NAMESPACE
+from fanout.variants.functions.starlark import STARLARK, Scripted
 from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
 
 FUNCTIONS: Mapping[str, InProcess] = {
@@ -45,3 +46,8 @@ def find(image: str) -> InProcess | None:
     A bare name means the catalog, as it does for kpt; an image elsewhere is somebody else's.
     """
     return FUNCTIONS.get(catalog_name(image))
+
+
+def find_scripted(image: str) -> Scripted | None:
+    """The function that runs a script for the image; None when the image is none of that kind."""
+    return STARLARK if catalog_name(image) == STARLARK.name else None

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.package.dump import dump
 from fanout.package.invalid import InvalidManifest
 from fanout.package.manifests import Manifest
 from fanout.variants.functions.function import ERROR, Object, Result, mapping
-from fanout.variants.questions import Answer, Broken, Ran
+from fanout.variants.questions import Answer, Broken, Listed, Ran
 
 _VERSION, _KIND = "config.kubernetes.io/v1", "ResourceList"
 _NEW, _OLD = "internal.config.kubernetes.io/", "config.kubernetes.io/"
@@ -43,16 +42,14 @@ class Output(NamedTuple):
     results: tuple[Said, ...]
 
 
-def resource_list(items: Iterable[tuple[Place, Object]], config: str) -> bytes:
+def resource_list(items: Iterable[tuple[Place, Object]], config: str) -> dict[str, Any]:
     """What a program is given: the objects with their places, and its configuration."""
-    listed = [_annotated(item, place) for place, item in items]
-    whole = {
+    return {
         "apiVersion": _VERSION,
         "kind": _KIND,
-        "items": listed,
+        "items": [_annotated(item, place) for place, item in items],
         "functionConfig": json.loads(config),
     }
-    return dump(whole).encode()
 
 
 def _annotated(item: Object, place: Place) -> dict[str, Any]:
@@ -68,6 +65,9 @@ def read_answer(answer: Answer) -> Output:
     wrote is no ResourceList."""
     if isinstance(answer, Broken):
         raise _failed(answer.problem, answer.remedy)
+    if isinstance(answer, Listed):
+        printed = [{"message": line} for line in answer.printed]
+        return _output(answer.items, printed)
     assert isinstance(answer, Ran), "a run is answered by a run"
     try:
         output = _read(answer.stdout)
@@ -97,7 +97,10 @@ def _read(data: bytes) -> Output:
     whole = mapping(value)
     if whole.get("kind") != _KIND or not str(whole.get("apiVersion")).startswith(_OLD):
         raise _failed(f"its output is no {_KIND}")
-    items, results = whole.get("items") or [], whole.get("results") or []
+    return _output(whole.get("items") or [], whole.get("results") or [])
+
+
+def _output(items: object, results: object) -> Output:
     if not isinstance(items, list) or not isinstance(results, list):
         raise _failed(f"its output is no {_KIND}: items and results must be lists")
     found = tuple(_returned(item, number) for number, item in enumerate(items))

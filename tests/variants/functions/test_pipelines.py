@@ -14,6 +14,7 @@ from fanout.package.tree import tree_id
 from fanout.selection.model import Function, Injector
 from fanout.selection.objects import ObjectIndex
 from fanout.variants.functions import registry
+from fanout.variants.functions.starlark import STARLARK
 from fanout.variants.model import Limits
 from fanout.variants.prepare import prepare
 from fanout.variants.resolve import resolve
@@ -26,10 +27,10 @@ SHOP = "{by-path: data.app, put-value: shop}"
 
 
 def test_validation_knows_the_functions_that_there_are():
-    assert set(NAMED) == set(registry.FUNCTIONS)
+    assert set(NAMED) == {*registry.FUNCTIONS, STARLARK.name}
 
 
-UNAVAILABLE = ["starlark", "gatekeeper", "render-helm-chart",
+UNAVAILABLE = ["gatekeeper", "render-helm-chart",
                "gcr.io/kpt-fn/set-project-id:v0.2", "example.com/set-image:v1"]  # fmt: skip
 
 
