@@ -120,7 +120,8 @@ class DecisionSpec(About):
     reason: str = Field(default="", max_length=4096, description="Why, for those who ask later.")
     expires: Instant = Field(default=None, description="When the decision ends, RFC 3339.")
     withdraws: RecordName = Field(
-        default="", description="The name of an earlier decision that is taken back."
+        default="",
+        description="The name of an earlier decision, or of evidence, that is taken back.",
     )
 
 

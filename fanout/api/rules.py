@@ -222,7 +222,7 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
     if action != "Resolve" and spec.get("choices"):
         yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
     if (action == "Withdraw") != bool(spec.get("withdraws")):
-        problem = "a Withdraw, and nothing else, names the decision that is taken back"
+        problem = "a Withdraw, and nothing else, names the record that is taken back"
         yield Fault(("spec", "withdraws"), problem, "name it, or remove the field")
 
 

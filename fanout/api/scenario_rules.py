@@ -263,7 +263,7 @@ def _said(event: Event, path: Path, known: _Known) -> Iterator[Fault]:
             problem = f"the gates are not asked about {action}"
             yield Fault((*path, "action"), problem, _NOT_STATED[action])
         if (action is Action.WITHDRAW) != bool(event.decision.withdraws):
-            problem = "a Withdraw, and nothing else, names the decision that is taken back"
+            problem = "a Withdraw, and nothing else, names the record that is taken back"
             yield Fault((*path, "withdraws"), problem, "name it, or remove the field")
         yield from _taken_back("withdraws", event.decision.withdraws, path, known)
 

@@ -54,7 +54,7 @@ VERBS = {
     "report": Verb("report", "Record evidence: the answer to a check.", _SAY),
     "approve": Verb("approve", "Record an approval of drafts.", _SAY),
     "revoke": Verb("revoke", "Take an approval back.", _SAY),
-    "withdraw": Verb("withdraw", "Take back a decision that still stands.", _SAY),
+    "withdraw": Verb("withdraw", "Withdraw a decision that still stands, or evidence.", _SAY),
     "suspend": Verb("suspend", "Suspend a policy, a stage or a variant.", _SAY),
     "resume": Verb("resume", "Resume what was suspended.", _SAY),
     "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),

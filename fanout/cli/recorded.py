@@ -10,10 +10,13 @@ from fanout.cli.output import Column, Object
 from fanout.cli.start import Program
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
+from fanout.gates.approvals import taken_back
 from fanout.gates.fates import Fate
-from fanout.plan.book import Recorded
+from fanout.plan.book import Recorded, standing
+from fanout.plan.dates import ahead, counts_at_once
 from fanout.plan.status import instant, written
 from fanout.reconcile.passes import Mode
+from fanout.reconcile.report import PolicyPass
 
 NOUNS: Mapping[str, tuple[str, ...]] = {
     "records": ("Evidence", "Approval", "Decision"),
@@ -45,11 +48,11 @@ def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[
     for item in found:
         for sentence in item.book.unreadable:
             say(f"{item.title}: {sentence}", program.settings.color, fg="red")
-        known = item.fates(now)
+        states = _states(item, now)
         for record in item.about:
             if record.kind in NOUNS[noun]:
                 key = (item.named.namespace, record.name)
-                objects[key] = _object(item.named.namespace, record, known.get(record.name))
+                objects[key] = _object(item.named.namespace, record, states.get(record.name))
     order = {key: number for number, key in enumerate(objects)}
     return [
         objects[key]
@@ -61,15 +64,15 @@ def recorded(program: Program, noun: str, policies: Sequence[str]) -> list[dict[
 
 
 def columns(noun: str, now: datetime, *, wide: bool) -> Sequence[Column]:
-    """The columns of their table; of decisions also how they stand, and for whom."""
+    """The columns of their table; of decisions also for whom they are."""
     decisions = noun == "decisions"
-    state = Column("STATE", lambda item: item["status"]["state"])
+    state = Column("STATE", lambda item: item["status"].get("state"))
     variants = Column("VARIANTS", lambda item: _variants(item, wide=wide), wide=not decisions)
     return (
         Column("AGE", lambda item: _age(item["metadata"]["creationTimestamp"], now)),
         Column("KIND", lambda item: item["kind"]),
         Column("WHAT", _what),
-        *((state,) if decisions else ()),
+        state,
         Column("BY", lambda item: person(item["status"]["by"])),
         Column("POLICY", lambda item: item["spec"].get("policy")),
         Column("STAGE", lambda item: item["spec"].get("stage")),
@@ -82,8 +85,18 @@ def columns(noun: str, now: datetime, *, wide: bool) -> Sequence[Column]:
     )
 
 
+def _states(item: PolicyPass, now: datetime) -> Mapping[str, Fate]:
+    """The state of each decision, and of all other records that do not count."""
+    found = {it.name: Fate.AHEAD for it in ahead(item.about, now) if not counts_at_once(it)}
+    found |= {it.name: Fate.WITHDRAWN for it in standing(item.about) if it.withdrawn}
+    if item.facts is not None:
+        revoked = taken_back(item.facts.records.approvals, item.facts.stages)
+        found |= dict.fromkeys(revoked, Fate.WITHDRAWN)
+    return {**found, **item.fates(now)}
+
+
 def _object(namespace: str, record: Recorded, fate: Fate | None) -> dict[str, Any]:
-    """The record; what is said of it beside is who said it and, of a decision, how it stands."""
+    """The record; what is said of it beside is who said it, and its state where it has one."""
     return {
         "apiVersion": API_VERSION,
         "kind": record.kind,

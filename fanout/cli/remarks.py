@@ -10,13 +10,15 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.gates.decisions import Standing
 from fanout.gates.explain import Explanation
+from fanout.gates.instants import counts_from, written
 from fanout.gates.pins import Pin, pinned
-from fanout.gates.records import Decision
+from fanout.gates.records import Action, Decision
 from fanout.gates.rules import HAND_WRITTEN, StageRule, Verdict
 from fanout.gates.wording import listed, stage_named
 from fanout.package.merge.conflicts import Conflict
-from fanout.plan.book import Recorded
+from fanout.plan.book import Recorded, standing
 from fanout.plan.cases import Case
+from fanout.plan.dates import ahead, counts_at_once
 from fanout.plan.disputes import RESOLVE, read, resolutions
 from fanout.reconcile.damage import broken, edited, lost_renderings
 from fanout.reconcile.gathering import gathered
@@ -44,7 +46,26 @@ def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
         for it in gathered(found)
     )
     pin = _pin(item, HAND_WRITTEN) if item.named.policy is None else ()
-    return (*pin, *told, *_leaving(item))
+    return (*pin, *told, *_dated_ahead(item), *_leaving(item))
+
+
+def _dated_ahead(item: PolicyPass) -> Iterator[Explanation]:
+    """Yield the records that count for nothing yet; of most decisions the gates tell it."""
+    now = item.facts.now if item.facts is not None else None
+    for record in ahead(standing(item.about), now) if now is not None else ():
+        by_gates = record.kind == "Decision" and record.spec["action"] in tuple(Action)
+        if by_gates or record.withdrawn or counts_at_once(record):
+            continue
+        start, verb = counts_from(record.at), "revoke" if record.kind == "Approval" else "withdraw"
+        reason = "" if verb == "revoke" else " --reason WHY"
+        yield Explanation(
+            str(Reason.FROM_THE_FUTURE),
+            "Held",
+            f"{record.kind} {record.name} of {record.by} is dated {written(record.at)}, more than"
+            f" five minutes ahead; it counts for nothing before {written(start)}",
+            until=start,
+            who=f"whoever sets that clock; fanout {verb} {item.named.name} {record.name}{reason}",
+        )
 
 
 def _leaving(item: PolicyPass) -> Iterator[Explanation]:

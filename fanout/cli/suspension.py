@@ -54,7 +54,7 @@ def verb(action: Action, words: str) -> click.Command:
 
 
 def _suspended(item: PolicyPass, now: datetime) -> Mapping[Scope, Decision]:
-    return Standing(records(standing(item.about)).decisions, now).suspensions()
+    return Standing(records(standing(item.about), now).decisions, now).suspensions()
 
 
 def _again(meant: Sequence[Scope], suspended: Mapping[Scope, Decision]) -> str:

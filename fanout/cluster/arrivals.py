@@ -1,7 +1,8 @@
 """Who recorded what, and when: the commit that first brought a file says it, nothing in it does.
 
-A record cannot be back-dated by what it says about itself, and its instant is never before that of
-the record before it. (Design §2 "Who `by` is", §6 "Checks".)
+A record cannot be back-dated by what it says about itself. Instants are as the committers' clocks
+had them; which of them count is decided when they are used (`fanout.plan.dates`). (Design §2 "Who
+`by` is", §6 "Checks".)
 """
 
 import re
@@ -38,7 +39,6 @@ class History:
     head: str = ""
     tree: str | None = None  # of `records` at the head
     arrivals: Mapping[str, Arrival] = field(default_factory=dict)  # by file name
-    last: int = 0  # no later record is earlier than this
 
 
 def message(subject: str, names: Iterable[str]) -> str:
@@ -56,14 +56,13 @@ def walk(reader: Reader, head: str, known: History, *, trusting: bool = True) ->
     fails or a file is in no arrival, walk again without `trusting` and without `known`.
     """
     commits, known = _unseen(reader, head, known)
-    tree, last = known.tree, known.last
+    tree = known.tree
     arrivals = dict(known.arrivals)
     files: Mapping[str, Entry] | None = None  # of `tree`, if listed
     for commit in reversed(commits):
         before, tree = tree, reader.paths(commit.oid, [RECORDS])[RECORDS].tree
         if tree == before:
             continue
-        last = max(last, commit.when)
         named = _NAMED.findall(commit.message) if trusting else []
         brought = {f"{name}.json": "" for name in named}
         if named:
@@ -72,10 +71,10 @@ def walk(reader: Reader, head: str, known: History, *, trusting: bool = True) ->
             there = listed(reader, before) if files is None else files
             files = listed(reader, tree)
             brought = {name: files[name].oid for name in files.keys() - there.keys()}
-        arrival = Arrival(datetime.fromtimestamp(last, UTC), commit.committer)
+        arrival = Arrival(datetime.fromtimestamp(commit.when, UTC), commit.committer)
         for name in sorted(brought.keys() - arrivals.keys()):
             arrivals[name] = Arrival(arrival.at, arrival.by, brought[name])
-    return History(head, tree, arrivals, last)
+    return History(head, tree, arrivals)
 
 
 def listed(reader: Reader, tree: str | None) -> Mapping[str, Entry]:

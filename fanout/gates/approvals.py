@@ -12,7 +12,7 @@ from fanout.api.reasons import Reason
 from fanout.gates.answer import CheckView
 from fanout.gates.decisions import Standing
 from fanout.gates.facts import Draft, VariantFacts
-from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
+from fanout.gates.instants import counts_from, from_the_future, soonest, written
 from fanout.gates.records import Approval
 from fanout.gates.rules import ApprovalRule, StageRule, Verdict
 from fanout.gates.wording import listed, members
@@ -37,14 +37,14 @@ class ApprovalIndex:
         self._by_revision: dict[tuple[str, str, str], list[_Dated]] = {}
         said = list(approvals)
         revoked = taken_back(said, stages)
-        for at, approval in in_record_order(said, now):
+        for approval in said:
             if approval.revokes or approval.name in revoked:
                 continue
             about = (approval.stage, approval.check, approval.revision)
-            self._by_revision.setdefault(about, []).append((at, approval))
+            self._by_revision.setdefault(about, []).append((approval.at, approval))
             for tree in approval.trees:
                 key = (approval.stage, approval.check, tree)
-                self._by_tree.setdefault(key, []).append((at, approval))
+                self._by_tree.setdefault(key, []).append((approval.at, approval))
 
     def answer(self, rule: ApprovalRule, variant: VariantFacts, draft: Draft) -> CheckView:
         """Have enough people approved the draft, and until when does that hold?"""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fanout.api.reasons import Reason
 from fanout.gates.answer import CheckView
 from fanout.gates.facts import Published
-from fanout.gates.instants import counts_from, from_the_future, in_record_order, written
+from fanout.gates.instants import counts_from, from_the_future, written
 from fanout.gates.records import Evidence
 from fanout.gates.rules import Verdict
 from fanout.gates.wording import reporter
@@ -87,10 +87,13 @@ class EvidenceIndex:
         self._channels: dict[tuple[str, str], _Channel] = {}
         self._known: dict[tuple[object, ...], CheckView] = {}
         self._orders: dict[str, int] = {}
-        for order, (at, item) in enumerate(in_record_order(evidence, now)):
+        self.starts: set[datetime] = set()  # when evidence that is dated ahead begins to count
+        for order, item in enumerate(evidence):
             self._orders[item.name] = order
+            if item.withdrawn:
+                continue
             channel = self._channels.setdefault((item.stage, item.check), _Channel())
-            channel.add(_Said(order, at, item))
+            channel.add(_Said(order, item.at, item))
 
     def answer(
         self,
@@ -135,6 +138,7 @@ class EvidenceIndex:
         about.sort(key=lambda said: said.order)
         in_time = [said for said in about if question.hears(said)]
         ahead = [said for said in in_time if from_the_future(said.at, self._now)]
+        self.starts.update(counts_from(said.at) for said in ahead)
         runs: dict[str, _Run] = {}
         for said in in_time:
             if said not in ahead:
@@ -142,7 +146,7 @@ class EvidenceIndex:
                 runs[said.evidence.by] = _Run(_since(said, before), said)
         latest = [run for run in runs.values() if not question.forgets(run.last)]
         view = _fold(question, latest)
-        if view.verdict is not Verdict.FAILED and ahead:
+        if view.verdict is Verdict.PENDING and ahead:
             return _ahead(question.check, question.stage, ahead)
         if not latest:
             return _missing(view, question, about[-1] if about else _last(own, channel.latest))

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.gates.facts import Draft, Hold, VariantFacts
-from fanout.gates.instants import counts_from, from_the_future, in_record_order, soonest, written
+from fanout.gates.instants import counts_from, from_the_future, soonest, written
 from fanout.gates.pins import Rollbacks
 from fanout.gates.records import Action, Decision, Override
 from fanout.gates.wording import stage_named
@@ -106,7 +106,8 @@ class Standing:
         self.holds: list[Hold] = []  # decisions that nothing can come of
         self._instants: list[tuple[str, datetime]] = []  # (stage or "", when one lets more through)
         self._ends: list[datetime] = []
-        for number, (at, decision) in enumerate(in_record_order(decisions, now)):
+        for number, decision in enumerate(decisions):
+            at = decision.at
             if decision.expires is not None:
                 if decision.expires <= now:
                     continue
@@ -226,7 +227,7 @@ class Standing:
             f"decision {decision.name} of {decision.by} is dated {written(at)}, more than five"
             f" minutes ahead; it does not count before {written(start)}"
         )
-        who = f"whoever sets the clock of {decision.by}"
+        who = f"whoever sets the clock of {decision.by}; or take it back with fanout withdraw"
         self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, who, until=start))
 
     def _suspended(self, key: Scope, what: str) -> Hold | None:

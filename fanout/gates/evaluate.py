@@ -86,7 +86,7 @@ def evaluate(facts: PolicyFacts) -> PolicyDecision:
     instants = [stage.next for stage in stages.values()]
     instants += [at for item in decided.values() for at in item.timers]
     timer = soonest([*instants, judgement.standing.next(facts.now)], facts.now)
-    wake = soonest([timer, judgement.windows.edge], facts.now)
+    wake = soonest([timer, judgement.windows.edge, *judgement.evidence.starts], facts.now)
     return PolicyDecision(
         stages=stages,
         variants={item.name: item for item in (*inside, *outside)},

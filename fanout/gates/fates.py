@@ -6,13 +6,14 @@ from enum import StrEnum
 
 from fanout.gates.decisions import Order, Standing
 from fanout.gates.facts import VariantFacts
-from fanout.gates.instants import from_the_future, in_record_order
+from fanout.gates.instants import from_the_future
 from fanout.gates.records import Action, Decision, Override
 
 
 class Fate(StrEnum):
     """How a decision stands; exactly one holds."""
 
+    AHEAD = "ahead"  # it is dated ahead, and counts for nothing before its instant
     STANDING = "standing"  # something may come of it yet, or it holds something up
     SPENT = "spent"  # it was carried out, or overtaken
     OUTDATED = "outdated"  # the drafts that it is about were rewritten
@@ -34,19 +35,21 @@ def fates(
     standing = Standing(said, now, variants)
     suspending = {it.name for it in standing.suspensions().values()}
     found: dict[str, Fate] = {}
-    for at, decision in in_record_order(said, now):
+    for decision in said:
+        at = decision.at
         if decision.expires is not None and decision.expires <= now:
             found[decision.name] = Fate.EXPIRED
+        elif from_the_future(at, now) and decision.action is not Action.SUSPEND:
+            found[decision.name] = Fate.AHEAD
         elif decision.action is Action.PUBLISH:
             found[decision.name] = _of_order(Order(at, decision), variants)
         elif decision.action in (Action.SKIP, Action.RETRY):
             found[decision.name] = _of_attempt(at, decision, variants)
         elif decision.action is Action.ROLLBACK:
-            stands = from_the_future(at, now) or standing.rollbacks.stands(decision)
+            stands = standing.rollbacks.stands(decision)
             found[decision.name] = Fate.STANDING if stands else Fate.SPENT
         else:
-            ahead = from_the_future(at, now) and decision.action is Action.RESUME
-            stands = ahead or decision.name in suspending
+            stands = decision.name in suspending
             found[decision.name] = Fate.STANDING if stands else Fate.SPENT
     return found
 

@@ -1,23 +1,14 @@
-"""When a record counts. Nothing can be back-dated, and clocks that run ahead hold. (Design §6.)"""
+"""When a record counts: one that is dated ahead counts for nothing yet. (Design §6.)
 
-from collections.abc import Iterable, Iterator
+That nothing is back-dated is seen to before: `fanout.plan.dates`.
+"""
+
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Protocol, TypeVar
 
 AHEAD = timedelta(minutes=5)
 """By how much the clock of whoever recorded something may run ahead of ours."""
-
-
-class Dated(Protocol):
-    """Anything that was recorded."""
-
-    @property
-    def at(self) -> datetime:
-        """When."""
-
-
-Said = TypeVar("Said", bound=Dated)
 
 
 def from_the_future(at: datetime, now: datetime) -> bool:
@@ -28,24 +19,6 @@ def from_the_future(at: datetime, now: datetime) -> bool:
 def counts_from(at: datetime) -> datetime:
     """The instant at which a record from the future begins to count."""
     return at - AHEAD
-
-
-def in_record_order(records: Iterable[Said], now: datetime) -> Iterator[tuple[datetime, Said]]:
-    """Each record with its instant: its own, but never before that of the one before it.
-
-    A record from the future moves none of those that follow it: one wrong clock must not hold
-    everything that is said afterwards.
-    """
-    limit = now + AHEAD
-    latest: datetime | None = None
-    for record in records:
-        at = record.at
-        if at > limit:
-            yield at, record
-            continue
-        if latest is None or at > latest:
-            latest = at
-        yield latest, record
 
 
 def soonest(instants: Iterable[datetime | None], now: datetime) -> datetime | None:

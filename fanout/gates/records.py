@@ -26,6 +26,7 @@ class Evidence:
     commit: str = ""
     variants: tuple[str, ...] = ()  # empty: all of the stage
     link: str = ""
+    withdrawn: bool = False  # a person has taken it back
 
 
 @frozen

@@ -18,7 +18,6 @@ from fanout.gates.facts import Hold
 from fanout.gates.instants import (
     counts_from,
     from_the_future,
-    in_record_order,
     soonest,
 )
 from fanout.gates.records import Decision
@@ -155,12 +154,12 @@ def _confirmed(facts: RemovalFacts) -> dict[str, Confirmation]:
     """The last word about each, if it was said since its publication."""
     since = {one.name: one.since for one in facts.gone}
     found: dict[str, Confirmation] = {}
-    for at, said in in_record_order(facts.confirmations, facts.now):
-        if from_the_future(at, facts.now):
+    for said in facts.confirmations:
+        if from_the_future(said.at, facts.now):
             continue
         for name in said.variants & since.keys():
             published = since[name]
-            if published is None or published <= at:
+            if published is None or published <= said.at:
                 found[name] = said
     return found
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,6 +25,7 @@ class Recorded:
     by: str  # "name <email>"
     kind: str  # Evidence | Approval | Decision
     spec: Mapping[str, Any]
+    withdrawn: bool = False  # of Evidence: it keeps its place in the order and says nothing
 
 
 WITHDRAW = "Withdraw"
@@ -33,7 +34,8 @@ WITHDRAW = "Withdraw"
 def standing(records: Iterable[Recorded]) -> tuple[Recorded, ...]:
     """The records without the decisions that a later one withdraws, and without the withdrawals.
 
-    A withdrawal counts at once, whatever its clock says, as taking back an approval does.
+    Withdrawn evidence stays, marked: what was recorded before it is known by its place. A
+    withdrawal counts at once, whatever its clock says, as taking back an approval does.
     """
     given: dict[str, Recorded] = {}
     for record in records:
@@ -42,6 +44,8 @@ def standing(records: Iterable[Recorded]) -> tuple[Recorded, ...]:
             given[record.name] = record
         elif withdrawn in given and given[withdrawn].kind == "Decision":
             del given[withdrawn]
+        elif withdrawn in given and given[withdrawn].kind == "Evidence":
+            given[withdrawn] = replace(given[withdrawn], withdrawn=True)
     return tuple(given.values())
 
 

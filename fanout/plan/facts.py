@@ -17,6 +17,7 @@ from fanout.gates.facts import (
     StageHistory,
     VariantFacts,
 )
+from fanout.gates.instants import from_the_future
 from fanout.gates.records import Action, Approval, Decision, Evidence, Moment, Override, Records
 from fanout.gates.rules import StageRule, Verdict
 from fanout.plan.about import NOTHING, Abouts
@@ -254,8 +255,11 @@ def _published(variant: VariantFacts, moment: Moment) -> VariantFacts:
     )
 
 
-def records(found: Sequence[Recorded]) -> Records:
-    """Records as the gates know them, in the order in which they were recorded."""
+def records(found: Sequence[Recorded], now: datetime) -> Records:
+    """Records as the gates know them, in the order in which they were recorded.
+
+    A removal that is dated ahead of `now` is no step yet.
+    """
     return Records(
         evidence=tuple(_evidence(item) for item in found if item.kind == "Evidence"),
         approvals=tuple(_approval(item) for item in found if item.kind == "Approval"),
@@ -267,7 +271,9 @@ def records(found: Sequence[Recorded]) -> Records:
         removals={
             name: item.at
             for item in found
-            if item.kind == "Decision" and item.spec["action"] == CONFIRM_REMOVAL
+            if item.kind == "Decision"
+            and item.spec["action"] == CONFIRM_REMOVAL
+            and not from_the_future(item.at, now)
             for name in item.spec["variants"]
         },
     )
@@ -296,6 +302,7 @@ def _evidence(item: Recorded) -> Evidence:
         commit=spec.get("commit", ""),
         variants=tuple(spec.get("variants", ())),
         link=spec.get("link", ""),
+        withdrawn=item.withdrawn,
     )
 
 

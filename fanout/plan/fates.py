@@ -5,6 +5,7 @@ from datetime import datetime
 
 from fanout.gates.fates import Fate
 from fanout.gates.fates import fates as fates_of
+from fanout.gates.instants import from_the_future
 from fanout.plan.book import Recorded, standing
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE
@@ -25,15 +26,19 @@ def fates(
     """
     remaining = standing(found)
     names = {it.name for it in remaining}
-    said = records(remaining)
+    said = records(remaining, now)
     variants = facts(Question("", (), (), said, {}, now), cases, {}).variants
     known = fates_of(said.decisions, variants, now)
     decisions = (it for it in found if it.kind == "Decision")
-    return {it.name: known.get(it.name) or _other(it, names, gone) for it in decisions}
+    return {it.name: known.get(it.name) or _other(it, names, gone, now) for it in decisions}
 
 
-def _other(item: Recorded, remaining: set[str], gone: Mapping[str, datetime | None]) -> Fate:
+def _other(
+    item: Recorded, remaining: set[str], gone: Mapping[str, datetime | None], now: datetime
+) -> Fate:
     if item.name in remaining:
+        if from_the_future(item.at, now):
+            return Fate.AHEAD
         stands = item.spec["action"] == RESOLVE or _awaited(item, gone)
         return Fate.STANDING if stands else Fate.SPENT
     return Fate.WITHDRAWN if not item.spec.get("withdraws") else Fate.SPENT

@@ -65,7 +65,14 @@ def plan_policy(
     actions += _whereabouts(about, leftovers)
     places = (before.places | _places(steps) | leftovers.found) - leftovers.emptied
     removed = {**before.removed, **{it.variant: it.at for it in leftovers.departures}}
-    planned_status = Status(lines, history, {**before.revisions, **_pins(steps)}, places, removed)
+    planned_status = replace(
+        before,
+        variants=lines,
+        history=history,
+        revisions={**before.revisions, **_pins(steps)},
+        places=places,
+        removed=removed,
+    )
     actions += _verdicts(about, before, planned_status)
     order = list(Kind)
     actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))

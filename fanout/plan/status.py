@@ -1,7 +1,8 @@
 """What a policy's status remembers: only what cannot be derived, nothing that moves with the clock.
 
 The lines are plain data for the record store, by key: `variant/<name>`, `stage/<stage>/<revision>`,
-`revision/<name>`, `repository/<url>#<branch>`, `removed/<name>`. (Design §3, "records repository".)
+`revision/<name>`, `repository/<url>#<branch>`, `removed/<name>`, `ahead/<record>`,
+`noticed/<instant>`. (Design §3, "records repository".)
 """
 
 from collections.abc import Mapping
@@ -100,6 +101,9 @@ class Status:
     revisions: Mapping[str, str] = field(default_factory=dict)  # name → commit when first used
     places: frozenset[str] = frozenset()  # repositories to which drafts were written
     removed: Mapping[str, datetime] = field(default_factory=dict)  # variant → when it was to go
+    ahead: frozenset[str] = frozenset()  # records that a pass has seen dated ahead, by name
+    noticed: Mapping[datetime, datetime] = field(default_factory=dict)
+    """Instants in these lines that lie ahead, and when a pass first saw that."""
 
 
 def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
@@ -112,6 +116,8 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
     revisions: dict[str, str] = {}
     places: set[str] = set()
     removed: dict[str, datetime] = {}
+    ahead: set[str] = set()
+    noticed: dict[datetime, datetime] = {}
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
@@ -126,11 +132,17 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
                 places.add(name)
             elif kind == "removed":
                 removed[name] = instant(line["at"])
+            elif kind == "ahead":
+                ahead.add(name)
+            elif kind == "noticed":
+                noticed[instant(name)] = instant(line["at"])
             else:
                 raise ValueError(kind)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(key) from error
-    return Status(variants, history, revisions, frozenset(places), removed)
+    return Status(
+        variants, history, revisions, frozenset(places), removed, frozenset(ahead), noticed
+    )
 
 
 def changes(
@@ -157,7 +169,19 @@ def changes(
     for name in before.removed.keys() | after.removed.keys():
         if before.removed.get(name) != (at := after.removed.get(name)):
             lines[f"removed/{name}"] = {"at": written(at)} if at else None
+    lines |= _clocks(before, after)
     return dict(sorted(lines.items()))
+
+
+def _clocks(before: Status, after: Status) -> Lines:
+    """The lines about clocks that ran ahead that differ."""
+    lines: Lines = {}
+    for name in before.ahead ^ after.ahead:
+        lines[f"ahead/{name}"] = {"ahead": True} if name in after.ahead else None
+    for at in before.noticed.keys() | after.noticed.keys():
+        if before.noticed.get(at) != (seen := after.noticed.get(at)):
+            lines[f"noticed/{written(at)}"] = {"at": written(seen)} if seen else None
+    return lines
 
 
 def instant(text: str) -> datetime:

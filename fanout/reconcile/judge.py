@@ -11,6 +11,7 @@ from fanout.gates.answer import PolicyDecision, State
 from fanout.gates.evaluate import candidates, ready, suspended
 from fanout.gates.facts import Dependency, PolicyFacts, StageHistory
 from fanout.gates.going_back import going_back
+from fanout.gates.instants import from_the_future
 from fanout.gates.pins import Pin
 from fanout.gates.records import Records
 from fanout.gates.removal import closed
@@ -18,6 +19,7 @@ from fanout.gates.rules import HAND_WRITTEN, StageRule
 from fanout.plan.book import Book, Recorded, standing
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Leave, Leftovers, clearings, staying
+from fanout.plan.dates import ahead, corrected, dated, redated
 from fanout.plan.disputes import resolutions
 from fanout.plan.facts import Question, facts, foreseen, records, with_removals
 from fanout.plan.holding_back import held_back
@@ -82,11 +84,14 @@ class Judge:
         """The policy in this pass, and its plan unless something stops the policy as a whole."""
         status = Status()
         try:
-            status = _status(told, self._recalled(told))
+            recorded = _status(told, self._recalled(told))
+            status = corrected(recorded, self.now)
+            told = replace(told, book=_dated(told.book, self.now, recorded))
             if told.named.problem is not None:
                 raise told.named.problem
             allowed = revisions(told.named, told.listings, status.revisions)
-            return self._judge(told, status, allowed)
+            done, plan = self._judge(told, status, allowed)
+            return done, redated(plan, recorded, status, _seen_ahead(told.book, self.now, recorded))
         except FanoutError as problem:
             return self._stopped(told, status, problem), None
 
@@ -117,7 +122,7 @@ class Judge:
         with self.renderer.counters.times.phase("opening"):
             cases = with_lost_tags(named, opener.cases(), told.listings)
         found = self._beginning(told, cases)
-        said = with_removals(records(_about(told)), status.removed)
+        said = with_removals(records(_about(told), self.now), status.removed)
         readings = self.probing.readings(named, cases)
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git, readings)
         question = self._question(told, status, allowed, said)
@@ -181,7 +186,7 @@ class Judge:
             suspended=named.policy.spec.suspend if named.policy else False,
             sweep=told.sweep,
             on_conflict=_on_conflict(named),
-            resolutions=resolutions(_about(told)),
+            resolutions=resolutions(_counting(told, self.now)),
             serialize=_serializes(named),
             calendars=calendars(told.promotions),
             finishing=finishing(told.promotions),
@@ -217,7 +222,7 @@ class Judge:
             named=told.named,
             status=status,
             known=told.known,
-            resolutions=resolutions(_about(told)),
+            resolutions=resolutions(_counting(told, self.now)),
             by_hand=self.by_hand,
             recalled=self._recalled(told),
         )
@@ -317,6 +322,23 @@ def _status(told: Told, recalled: Recalled) -> Status:
 
 
 # Hand-written variants of a namespace share one book; each keeps its history under its own name.
+
+
+def _dated(book: Book, now: datetime, recorded: Status) -> Book:
+    return replace(book, records=dated(book.records, now, recorded.ahead))
+
+
+def _seen_ahead(book: Book, now: datetime, recorded: Status) -> frozenset[str]:
+    """The records on record that this or an earlier pass has seen dated ahead."""
+    names = {record.name for record in ahead(book.records, now)}
+    if not recorded.ahead:
+        return frozenset(names)
+    return frozenset(names | (recorded.ahead & {record.name for record in book.records}))
+
+
+def _counting(told: Told, now: datetime) -> Sequence[Recorded]:
+    """Those about the policy that are not dated ahead."""
+    return [record for record in _about(told) if not from_the_future(record.at, now)]
 
 
 def _about(told: Told) -> Sequence[Recorded]:

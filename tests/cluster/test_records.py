@@ -9,6 +9,7 @@ from fanout.cluster.books import canonical, shard_of
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Conflict, InvalidInput
 from fanout.plan.book import Book, BookKey, StatusChange
+from fanout.plan.dates import dated
 from fanout.plan.repository import Identity
 
 KEY = BookKey("platform", "monitoring")
@@ -86,7 +87,9 @@ def test_an_instant_is_never_before_the_one_before_it(world):
     for at in (AT, AT - timedelta(days=2), AT + timedelta(minutes=1)):
         records.append(KEY, [evidence()], JO, at)
     seen = world.process().read([KEY])[KEY].records
-    assert [record.at for record in seen] == [AT, AT, AT + timedelta(minutes=1)]
+    dates = [AT, AT - timedelta(days=2), AT + timedelta(minutes=1)]
+    assert [record.at for record in seen] == dates
+    assert [record.at for record in dated(seen, AT)] == [AT, AT, AT + timedelta(minutes=1)]
 
 
 def test_what_a_record_says_about_itself_does_not_count(world):

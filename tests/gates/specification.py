@@ -41,6 +41,33 @@ def enough(require: Require | int | Fraction, listed: int) -> int:
     return min(listed, ceil(require * listed) if isinstance(require, Fraction) else require)
 
 
+TOLERANCE = 5  # minutes by which a record may be dated ahead
+
+
+def counting_instants(
+    dates: Sequence[float], passes: Sequence[float], now: float
+) -> list[float | None]:
+    """When each record, in record order, counts from; None: it counts for nothing yet.
+
+    Its instant is its date, but never before that of the record before it. One that is dated more
+    than five minutes ahead of the pass that reads it raises no floor for later ones, and never
+    will. `passes` are the earlier passes, all of which read all of the records.
+    """
+    found: list[float | None] = []
+    for number, date in enumerate(dates):
+        if date > now + TOLERANCE:
+            found.append(None)
+            continue
+        wrong = any(date > at + TOLERANCE for at in passes)
+        before = [
+            other
+            for other in dates[:number]
+            if not any(other > at + TOLERANCE for at in (*passes, now))
+        ]
+        found.append(date if wrong else max([date, *before]))
+    return found
+
+
 @dataclass(frozen=True)
 class Told:
     """What one stage before says about a revision, at one instant."""

@@ -180,6 +180,7 @@ def test_records_that_move_in_between_are_observed_again(
 
     fleet.run("suspend", "monitoring", "--stage", "prod", "--reason", "x", "--by", "A <a@b.c>")
     monkeypatch.setattr(GitRecords, "put_status", late)
+    monkeypatch.setenv("GIT_COMMITTER_DATE", fleet.now.isoformat())
     swept = fleet.sweep()
     assert (swept.code, swept.out) == (0, "1 released, 1 published\n")
     assert NAME in fleet.records().files(BOOK)

@@ -64,7 +64,7 @@ REFUSED = [
     ("explain a variant in another stage", ("explain", "monitoring/prod/sites/ams"),
      "is in stage dev, not in prod; say `fanout explain monitoring/dev/sites/ams`"),
     ("withdraw what nobody said", ("withdraw", "monitoring", "20260302t090000z-000000000000", *WHY),
-     "has no decision 20260302t090000z-000000000000"),
+     "has no decision or evidence 20260302t090000z-000000000000"),
 ]  # fmt: skip
 
 
@@ -349,11 +349,11 @@ def test_records_are_listed(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--stage", "prod", *WHY)
     table = fleet.later(seconds=5).run("get", "records").out.splitlines()
     cells = [[cell.strip() for cell in line.split("   ") if cell.strip()] for line in table]
-    assert cells[0] == ["AGE", "KIND", "WHAT", "BY", "POLICY", "STAGE", "NAME"]
+    assert cells[0] == ["AGE", "KIND", "WHAT", "STATE", "BY", "POLICY", "STAGE", "NAME"]
     assert [row[:6] for row in cells[1:]] == [
-        ["90m", "Evidence", "e2e passed v1", "ci@example.com", "monitoring", "dev"],
-        ["5s", "Decision", "Publish v1", "ann@example.com", "monitoring", "prod"],
-        ["5s", "Decision", "Suspend", "ann@example.com", "monitoring", "prod"],
+        ["90m", "Evidence", "e2e passed v1", "<none>", "ci@example.com", "monitoring"],
+        ["5s", "Decision", "Publish v1", "spent", "ann@example.com", "monitoring"],
+        ["5s", "Decision", "Suspend", "standing", "ann@example.com", "monitoring"],
     ]
     assert [row[1] for row in cells[2:]] == [
         line.split()[1] for line in fleet.run("get", "decisions", "monitoring").out.splitlines()[1:]

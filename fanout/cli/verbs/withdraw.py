@@ -1,4 +1,6 @@
-"""`fanout withdraw`: a decision that still stands is taken back."""
+"""`fanout withdraw`: a decision that still stands, or evidence, is taken back."""
+
+from datetime import datetime
 
 import click
 
@@ -18,7 +20,7 @@ from fanout.cli.start import open_program
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
 from fanout.gates.fates import Fate
-from fanout.plan.book import WITHDRAW, Recorded
+from fanout.plan.book import WITHDRAW, Recorded, standing
 from fanout.reconcile.report import PolicyPass
 
 # what stays in force until something comes of it, or for as long as nobody takes it back
@@ -32,23 +34,25 @@ _IDLE = {
 
 @click.command()
 @policy_argument
-@click.argument("decision")
+@click.argument("record_name", metavar="RECORD")
 @reason_option
 @by_option
 @with_settings()
-def command(settings: Settings, policy: str, decision: str, reason: str, by: str | None) -> None:
-    """Take back a decision that still stands.
+def command(settings: Settings, policy: str, record_name: str, reason: str, by: str | None) -> None:
+    """Withdraw a decision that still stands, or evidence.
 
-    DECISION is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve` or `remove`
-    printed; `fanout get decisions` lists them and says which still stand. What has been published
-    stays: after a rollback the next sweep goes on to the newer revision.
+    RECORD is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve`, `remove` or
+    `report` printed; `fanout get records` lists them and says which still stand. What has been
+    published stays: after a rollback the next sweep goes on to the newer revision. Without its
+    evidence a check is pending again; a verdict that the stage has reached stays, report `failed`
+    to withdraw that. An approval is taken back by `fanout revoke`.
     """
     who = identity(by)
-    name = decision.removeprefix("decision.fanout.dev/")
+    name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_program(settings) as program:
         item = judged(program, policy)
-        taken = _armed(item, name)
-        idle = _IDLE.get(item.fates(settings.now())[name])
+        taken = _withdrawable(item, name, settings.now())
+        idle = _IDLE.get(_state(item, name, settings.now()))
         if idle:
             say(f"nothing to do: {name} {idle}", settings.color)
             return
@@ -57,15 +61,24 @@ def command(settings: Settings, policy: str, decision: str, reason: str, by: str
     write(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
 
 
-def _armed(item: PolicyPass, name: str) -> Recorded:
-    """The decision of this name. Raises InvalidInput when it is nothing to withdraw."""
-    known = {it.name: it for it in item.about if it.kind == "Decision"}
+def _state(item: PolicyPass, name: str, now: datetime) -> Fate:
+    """Return how the decision or the evidence stands."""
+    if any(it.withdrawn for it in standing(item.about) if it.name == name):
+        return Fate.WITHDRAWN
+    return item.fates(now).get(name, Fate.STANDING)
+
+
+def _withdrawable(item: PolicyPass, name: str, now: datetime) -> Recorded:
+    """The record of this name. Raises InvalidInput when it is nothing to withdraw."""
+    known = {it.name: it for it in item.about if it.kind != "Approval"}
     if name not in known:
         raise InvalidInput(
-            f"{item.title} has no decision {name}",
+            f"{item.title} has no decision or evidence {name}",
             reason="NotFound",
-            remedy=f"see `fanout get decisions {item.named.name}`",
+            remedy=f"see `fanout get records {item.named.name}`",
         )
+    if known[name].kind == "Evidence" or _state(item, name, now) is Fate.AHEAD:
+        return known[name]
     action = known[name].spec["action"]
     if action not in _ARMED:
         undo = {"Suspend": "fanout resume", "Resume": "fanout suspend"}.get(action)

@@ -31,6 +31,7 @@ from fanout.gates.going_back import going_back
 from fanout.gates.records import Records
 from fanout.gates.rules import StageRule
 from fanout.plan.book import Recorded, standing
+from fanout.plan.dates import ahead, dated
 from fanout.plan.facts import records
 from fanout.values import frozen, replace
 
@@ -163,15 +164,17 @@ class World:
     revisions: list[str] = field(default_factory=list)
     recorded: list[Recorded] = field(default_factory=list)
     history: Mapping[tuple[str, str], StageHistory] = field(default_factory=dict)
-    _said: tuple[int, Records] = (0, Records())
+    _seen_ahead: set[str] = field(default_factory=set)
+    _said: tuple[int, datetime | None, Records] = (0, None, Records())
 
-    @property
-    def said(self) -> Records:
-        """What is on record by now; read anew only when there is more of it."""
-        number, known = self._said
-        if number != len(self.recorded):
-            known = records(standing(self.recorded))
-            self._said = len(self.recorded), known
+    def said(self, now: datetime) -> Records:
+        """What is on record by now; read anew when there is more of it, or some is dated ahead."""
+        number, until, known = self._said
+        if number == len(self.recorded) and until in (None, now):
+            return known
+        self._seen_ahead |= {it.name for it in ahead(self.recorded, now)}
+        known = records(standing(dated(self.recorded, now, self._seen_ahead)), now)
+        self._said = len(self.recorded), now if self._seen_ahead else None, known
         return known
 
     def facts(self, now: datetime) -> PolicyFacts:
@@ -181,7 +184,7 @@ class World:
             stages=self.setting.rules,
             variants=tuple(self._variant(player) for player in self.players.values()),
             revisions=tuple(self.revisions),
-            records=self.said,
+            records=self.said(now),
             history=self.history,
             now=now,
             suspended=self.setting.suspended,
@@ -215,7 +218,7 @@ class World:
     def carry_out(self, decision: PolicyDecision, now: datetime) -> tuple[str, ...]:
         """Record what is released and publish what may be; answers what was published."""
         published: list[str] = []
-        heard = self.said.moment(now).heard
+        heard = self.said(now).moment(now).heard
         for name, item in decision.variants.items():
             player = self.players[name]
             draft = player.draft
