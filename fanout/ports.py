@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from fanout.errors import FanoutError
+from fanout.package.limits import SizeLimits
 from fanout.package.tree import Entry
 from fanout.plan.book import Book, BookKey, StatusChange
 from fanout.plan.probe import Heard, Probe, Unheard
@@ -44,11 +45,28 @@ class Reader(Protocol):
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
         """What is at each path of the commit."""
 
-    def entries(self, tree: str) -> Mapping[str, Entry]:
-        """All files below a tree, by path; submodules are refused (InvalidInput)."""
+    def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, Entry]:
+        """All files below a tree, by path; submodules are refused (InvalidInput).
 
-    def blob(self, oid: str) -> bytes:
-        """A file's content."""
+        So is, as soon as it is walked, what exceeds `limits`; packages' own where none are given.
+        """
+
+    def entry(self, tree: str, name: str) -> Entry | None:
+        """The file of this name directly in a tree; nothing else is walked."""
+
+    def files(
+        self, tree: str, known: Mapping[str, bytes] | None = None
+    ) -> Mapping[str, tuple[Entry, bytes]]:
+        """The files of a package with their content, by path; `known` are contents by blob id.
+
+        What exceeds the limits of packages is refused (InvalidInput) before any content is read.
+        """
+
+    def blob(self, oid: str, largest: int | None = None) -> bytes:
+        """A file's content; InvalidInput, unread, where it has more bytes.
+
+        Without `largest` it may have as many as a file of a package.
+        """
 
 
 # Hosts take any user name beside a token, some none that is empty.

@@ -70,10 +70,21 @@ class SandboxLimits(Model):
 
 
 class PackageLimits(Model):
-    """How big a package may be."""
+    """How big a package may be: upstream, rendered, in a draft and downstream.
 
-    files: StrictInt = Field(default=1000, ge=1, description="The number of files.")
-    bytes_: StrictInt = Field(default=16777216, ge=1, description="The size of all files together.")
+    They count while a package is read, rendered and merged, before it is in memory as a whole.
+    """
+
+    files: StrictInt = Field(
+        default=1000, ge=1, description="The number of files, and that of directories."
+    )
+    bytes_: StrictInt = Field(
+        default=16777216, ge=1, description="The size of all files together, counted by path."
+    )
+    file_bytes: StrictInt = Field(default=16777216, ge=1, description="The size of one file.")
+    depth: StrictInt = Field(
+        default=100, ge=1, le=200, description="The number of directories inside each other."
+    )
 
 
 class AllowedExecutable(Model):

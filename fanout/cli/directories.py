@@ -22,7 +22,6 @@ from fanout.variants.model import Limits
 LIMITS = Limits()
 _SKIPPED = ".git"
 _STAGE = ".fanout-stage-"
-_DEEPEST = 100  # directories one inside the other
 _FILE, _EXECUTABLE = "100644", "100755"
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
@@ -92,8 +91,9 @@ class _Scan:
             elif inside.startswith(_STAGE):
                 problem = "is left of a run that was killed: `old` in it has the files as they were"
                 self._fault(problem, "compare them with the package, and remove it", inside)
-            elif stat.S_ISDIR(kind) and inside.count("/") >= _DEEPEST:
-                self._fault(f"is in {_DEEPEST} directories", "nest them less deeply", inside)
+            elif stat.S_ISDIR(kind) and inside.count("/") >= self.limits.depth:
+                problem = f"is in {self.limits.depth} directories"
+                self._fault(problem, "nest them less deeply", inside)
             elif stat.S_ISDIR(kind):
                 self.below(inside)
             elif stat.S_ISREG(kind):
@@ -111,7 +111,12 @@ class _Scan:
         handle = os.open(self.directory / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
             mode = os.fstat(handle).st_mode
-            data = file.read(room + 1)
+            data = file.read(min(room, self.limits.file_size) + 1)
+        if len(data) > self.limits.file_size:
+            self.full = True
+            problem = f"the file has more than {self.limits.file_size:,} bytes"
+            self._fault(problem, "split the file", path, Reason.LIMIT_EXCEEDED)
+            return
         if len(data) > room:
             self._full(f"has more than {self.limits.size:,} bytes")
             return

@@ -152,8 +152,8 @@ class Sides:
         if not tree:
             return _NOTHING
         with self.program.world.git.reader(remote) as reader:
-            entries = reader.entries(tree)
-            return {path: (entry.mode, reader.blob(entry.oid)) for path, entry in entries.items()}
+            files = reader.files(tree)
+        return {path: (entry.mode, data) for path, (entry, data) in files.items()}
 
 
 def _rendered(program: Program, case: Case) -> Case:

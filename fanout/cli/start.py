@@ -125,6 +125,7 @@ def open_program(
         concurrency=configuration.concurrency,
         progress=progress,
         engine=configuration.git_engine,
+        limits=setup.limits,
     )
     url, named = _records(settings, configuration)
     local = _local(url, _create_and_say if named else create_bare)
@@ -233,6 +234,8 @@ def _package_limits(configuration: FanoutConfiguration) -> Limits:
     return Limits(
         files=limits.files,
         size=limits.bytes_,
+        depth=limits.depth,
+        file_size=limits.file_bytes,
         injectable=configuration.injection,
         programs=allowed_programs(configuration.functions),
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 
-from fanout.cluster.books import RECORDS
+from fanout.cluster.books import LIMITS, RECORDS
 from fanout.package.tree import Entry
 from fanout.plan.repository import Commit
 from fanout.ports import Reader
@@ -79,7 +79,7 @@ def walk(reader: Reader, head: str, known: History, *, trusting: bool = True) ->
 
 def listed(reader: Reader, tree: str | None) -> Mapping[str, Entry]:
     """The files below a directory that may not be there."""
-    return reader.entries(tree) if tree else {}
+    return reader.entries(tree, LIMITS) if tree else {}
 
 
 def _unseen(reader: Reader, head: str, known: History) -> tuple[list[Commit], History]:

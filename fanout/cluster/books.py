@@ -14,11 +14,14 @@ from typing import Any
 
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.api.validation import validate
+from fanout.package.limits import SizeLimits
 from fanout.plan.book import BookKey
 
 RECORDS = "records"
 STATUS = "status"
 KINDS = ("Evidence", "Approval", "Decision")
+# Nobody sets these: whoever lowered them would make records unreadable that are there already.
+LIMITS = SizeLimits(files=500_000, size=1 << 30, depth=1, file_size=16 << 20)
 NO_POLICY = "_"  # no object can be called so
 _COUNT = re.compile(r"(?<=-[0-9a-f]{12})-[0-9]+$")
 

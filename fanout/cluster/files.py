@@ -19,7 +19,7 @@ from fanout.cluster.findings import Finding
 from fanout.cluster.parsed import SMALLEST, ParsedFiles, key_of
 from fanout.cluster.stock import NOTHING, joined
 from fanout.errors import Where
-from fanout.package.invalid import InvalidManifest
+from fanout.package.invalid import MAX_OBJECTS, InvalidManifest
 from fanout.package.jsontext import is_json
 from fanout.package.plainlines import Texts
 from fanout.values import frozen
@@ -125,7 +125,8 @@ class FileCluster:
             return known
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            data = file.read()
+            # No more than tells that it is too large, which parsing it then says with its name.
+            data = file.read(MAX_OBJECTS + 1)
         changed = max(status.st_mtime_ns, status.st_ctime_ns)
         stamp = _stamp(status) if time.time_ns() - changed > _SETTLED_NS else None
         digest = hashlib.sha256(data).digest()

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from fanout.api.reasons import Reason
 from fanout.cluster.arrivals import Arrival, History, listed, walk
 from fanout.cluster.books import (
+    LIMITS,
     RECORDS,
     STATUS,
     UnreadableError,
@@ -48,7 +50,8 @@ def read_branch(reader: Reader, head: str, key: BookKey, before: Branch) -> Bran
         parsed, records = _records(reader, key, (history, files), before.parsed, unreadable)
         shards = read_shards(reader, head, before.shards, unreadable)
     except InvalidInput as error:  # a submodule; one broken branch leaves the others readable
-        return Branch(Book(head, unreadable=(str(error),)))
+        limited = error.reason == Reason.LIMIT_EXCEEDED  # which no setting of packages raises
+        return Branch(Book(head, unreadable=(error.problem if limited else str(error),)))
     lines = {name: line for shard in shards.values() for name, line in shard.lines.items()}
     book = Book(head, records, dict(sorted(lines.items())), tuple(unreadable))
     return Branch(book, history, parsed, shards)
@@ -66,7 +69,7 @@ def read_shards(
             continue
         try:
             _refuse_link(entry)
-            shards[path] = Shard(entry.oid, read_shard(reader.blob(entry.oid), path))
+            shards[path] = Shard(entry.oid, read_shard(_content(reader, entry), path))
         except UnreadableError as error:
             unreadable.append(f"{path} {error}; restore it from the commit before")
     return shards
@@ -97,9 +100,20 @@ def _held(reader: Reader, name: str, entry: Entry, history: History) -> Arrival 
     arrival = history.arrivals.get(name)
     if arrival is None or arrival.oid:
         return arrival
-    if is_name_of(name.removesuffix(".json"), reader.blob(entry.oid), arrival.by):
+    try:
+        data = _content(reader, entry)
+    except UnreadableError:
+        return None
+    if is_name_of(name.removesuffix(".json"), data, arrival.by):
         return replace(arrival, oid=entry.oid)
     return None
+
+
+def _content(reader: Reader, entry: Entry) -> bytes:
+    try:
+        return reader.blob(entry.oid, LIMITS.file_size)
+    except InvalidInput:
+        raise UnreadableError(f"has more than {LIMITS.file_size:,} bytes") from None
 
 
 def _records(
@@ -121,7 +135,7 @@ def _records(
             name = _name(file, entry)
             if entry.oid != arrival.oid:
                 raise UnreadableError("was changed after it had been recorded")
-            parsed[entry.oid] = known.get(entry.oid) or read_record(reader.blob(entry.oid), key)
+            parsed[entry.oid] = known.get(entry.oid) or read_record(_content(reader, entry), key)
             kind, spec = parsed[entry.oid]
             records.append(Recorded(name, arrival.at, arrival.by, kind, spec))
         except UnreadableError as error:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fanout.cluster.arrivals import message
 from fanout.cluster.books import (
+    LIMITS,
     RECORDS,
     UnreadableError,
     branch,
@@ -197,7 +198,7 @@ class GitRecords:
             return frozenset()
         with self._repository.reader() as reader:
             tree = reader.paths(head, [RECORDS])[RECORDS].tree
-            files = reader.entries(tree) if tree else ()
+            files = reader.entries(tree, LIMITS) if tree else ()
             return frozenset(name.removesuffix(".json") for name in files)
 
     def _commit(

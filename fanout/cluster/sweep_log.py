@@ -11,7 +11,7 @@ from typing import Any
 
 from fanout.api.durations import parse_instant
 from fanout.api.faults import BadValue
-from fanout.cluster.books import canonical
+from fanout.cluster.books import LIMITS, canonical
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Conflict, InvalidInput
 from fanout.gates.instants import from_the_future
@@ -120,8 +120,8 @@ def _changed(
 
 
 def _content(reader: Reader, head: str) -> bytes:
-    entry = reader.entries(reader.commit(head).tree).get(FILE)
-    return reader.blob(entry.oid) if entry else b""
+    entry = reader.entry(reader.commit(head).tree, FILE)
+    return reader.blob(entry.oid, LIMITS.file_size) if entry else b""
 
 
 def _plain(swept: Swept) -> dict[str, Any]:

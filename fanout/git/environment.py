@@ -2,9 +2,15 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Final
 
 # For measuring; and what GitPython reads, which is nothing to git.
 KEPT = ("GIT_TRACE2_EVENT", "GIT_PYTHON_")
+
+
+# What git is told about memory has to reach the processes that serve a repository on our own disks
+# too. Those read neither the configuration of the mirror nor settings in variables.
+_SETTINGS: Final = Path(__file__).with_name("global.gitconfig")
 
 
 def scrubbed(allowed: Collection[str], home: Path) -> dict[str, str]:
@@ -15,7 +21,7 @@ def scrubbed(allowed: Collection[str], home: Path) -> dict[str, str]:
     return {
         "GIT_ALLOW_PROTOCOL": ":".join(allowed),
         "GIT_ASKPASS": "",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_GLOBAL": str(_SETTINGS),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_LFS_SKIP_SMUDGE": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",

@@ -11,6 +11,7 @@ from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag
 from fanout.errors import Bug, InvalidInput
 from fanout.git.failures import DamagedMirrorError
 from fanout.git.mirror import mark_damaged
+from fanout.package.limits import DEFAULT_SIZES, LONGEST_PATH, SizeLimits, exceeded
 from fanout.package.tree import Entry
 from fanout.plan.repository import Commit, PathState
 
@@ -19,15 +20,22 @@ _FILE_MODES = {int(FileMode.BLOB_EXECUTABLE): "100755", int(FileMode.LINK): "120
 _TREE = int(ObjectType.TREE)
 _COMMIT = int(ObjectType.COMMIT)
 _BLOB = int(ObjectType.BLOB)
+# Directories of a repository hold thousands of packages, and messages of commits name what was
+# published together. Both are far below these sizes in every repository that people work with.
+_LARGEST_DIRECTORY = 64 << 20  # bytes as git stores it, about a million entries
+_LARGEST_COMMIT = 4 << 20  # bytes of a commit or an annotated tag
+_ROW = 512  # bytes that a file may take in a directory of a package: its name and its id
 _KINDS = {_TREE: "directory", _COMMIT: "commit", _BLOB: "file", int(ObjectType.TAG): "tag"}
 
 
 class MirrorReader:
     """`fanout.ports.Reader` on one mirror. Not for several threads at once."""
 
-    def __init__(self, repository: pygit2.Repository) -> None:
+    def __init__(self, repository: pygit2.Repository, limits: SizeLimits) -> None:
+        """`limits` are those of packages."""
         self._repository = repository
         self._odb = repository.odb
+        self._limits = limits
 
     def has(self, oid: str) -> bool:
         """Is the object in the mirror?"""
@@ -49,7 +57,7 @@ class MirrorReader:
 
     def peel(self, oid: str) -> str:
         """The commit behind an annotated tag, or what the tag names when that is no commit."""
-        while (found := self._object(oid))[0] == int(ObjectType.TAG):
+        while (found := self._object(oid, _LARGEST_COMMIT))[0] == int(ObjectType.TAG):
             oid = found[1].split(b"\n", 1)[0].removeprefix(b"object ").decode()
         return oid
 
@@ -60,7 +68,10 @@ class MirrorReader:
         return head == commit or self._repository.descendant_of(head, commit)
 
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
-        """What is at each path of the commit; "" is its root directory."""
+        """What is at each path of the commit; "" is its root directory.
+
+        A directory on the way that is too large to be opened is the problem of the paths below it.
+        """
         known = {"": PathState(str(self._commit(commit).tree_id))}
         directories: dict[str, pygit2.Tree] = {}
         return {path: self._state(path, known, directories) for path in paths}
@@ -75,10 +86,18 @@ class MirrorReader:
             if above.tree is None:
                 known[path] = above
             else:
-                if above.tree not in directories:
-                    directories[above.tree] = self._tree(above.tree)
-                known[path] = _state_of(path, directories[above.tree], name)
+                known[path] = self._state_in(above.tree, path, name, directories)
         return known[path]
+
+    def _state_in(
+        self, tree: str, path: str, name: str, directories: dict[str, pygit2.Tree]
+    ) -> PathState:
+        if tree not in directories:
+            if self._size(tree) > _LARGEST_DIRECTORY:
+                parent = path.rpartition("/")[0] or "the root directory"
+                return PathState(None, f"{parent} has too many entries to be opened")
+            directories[tree] = self._tree(tree)
+        return _state_of(path, directories[tree], name)
 
     def _tree(self, oid: str) -> pygit2.Tree:
         found = self._parsed(oid, named=True)
@@ -86,41 +105,103 @@ class MirrorReader:
             raise _wrong_kind(oid, found.type, _TREE)
         return found
 
-    def entries(self, tree: str) -> Mapping[str, Entry]:
-        """All files below a tree, by path; submodules and unreadable names are InvalidInput."""
+    def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, Entry]:
+        """All files below a tree, by path; submodules and unreadable names are InvalidInput.
+
+        Raises InvalidInput as soon as more files or directories were walked than `limits` allow,
+        which are those of packages where none are given. No content is read.
+        """
+        limits = limits or self._limits
         found: dict[str, Entry] = {}
-        waiting = [("", tree)]
+        waiting = [("", 0, tree)]
+        directories = 0
         while waiting:
-            above, oid = waiting.pop()
-            for mode, name, child in parse_tree(self._read(oid, _TREE, named=bool(above))):
+            above, depth, oid = waiting.pop()
+            for mode, name, child in parse_tree(self._directory(oid, above, limits)):
                 path = above + _file_name(name, above)
+                if depth >= limits.depth or len(path) > LONGEST_PATH:
+                    limits.check_path(path, depth + (mode == FileMode.TREE))
                 if mode == FileMode.TREE:
-                    waiting.append((f"{path}/", child))
+                    # Directories are counted too: a tree of trees may hold no file at all.
+                    directories += 1
+                    waiting.append((f"{path}/", depth + 1, child))
                 else:
                     found[path] = Entry(_file_mode(mode, path), child)
+                if len(found) > limits.files:
+                    raise limits.too_many()
+                if directories > limits.files:
+                    raise limits.too_many("directories")
         return {path: found[path] for path in sorted(found)}
 
-    def blob(self, oid: str) -> bytes:
-        """A file's content. Raises Unavailable when it is not there."""
-        return self._read(oid, _BLOB, named=True)
+    def entry(self, tree: str, name: str) -> Entry | None:
+        """The file of this name directly in a tree, None where there is none."""
+        for mode, raw, child in parse_tree(self._directory(tree, "", self._limits)):
+            if raw == name.encode() and mode != FileMode.TREE:
+                return Entry(_file_mode(mode, name), child)
+        return None
+
+    def files(
+        self, tree: str, known: Mapping[str, bytes] | None = None
+    ) -> Mapping[str, tuple[Entry, bytes]]:
+        """All files below a tree with their content, by path. `known` are contents by blob id.
+
+        Raises InvalidInput as `entries` does, and when a file or all of them are larger than a
+        package may be: that is told from the headers of the objects, before any content is read.
+        Bytes count once per path, since every path is parsed, rendered and written by itself.
+        """
+        entries, known = self.entries(tree), known or {}
+        sizes = {
+            oid: len(known[oid]) if oid in known else self._size(oid, named=True)
+            for oid in dict.fromkeys(entry.oid for entry in entries.values())
+        }
+        self._limits.check_sizes({path: sizes[entry.oid] for path, entry in entries.items()})
+        content = {oid: known[oid] if oid in known else self.blob(oid) for oid in sizes}
+        return {path: (entry, content[entry.oid]) for path, entry in entries.items()}
+
+    def blob(self, oid: str, largest: int | None = None) -> bytes:
+        """A file's content. Raises Unavailable when it is not there.
+
+        Raises InvalidInput when it has more bytes than `largest`, or than a file of a package may
+        have where that is not given.
+        """
+        return self._read(oid, _BLOB, largest or self._limits.file_size, named=True)
 
     def raw_tree(self, oid: str) -> bytes:
         """A directory as git stores it. Raises Unavailable when it is not there."""
-        return self._read(oid, _TREE)
+        return self._read(oid, _TREE, _LARGEST_DIRECTORY)
 
-    def _read(self, oid: str, kind: int, *, named: bool = False) -> bytes:
-        found, data = self._object(oid, named=named)
+    def _directory(self, oid: str, above: str, limits: SizeLimits) -> bytes:
+        """A directory of a package; one that cannot be within the limits is not read."""
+        largest = min(_LARGEST_DIRECTORY, 2 * limits.files * _ROW)
+        try:
+            return self._read(oid, _TREE, largest, named=bool(above))
+        except _TooLargeError:
+            raise limits.too_many() from None
+
+    def _read(self, oid: str, kind: int, largest: int, *, named: bool = False) -> bytes:
+        found, data = self._object(oid, largest, named=named)
         if found != kind:
             raise _wrong_kind(oid, found, kind)
         return data
 
-    def _object(self, oid: str, *, named: bool = False) -> tuple[int, bytes]:
+    def _object(self, oid: str, largest: int, *, named: bool = False) -> tuple[int, bytes]:
+        """Kind and content. The size is in the object's header, which is read first."""
+        if (size := self._size(oid, named=named)) > largest:
+            raise _TooLargeError(oid, size, largest)
         try:
             return self._odb.read(oid)
         except (KeyError, ValueError) as error:
             raise self._unreadable(oid, error, named=named) from error
 
+    def _size(self, oid: str, *, named: bool = False) -> int:
+        try:
+            return self._odb.read_header(oid)[1]
+        except (KeyError, ValueError) as error:
+            raise self._unreadable(oid, error, named=named) from error
+
     def _commit(self, oid: str) -> pygit2.Commit:
+        if (size := self._size(oid)) > _LARGEST_COMMIT:
+            raise _TooLargeError(oid, size, _LARGEST_COMMIT)
         found = self._parsed(oid)
         if not isinstance(found, pygit2.Commit):
             raise _wrong_kind(oid, found.type, _COMMIT)
@@ -147,9 +228,17 @@ class MirrorReader:
         )
 
 
+class _TooLargeError(InvalidInput):
+    """An object that is not read because of its size."""
+
+    def __init__(self, oid: str, size: int, largest: int) -> None:
+        error = exceeded(f"object {oid} has {size:,} bytes, more than {largest:,}", "fileBytes")
+        super().__init__(error.problem, reason=error.reason, remedy=error.remedy)
+
+
 @contextmanager
-def open_mirror(path: Path) -> Iterator[MirrorReader]:
-    """A reader of the mirror at the path.
+def open_mirror(path: Path, limits: SizeLimits = DEFAULT_SIZES) -> Iterator[MirrorReader]:
+    """A reader of the mirror at the path; `limits` are those of packages.
 
     Raises Unavailable when nothing is there or when it cannot be read; such a mirror is marked and
     made again at the next look.
@@ -161,7 +250,7 @@ def open_mirror(path: Path) -> Iterator[MirrorReader]:
             "the mirror is not there", reason="MirrorMissing", remedy="the next pass makes it again"
         ) from error
     try:
-        yield MirrorReader(repository)
+        yield MirrorReader(repository, limits)
     except pygit2.GitError as error:
         mark_damaged(path)
         raise DamagedMirrorError(

@@ -21,6 +21,7 @@ from fanout.git.pack import LARGEST
 from fanout.git.reader import MirrorReader, open_mirror
 from fanout.git.repack import repack_if_due
 from fanout.git.workers import Workers
+from fanout.package.limits import DEFAULT_SIZES, SizeLimits
 from fanout.plan.repository import Listing, Look, Remote, RepositoryChange, Written
 from fanout.ports import Secret
 from fanout.telemetry.counters import Counters
@@ -49,12 +50,14 @@ class MirrorStore:
         progress: Progress | None = None,
         engine: GitEngine = GitEngine.IN_PROCESS,
         largest_pack: int = LARGEST,
+        limits: SizeLimits = DEFAULT_SIZES,
     ) -> None:
         """`directory` is for the mirrors; `secrets` answers a secret by its name when it is used.
 
         `allowed` are protocols, `concurrency` is the number of repositories worked on at once;
         of those on our own disks no more than keep the processors busy.
         `engine` writes what is smaller than `largest_pack`, in bytes; fast-import the rest.
+        `limits` are of packages that are read.
         Raises Unavailable when the directory cannot be made or written.
         """
         directory = directory.absolute()
@@ -67,6 +70,7 @@ class MirrorStore:
         self._drafts_under = f"refs/heads/drafts/{install}/"
         self._secrets = secrets
         self._allowed = frozenset(allowed)
+        self._limits = limits
         self._workers = Workers(concurrency, self._git.stop)
         self._progress = progress or Quiet()
         self._looked: dict[Path, Looked] = {}  # by mirror
@@ -86,7 +90,7 @@ class MirrorStore:
         """Read what the last look brought. Raises Unavailable when nothing is there."""
         path = self._mirrors.path(address(remote.url, self._allowed))
         try:
-            with open_mirror(path) as reader:
+            with open_mirror(path, self._limits) as reader:
                 yield reader
         except FanoutError:
             self._looked.pop(path, None)  # the next look sees for itself what is there

@@ -44,7 +44,7 @@ def not_adopted(case: Case, problem: FanoutError) -> Case:
 def _lock(case: Case, git: GitStore) -> Lock:
     assert case.state.tree is not None, "there is a package"
     with git.reader(case.view.remote) as reader:
-        entry = reader.entries(case.state.tree).get(KPTFILE)
+        entry = reader.entry(case.state.tree, KPTFILE)
         data = reader.blob(entry.oid) if entry is not None else None
     return read_lock(data, f"{case.spec.path}/{KPTFILE}")
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.limits import in_package
 from fanout.plan.adoption import Lock, read_lock
 from fanout.plan.cases import Case
 from fanout.plan.merging import Files
@@ -101,7 +102,7 @@ class _Looking:
         if not self.reader.has(tree):
             return None
         try:
-            entry = self.reader.entries(tree).get(KPTFILE)
+            entry = self.reader.entry(tree, KPTFILE)
             return self.contents.blob(self.reader, entry.oid) if entry else None
         except FanoutError:
             return None
@@ -155,7 +156,7 @@ class _Looking:
             known = [self._files(tree) for tree in before if tree and self.reader.has(tree)]
             return new_faults(self._files(case.own.tree), known, case.home.path)
         except InvalidInput as error:
-            return (error,)
+            return (in_package(error, case.home.path),)
 
     def _files(self, tree: str) -> Files:
         return self.contents.files(self.reader, tree)

@@ -26,25 +26,36 @@ class Contents:
         return self._trees.get(tree)
 
     def files(self, reader: Reader, tree: str) -> Files:
-        """The files below a tree. Raises Unavailable, and InvalidInput for a submodule."""
+        """The files below a tree.
+
+        Raises Unavailable, and InvalidInput for a submodule and for what no package may be.
+        """
         found = self._trees.get(tree)
         if found is None:
-            entries = reader.entries(tree)
-            found = {
-                path: (entry.mode, self.blob(reader, entry.oid)) for path, entry in entries.items()
-            }
+            files = reader.files(tree, self._blobs)
+            for entry, data in files.values():
+                self._keep(entry.oid, data)
+            found = {path: (entry.mode, data) for path, (entry, data) in files.items()}
             self._make_room(_ENTRY * len(found))
             self._trees[tree] = found
         return found
 
     def blob(self, reader: Reader, oid: str) -> bytes:
-        """What a file holds. Raises Unavailable when it is not there."""
+        """What a file holds.
+
+        Raises Unavailable when it is not there, InvalidInput when it is larger than a file of a
+        package may be.
+        """
         data = self._blobs.get(oid)
         if data is None:
             data = reader.blob(oid)
+            self._keep(oid, data)
+        return data
+
+    def _keep(self, oid: str, data: bytes) -> None:
+        if oid not in self._blobs:
             self._make_room(len(data))
             self._blobs[oid] = data
-        return data
 
     def _make_room(self, size: int) -> None:
         if self._size + size > _MOST:

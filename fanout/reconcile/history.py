@@ -30,7 +30,7 @@ def lock_in(reader: Reader, tree: str) -> Lock | None:
     if not reader.has(tree):
         return None
     try:
-        entry = reader.entries(tree).get(KPTFILE)
+        entry = reader.entry(tree, KPTFILE)
         return read_lock(reader.blob(entry.oid), KPTFILE) if entry is not None else None
     except FanoutError:
         return None

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import field
 
-from fanout.errors import Unavailable
+from fanout.errors import InvalidInput, Unavailable
+from fanout.package.limits import in_package, sizes_of
 from fanout.plan.cases import Case
 from fanout.plan.cloned import change_since_cloned
 from fanout.plan.disputes import chosen_winners, read
@@ -38,7 +39,9 @@ class Merger:
         self.counters.add("merges")
         with self._work(case) as work:
             edits = work.edits()
-        return replace(case, merged=merge(_rendering(case), edits, case.choices))
+        merged = merge(_rendering(case), edits, case.choices)
+        self.limits.check_sizes(sizes_of(merged.files))
+        return replace(case, merged=merged)
 
     def drafted(self, case: Case) -> Change | None:
         """What fanout wrote on the variant's open draft, and what people made of it.
@@ -145,4 +148,13 @@ class _Work:
 
     def _files(self, view: RepositoryView, tree: str) -> Files:
         known = self.merger.contents.known(tree)
-        return known or self.merger.contents.files(self._reader(view), tree)
+        if known is not None:
+            return known
+        try:
+            return self.merger.contents.files(self._reader(view), tree)
+        except InvalidInput as error:
+            home, spec = self.case.home, self.case.spec
+            place = (
+                (home.repository, home.path) if view is home.view else (spec.repository, spec.path)
+            )
+            raise in_package(error, ":".join(place)) from error

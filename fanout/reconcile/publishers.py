@@ -109,7 +109,7 @@ def _cloned(reader: Reader, named: Named, spec: VariantSpec, tree: str) -> Hold 
     if named.upstream is None:
         return None
     try:
-        entry = reader.entries(tree).get(KPTFILE)
+        entry = reader.entry(tree, KPTFILE)
         lock = read_lock(reader.blob(entry.oid) if entry is not None else None, KPTFILE)
     except FanoutError:
         return None  # people may have broken it, or taken the lock out of it

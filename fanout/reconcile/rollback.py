@@ -138,8 +138,8 @@ def _barred(case: Case, pin: Pin) -> Hold | None:
 
 
 def _read(reader: Reader, tree: str) -> tuple[Rendered, Files]:
-    entries = reader.entries(tree)
-    content = {path: reader.blob(entry.oid) for path, entry in entries.items()}
-    files = {path: (entry.mode, content[path]) for path, entry in entries.items()}
-    blobs = {entry.oid: content[path] for path, entry in entries.items()}
+    found = reader.files(tree)
+    entries = {path: entry for path, (entry, _) in found.items()}
+    blobs = {entry.oid: data for entry, data in found.values()}
+    files = {path: (entry.mode, data) for path, (entry, data) in found.items()}
     return Rendered(tree, entries, blobs), files

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fanout.api.repository import Repository
 from fanout.api.upstream import RevisionRule, Upstream
 from fanout.errors import Bug, FanoutError, InvalidInput, Where
+from fanout.package.limits import in_package
 from fanout.package.revision import Revision, allowed, parse_range, releases, tagged
 from fanout.plan.cases import Case
 from fanout.plan.repository import Listing
@@ -182,13 +183,18 @@ class Packages:
                     reason="NoRevision",
                     remedy="correct spec.upstream.package, or the tag",
                 )
-            entries = reader.entries(state.tree)
+            try:
+                files = reader.files(state.tree)
+            except InvalidInput as error:
+                shown = path or "the root directory"
+                place = f"{shown} at {name} of {repository.spec.url}"
+                raise in_package(error, place) from error
             released = reader.commit(commit)
             return UpstreamPackage(
                 repository=repository.spec.url,
                 directory=path,
                 revision=Revision(name, commit, released.when),
                 tree=state.tree,
-                files={file: (entry, reader.blob(entry.oid)) for file, entry in entries.items()},
+                files=files,
                 author=released.author,
             )

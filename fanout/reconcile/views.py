@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from fanout.api.people import person
 from fanout.errors import FanoutError, InvalidInput
+from fanout.package.limits import in_package
 from fanout.plan.disputes import read as read_disputes
 from fanout.plan.disputes import settled_by
 from fanout.plan.merging import Files
@@ -134,7 +135,10 @@ def _time(known: _Known, reader: Reader, commit: str) -> int:
 
 def _tip(known: _Known, reader: Reader, prefix: str, ref: str, oid: str) -> _Tip:
     if (ref, oid) not in known.tips:
-        known.tips[ref, oid] = _read_tip(reader, _path(prefix, ref), oid)
+        try:
+            known.tips[ref, oid] = _read_tip(reader, _path(prefix, ref), oid)
+        except InvalidInput:  # a commit that cannot be read says of no draft that it is ours
+            known.tips[ref, oid] = _Tip(None, own=False, tree=None)
     return known.tips[ref, oid]
 
 
@@ -151,12 +155,17 @@ def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
             break
         commit = reader.commit(commit.parents[0])
     tree = reader.paths(oid, [path])[path].tree if path else None
-    faults = _faults(reader, path, tree, trailers)
-    settled = frozenset() if faults or trailers is None else _settled(reader, tree, trailers)
     own = commit.oid == oid
-    people = frozenset[str]()
-    if trailers is not None and not (own and tree == trailers.tree and len(tip.parents) == 1):
-        people = _people(reader, tip, amended=own and tree != trailers.tree)
+    faults: tuple[InvalidInput, ...] = ()
+    settled, people = frozenset[str](), frozenset[str]()
+    try:
+        faults = _faults(reader, path, tree, trailers)
+        if not faults and trailers is not None:
+            settled = _settled(reader, tree, trailers)
+        if trailers is not None and not (own and tree == trailers.tree and len(tip.parents) == 1):
+            people = _people(reader, tip, amended=own and tree != trailers.tree)
+    except InvalidInput as error:  # what no package may be; other drafts are read all the same
+        faults = (in_package(error, path),)
     return _Tip(trailers, own, tree, faults, settled, people)
 
 
@@ -196,16 +205,13 @@ def _faults(
     known = [it for it in (trailers.rendered, trailers.onto) if it != NONE and reader.has(it)]
     if trailers.rendered not in known and reader.has(trailers.tree):
         known.append(trailers.tree)
-    try:
-        files = _files(reader, tree) if tree is not None else {}
-    except InvalidInput as error:
-        return (error,)
+    files = _files(reader, tree) if tree is not None else {}
     return new_faults(files, [_files(reader, it) for it in known], path)
 
 
 def _files(reader: Reader, tree: str) -> Files:
-    entries = reader.entries(tree).items()
-    return {path: (entry.mode, reader.blob(entry.oid)) for path, entry in entries}
+    files = reader.files(tree).items()
+    return {path: (entry.mode, data) for path, (entry, data) in files}
 
 
 def _draft(ref: str, oid: str, tip: _Tip, trailers: Trailers) -> OpenDraft:

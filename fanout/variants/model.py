@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from fanout.api.configuration import InjectionRules
+from fanout.package.limits import SizeLimits
 from fanout.package.revision import Revision
 from fanout.package.tree import Entry
 from fanout.selection.objects import Versions
@@ -25,11 +26,9 @@ class UpstreamPackage:
 
 
 @frozen
-class Limits:
+class Limits(SizeLimits):
     """What a package may be, and what may be put into it: an administrator's to say."""
 
-    files: int = 1_000
-    size: int = 16 * 1024 * 1024  # bytes of all files together
     injectable: InjectionRules = InjectionRules()
     programs: Programs = NO_PROGRAMS  # functions that are run outside fanout
 

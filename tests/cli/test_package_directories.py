@@ -54,6 +54,10 @@ LIMITS = [
     ("at the limits", Limits(files=4, size=11), []),
     ("one file too many", Limits(files=3, size=11), ["has more than 3 files"]),
     ("one byte too many", Limits(files=4, size=10), ["has more than 10 bytes"]),
+    ("a file of that size", Limits(file_size=5), []),
+    ("a file too large", Limits(file_size=4), ["the file has more than 4 bytes"]),
+    ("as deep", Limits(depth=1), []),
+    ("too deep", Limits(depth=0), ["is in 0 directories"]),
 ]
 
 
