@@ -56,7 +56,7 @@ def apply_change(
     if change.trees or change.drafts or change.files or change.vendor or change.merges:
         objects = engine.write(mirror, change)
         git.counters.add("objects_written", objects.count)
-        written |= objects.refs
+        written |= _tagged_once(change, objects.refs)
     new = {ref: oid for ref, oid in written.items() if seen.get(ref) != oid}
     gone = tuple(ref for ref in change.remove if ref in seen)
     removed: tuple[str, ...] = ()
@@ -73,6 +73,20 @@ def apply_change(
     finally:
         forget_pushes(mirror, seen)
     return Written(written, removed)
+
+
+def _tagged_once(change: RepositoryChange, refs: Mapping[str, str]) -> dict[str, str]:
+    """The refs that are written, without a second tag for a commit that has its tag already.
+
+    A server that died in the middle of a push may have moved the tag and not the branch. The same
+    publication again is the same commit.
+    """
+    found = dict(refs)
+    for merge in change.merges:
+        for draft in merge.drafts:
+            if draft.last_tag and draft.last_commit == found[draft.tag]:
+                del found[draft.tag]
+    return found
 
 
 def _compare(

@@ -12,7 +12,7 @@ from fanout.plan.disputes import Dispute, disputes_of, read
 from fanout.plan.earlier import Earlier
 from fanout.plan.merging import Merged
 from fanout.plan.moving import Former, Leaving, Stray
-from fanout.plan.observation import OpenDraft, RepositoryView
+from fanout.plan.observation import OpenDraft, Renderings, RepositoryView
 from fanout.plan.repository import PathState
 from fanout.plan.reverted import Reverted, taken_back
 from fanout.plan.soundness import remedied
@@ -50,6 +50,7 @@ class Case:
     reverted: Reverted | None = None  # somebody took back what is published
     faults: tuple[InvalidInput, ...] = ()  # what people have broken in what is published
     lost_tag: str = ""  # of the published revision, which upstream does not have any more
+    unfinished: Renderings | None = None  # before a publication of which only these moved
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate
@@ -110,6 +111,20 @@ class Case:
         return self.own.tree or NONE
 
     @property
+    def published_rendering(self) -> str | None:
+        """The tree under `published/` at its path, as it was before an unfinished push."""
+        if self.unfinished is not None:
+            return self.unfinished.published
+        return self.view.published.get(self.spec.path)
+
+    @property
+    def drafted_rendering(self) -> str | None:
+        """The tree under `drafts/` at its path, as it was before an unfinished push."""
+        if self.unfinished is not None:
+            return self.unfinished.drafted
+        return self.view.drafted.get(self.spec.path)
+
+    @property
     def pristine(self) -> str | None:
         """The rendering that was published, without anybody's edits; None: it is nowhere.
 
@@ -127,14 +142,13 @@ class Case:
     @property
     def vendored(self) -> str | None:
         """What the branch of renderings has as published at the path."""
-        path = self.spec.path
         if self.alien and not self.moves:
             return None
-        if self.unrecorded and path in self.view.drafted:
-            return self.view.drafted[path]
+        if self.unrecorded and self.drafted_rendering is not None:
+            return self.drafted_rendering
         if self.former is not None and self.moves:
             return self.former.pristine
-        return self.view.published.get(path)
+        return self.published_rendering
 
     @property
     def edited(self) -> bool:
@@ -190,7 +204,7 @@ class Case:
         """Does a package that fanout did not write, or does not know any more, stand there?"""
         if self.state.tree is None or self.moves:
             return False
-        unknown = self.published is None and self.spec.path not in self.view.published
+        unknown = self.published is None and self.published_rendering is None
         return unknown or self.alien or (self.adopts and self.baseless)
 
     @property
@@ -237,7 +251,7 @@ class Case:
             and self.draft.trailers.onto == self.onto
             and (self.earlier is None or self.draft.trailers.tree == self.earlier.tree)
             and self._as_chosen(self.draft)
-            and self.draft.trailers.rendered == self.view.drafted.get(self.spec.path)
+            and self.draft.trailers.rendered == self.drafted_rendering
             and all(it.taken_by(self.draft) for it in self.strays)
         )
 

@@ -265,7 +265,15 @@ def _merged(case: Case) -> MergedDraft:
         path=case.spec.path,
         tree=case.draft.tree,
         tag=publication_tag(case),
+        last_tag=last_tag(case),
+        last_commit=case.view.refs.get(last_tag(case), ""),
     )
+
+
+def last_tag(case: Case) -> str:
+    """The newest publication tag at a variant's path, "" where there is none."""
+    number = case.view.tags.get(case.spec.path, 0)
+    return tag_ref(case.spec.path, number) if number else ""
 
 
 def publication_tag(case: Case) -> str:
@@ -283,7 +291,7 @@ def _vendor(work: _Work, steps: Sequence[Planned], install: str) -> VendorCommit
     for planned in steps:
         case, step = planned.case, planned.step
         path = case.spec.path
-        pending = view.drafted.get(path)
+        pending = case.drafted_rendering
         if step is Step.WRITE:
             assert case.rendered is not None, "a draft is rendered before it is written"
             put[f"drafts/{path}"] = case.rendered.tree
@@ -297,7 +305,14 @@ def _vendor(work: _Work, steps: Sequence[Planned], install: str) -> VendorCommit
             put[f"published/{path}"] = case.rendered.tree
         if case.unrecorded and step is Step.WRITE and pending is not None:
             put[f"published/{path}"] = pending
+        elif case.unfinished is not None and step is Step.WRITE:
+            # nothing of the push that was cut off is to be taken for published any more
+            if case.unfinished.published is not None:
+                put[f"published/{path}"] = case.unfinished.published
+            else:
+                drop.append(f"published/{path}")
     put = {path: tree for path, tree in put.items() if _pristine(view, path) != tree}
+    drop = [path for path in drop if _pristine(view, path) is not None]
     if not put and not drop:
         return None
     return VendorCommit(

@@ -8,7 +8,7 @@ from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import Choices
 from fanout.plan.cases import Case
 from fanout.plan.moving import Former, Leaving, Stray, author_of
-from fanout.plan.observation import NOTHING, RepositoryView
+from fanout.plan.observation import NOTHING, Renderings, RepositoryView
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref
@@ -32,6 +32,7 @@ class Around:
     there: str | None = None  # tree at the path that is known not to be a publication of it
     hold: Hold | None = None  # what is in the way of a move
     waits: Hold | None = None  # for whom it has to wait
+    renderings: Renderings | None = None  # before a publication that is not whole
     taken: Hold | None = None  # what is at its path was published for another, and is not its own
     orphan: bool = False  # it is written by hand, and its package stays when it goes
 
@@ -59,6 +60,7 @@ def open_case(
         partners=around.partners,
         waits=around.waits,
         alien=around.taken is not None,
+        unfinished=around.renderings,
     )
     found = _publication(case, around)
     if found is not None:
@@ -106,7 +108,7 @@ def _publication(case: Case, around: Around) -> PublishedLine | None:
             tree,
             now,
             merge=case.view.head,
-            pristine=case.view.published.get(case.spec.path, ""),
+            pristine=case.drafted_rendering or case.published_rendering or "",
             reads=grant.reads,
         )
     return None
@@ -119,8 +121,8 @@ def _unmoved(case: Case, around: Around) -> bool:
     of renderings, which the same push moves.
     """
     if case.former is not None:
-        return case.state.tree == around.there and case.spec.path in case.view.drafted
-    if case.spec.path in case.view.published:
+        return case.state.tree == around.there and case.drafted_rendering is not None
+    if case.published_rendering is not None:
         return False
     draft = case.draft
     return case.adopts if draft is None else draft.trailers.onto == case.state.tree

@@ -31,6 +31,14 @@ class OpenDraft:
 
 
 @frozen
+class Renderings:
+    """Pristine renderings of one path on fanout's own branch, by the ids of their trees."""
+
+    published: str | None
+    drafted: str | None
+
+
+@frozen
 class RepositoryView:
     """A downstream repository as listed and read at one moment."""
 

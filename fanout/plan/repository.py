@@ -113,6 +113,8 @@ class MergedDraft:
     path: str
     tree: str  # of the package in the draft
     tag: str  # full ref name, to be created
+    last_tag: str = ""  # the newest that is there, full ref name
+    last_commit: str = ""  # its commit: if the merge is this one, it has its tag already
 
 
 @frozen

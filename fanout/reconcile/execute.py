@@ -12,7 +12,7 @@ from fanout.cluster.declared import Declared
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.actions import Action, Kind, Outcome
 from fanout.plan.book import BookKey, StatusChange
-from fanout.plan.change import publication_tag
+from fanout.plan.change import last_tag, publication_tag
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import Written
 from fanout.plan.status import Lines, Status, changes
@@ -108,7 +108,8 @@ def _settled(plan: PolicyPlan, written: Mapping[str, Written | FanoutError]) -> 
         merge = line.published.merge
         tag = case.tag or publication_tag(case)
         if step.step is Step.PUBLISH and answer is not None:
-            merge = answer.refs[tag]
+            tag = tag if tag in answer.refs else last_tag(case)
+            merge = answer.refs.get(tag) or case.view.refs[tag]
         published = replace(line.published, merge=merge, tag=tag.removeprefix("refs/tags/"))
         lines[case.spec.name] = replace(line, published=published)
         arrived.add(case.spec.name)

@@ -12,7 +12,7 @@ from fanout.errors import FanoutError
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.plan.adoption import Lock, read_lock
 from fanout.plan.earlier import Earlier
-from fanout.plan.observation import RepositoryView
+from fanout.plan.observation import NOTHING, RepositoryView
 from fanout.plan.reverted import differs, revision_of
 from fanout.plan.trailers import NONE, Trailers, read_trailers
 from fanout.ports import Reader
@@ -68,11 +68,22 @@ class History:
 
         None where no draft says so; a person may have merged it in another way.
         """
-        number = self.view.tags.get(self.spec.path, 0)
-        commit, said, found = self._tagged(number)
-        if said is None or found is None:
-            return None
-        return tag_ref(self.spec.path, number), commit, found
+        present = self.view.paths.get(self.spec.path, NOTHING).tree
+        for number in range(self.view.tags.get(self.spec.path, 0), 0, -1):
+            commit, said, found = self._tagged(number)
+            if not commit or not (self._tree(commit) == present or self._on_branch(commit)):
+                continue
+            if said is None or found is None:
+                return None
+            return tag_ref(self.spec.path, number), commit, found
+        return None
+
+    def _tree(self, commit: str) -> str | None:
+        return self.reader.paths(commit, [self.spec.path])[self.spec.path].tree
+
+    def _on_branch(self, commit: str) -> bool:
+        """A tag alone is no publication: a server that dies in a push leaves some refs behind."""
+        return self.reader.contains(self.view.head, commit)
 
     def last(self, revision: str) -> Earlier | None:
         """The last publication of a revision, as it was when it was last in force.

@@ -27,6 +27,7 @@ from fanout.reconcile.places import Owner, emptied, owner_of
 from fanout.reconcile.publishers import published_for_another
 from fanout.reconcile.reading import Reading, one_by_one
 from fanout.reconcile.recalled import Recalled
+from fanout.reconcile.unfinished import before_publication
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref, drafts_under, tag_ref
@@ -131,23 +132,29 @@ class Opener:
     def _opening(
         self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None, reading: Reading
     ) -> Case:
-        case = self._case(spec, view, line)
-        return remembered(case, reading, self._merged, self.now) if forgotten(case) else case
+        case = self._case(spec, view, line, reading)
+        if not forgotten(case):
+            return case
+        case = remembered(case, reading, self._merged, self.now)
+        before = before_publication(spec, view, case.line, self.install, reading)
+        return case if before is None else replace(case, unfinished=before)
 
-    def _case(self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None) -> Case:
+    def _case(
+        self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None, reading: Reading
+    ) -> Case:
         wanted = self._wanted[spec.name]
         if line is None or view.failure is not None or self._went(spec.name, line):
-            return self._opened(spec, view, None if view.failure is None else line)
+            return self._opened(spec, view, None if view.failure is None else line, reading)
         if line.repository not in self.known.places and _same_history(line, view, spec.path):
             line = _at_new_address(line, view.key)
         for place in (line.granted_place, line.place):
-            under_way = self._under_way(spec, line, place)
+            under_way = self._under_way(spec, line, place, reading)
             if under_way is not None:
                 return under_way
         if line.published is None and line.place != wanted:
             grant = line.grant if line.granted_place == wanted else None
             line = VariantLine(*wanted, grant, left=line.left)
-        return self._opened(spec, view, line)
+        return self._opened(spec, view, line, reading)
 
     def _went(self, name: str, line: VariantLine) -> bool:
         """Was it removed, and the pass ended before that was on record? Then it begins anew."""
@@ -157,7 +164,9 @@ class Opener:
         before = line.published is None or line.published.at <= removed
         return before and there.view.paths.get(line.path, NOTHING).tree is None
 
-    def _under_way(self, spec: VariantSpec, line: VariantLine, place: Place | None) -> Case | None:
+    def _under_way(
+        self, spec: VariantSpec, line: VariantLine, place: Place | None, reading: Reading
+    ) -> Case | None:
         """The case at a place where it is not to be, if it was published there unrecorded."""
         if place is None or place == self._wanted[spec.name]:
             return None
@@ -165,7 +174,7 @@ class Opener:
         if there is None or there.view.failure is not None:
             return None
         old = replace(spec, path=place[1], repository=there.repository)
-        case = self._opened(old, there.view, line)
+        case = self._opened(old, there.view, line, reading)
         if not case.unrecorded:
             return None
         sentence = (
@@ -175,14 +184,17 @@ class Opener:
         waits = Hold("PathChanged", sentence, who="the next pass")
         return replace(case, obstacle=None, waits=waits, strays=(), leavings=())
 
-    def _opened(self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None) -> Case:
+    def _opened(
+        self, spec: VariantSpec, view: RepositoryView, line: VariantLine | None, reading: Reading
+    ) -> Case:
         here = view.key, spec.path
         leavings = tuple(self._leavings(spec.name, line)) if line is not None else ()
         move = _STAYS
         if line is not None and line.published is not None and line.place != here:
             move = self._move(spec, view, line, leavings)
         taken = self._taken(spec, view, line)
-        plain = move is _STAYS and not leavings and taken is None
+        before = before_publication(spec, view, line, self.install, reading)
+        plain = move is _STAYS and not leavings and taken is None and before is None
         if plain and not self._singled_out(spec.name):
             return open_case(spec, view, line, self._around)
         replaces, waits = self._in_the_way(spec, view)
@@ -204,6 +216,7 @@ class Opener:
             "hold": hold,
             "waits": waits,
             "taken": taken,
+            "renderings": before,
         }
         return open_case(spec, view, line, replace(self._around, **special))
 

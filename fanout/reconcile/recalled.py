@@ -102,7 +102,7 @@ def _plain(case: Case) -> bool:
     special = (
         case.unrecorded, case.adopts, case.origin, case.alien, case.choices, case.former,
         case.strays, case.leavings, case.partners, case.waits, case.reverted, case.faults,
-        case.obstacle, case.view.failure,
+        case.obstacle, case.view.failure, case.unfinished,
     )  # fmt: skip
     return not any(special)
 

@@ -1,0 +1,119 @@
+"""Worlds in which a push moved some of its refs and not others, as a server leaves them that died.
+
+Git's file backend renames the lock of one ref after the other, also in an atomic push. A world is
+made of three: as it was before a pass, as the pass leaves it, and as a pass leaves it whose
+push was refused (its releases are on record). The refs of each subset are set by hand.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from fleet import Fleet, Repo
+
+_FEW = 4  # refs of which every choice is tried
+
+Ref = tuple[str, str]
+"""(name of the repository, full name of the ref)"""
+
+
+@dataclass(frozen=True)
+class Push:
+    """A pass that pushes, and the world on both sides of it."""
+
+    fleet: Fleet
+    before: Mapping[Ref, str]
+    after: Mapping[Ref, str]
+    undisturbed: Any  # what the world comes to when every push is whole
+
+    @property
+    def moved(self) -> tuple[Ref, ...]:
+        """The refs that the pass moved, in order."""
+        both = self.before.keys() | self.after.keys()
+        return tuple(sorted(ref for ref in both if self.before.get(ref) != self.after.get(ref)))
+
+    def subsets(self) -> Iterator[frozenset[Ref]]:
+        """Every choice of refs that moved, none and all included.
+
+        Of many refs only what a server can leave: drafts go after all others have moved.
+        """
+        gone = [ref for ref in self.moved if ref not in self.after]
+        if len(self.moved) <= _FEW or not gone:
+            yield from _choices(self.moved)
+            return
+        others = frozenset(self.moved) - frozenset(gone)
+        yield from _choices(sorted(others))
+        yield from (others | drafts for drafts in _choices(gone) if drafts)
+
+    def half_done(self, moved: frozenset[Ref], *, recorded: bool) -> Fleet:
+        """The world in which these refs moved and the others did not.
+
+        `recorded`: the pass has put on record that it was done; else that it was to be.
+        """
+        root = self.fleet.root
+        shutil.rmtree(root)
+        _copy(_kept(root, "done" if recorded else "refused"), root)
+        shutil.rmtree(root / "git")
+        _copy(_kept(root, "done") / "git", root / "git")
+        for ref in self.moved:
+            oid = (self.after if ref in moved else self.before).get(ref)
+            name, full = ref
+            self.fleet.repos[name].git("update-ref", *([full, oid] if oid else ["-d", full]))
+        return self.fleet
+
+
+def pushed(
+    fleet: Fleet,
+    outcome: Callable[[Fleet], object],
+    act: Callable[[Fleet], object] = Fleet.sweep,
+) -> Push:
+    """What a command line pushes, which is the fleet's next sweep if nothing else is said."""
+    root = fleet.root
+    before = refs(fleet)
+    _copy(root, _kept(root, "before"))
+    for repo in fleet.repos.values():
+        repo.hook("pre-receive", "exit 1")
+    act(fleet)
+    assert refs(fleet) == before
+    for repo in fleet.repos.values():
+        (repo.path / "hooks" / "pre-receive").unlink()
+    root.rename(_kept(root, "refused"))
+    _copy(_kept(root, "before"), root)
+    act(fleet)
+    after = refs(fleet)
+    _copy(root, _kept(root, "done"))
+    return Push(fleet, before, after, outcome(fleet))
+
+
+def refs(fleet: Fleet) -> dict[Ref, str]:
+    """Every ref of every repository."""
+    return {
+        (name, ref): oid for name, repo in fleet.repos.items() for ref, oid in repo.refs().items()
+    }
+
+
+def tree(repo: Repo, ref: str) -> str:
+    """The id of what a commit holds."""
+    return repo.git("rev-parse", f"{ref}^{{tree}}")
+
+
+def _choices(moved: Sequence[Ref]) -> Iterator[frozenset[Ref]]:
+    for count in range(len(moved) + 1):
+        yield from map(frozenset, combinations(moved, count))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A copy that shares Git's objects, which nobody writes to."""
+
+    def copy(file: str, to: str) -> object:
+        return os.link(file, to) if "/objects/" in file else shutil.copy2(file, to)
+
+    shutil.copytree(source, target, symlinks=True, copy_function=copy)
+
+
+def _kept(root: Path, name: str) -> Path:
+    return root.with_name(f"{root.name}-{name}")

@@ -1,0 +1,282 @@
+"""Some refs of a push moved and others did not: the end is that of an undisturbed run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import moving
+import pytest
+from fleet import PACKAGE, PROMOTION, Fleet
+from half_pushes import Push, Ref, pushed, tree
+
+AMS, BER = "sites/ams", "sites/ber"
+# Without expressions, so that no process waits for a sandbox.
+POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - repositories: [{name: edge, packageNames: [sites/ams]}]
+    template: {stage: dev}
+  - repositories: [{name: edge, packageNames: [sites/ber]}]
+    template: {stage: prod}
+  stages:
+  - {name: dev}
+  - {name: prod, after: {stages: [dev]}}
+"""
+AT_PROD = """\
+  - repositories: [{name: edge, packageNames: [sites/ber]}]
+    template: {stage: prod}
+"""
+RENDERED = "refs/heads/fanout/default/rendered"
+EDITED = PACKAGE["deployment.yaml"] + "  paused: true # by hand\n"
+ANN = ("--reason", "looks right", "--by", "Ann <ann@example.com>")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is in a repository."""
+
+    branch: str  # its tree
+    drafts: list[str]
+    tags: dict[str, str]  # and the tree of each package
+    renderings: list[str]  # the tree of fanout's own branch, if there is one
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the world comes to: the repositories, and state and revision of each variant."""
+
+    repositories: dict[str, Contents]
+    variants: dict[str, tuple[str, str]]
+
+
+def first_drafts(root: Path) -> Fleet:
+    """Drafts of both, the first there are."""
+    fleet = Fleet(root)
+    for name in ("blueprints", "edge"):
+        fleet.repository(name)
+    fleet.release("v1")
+    fleet.write("policy.yaml", POLICY)
+    fleet.write("promotion.yaml", PROMOTION)
+    return fleet
+
+
+def first_publication(root: Path) -> Fleet:
+    """dev is published for the first time."""
+    fleet = first_drafts(root)
+    fleet.sweep()
+    return fleet.later(minutes=1)
+
+
+def publication_of_two(root: Path) -> Fleet:
+    """Two of dev are published by one commit, and nobody waits for them."""
+    fleet = first_drafts(root)
+    both = POLICY.replace(AT_PROD, "").replace("[sites/ams]", "[sites/ams, sites/ber]")
+    fleet.write("policy.yaml", both.replace("  - {name: prod, after: {stages: [dev]}}\n", ""))
+    fleet.sweep()
+    return fleet.later(minutes=1)
+
+
+def next_drafts(root: Path) -> Fleet:
+    """A draft of v2 while v1 is in force."""
+    fleet = first_drafts(root)
+    fleet.settle()
+    fleet.release("v2")
+    return fleet.later(minutes=1)
+
+
+def publication_with_edits(root: Path) -> Fleet:
+    """v3 over v2, which has a person's edit in it."""
+    fleet = first_drafts(root)
+    fleet.settle()
+    fleet.repos["edge"].commit("main", {f"{AMS}/deployment.yaml": EDITED})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    fleet.release("v3")
+    fleet.later(minutes=1).sweep()
+    return fleet.later(minutes=1)
+
+
+def going_back(root: Path) -> Fleet:
+    """dev goes back to v1, as a person had edited it."""
+    fleet = publication_with_edits(root)
+    fleet.settle()
+    fleet.write("policy.yaml", POLICY.replace("{name: dev}", "{name: dev, pin: v1}"))
+    fleet.later(minutes=1).sweep()
+    return fleet.later(minutes=1)
+
+
+def removal(root: Path) -> Fleet:
+    """The target of prod is gone."""
+    fleet = first_drafts(root)
+    fleet.settle()
+    fleet.write("policy.yaml", POLICY.replace(AT_PROD, ""))
+    return fleet.later(minutes=1)
+
+
+def removal_with_a_draft(root: Path) -> Fleet:
+    """The target of prod is gone while it has a draft."""
+    fleet = first_drafts(root)
+    fleet.settle()
+    fleet.write("promotion.yaml", PROMOTION.replace('["*"]}\n', "[dev]}\n"))
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    fleet.write("promotion.yaml", PROMOTION)
+    fleet.write("policy.yaml", POLICY.replace(AT_PROD, ""))
+    return fleet.later(minutes=1)
+
+
+def arrival(root: Path) -> Fleet:
+    """A package is published at the path to which its variant moves."""
+    fleet = moving.two_sites(root)
+    moving.edit(fleet)
+    moving.place(fleet, "ams", moving.NEW)
+    fleet.later(minutes=1).sweep()
+    return fleet.later(minutes=1)
+
+
+def arrival_elsewhere(root: Path) -> Fleet:
+    """The same in another repository."""
+    fleet = moving.two_sites(root)
+    moving.place(fleet, "ams", moving.NEW, "core")
+    fleet.later(minutes=1).sweep()
+    return fleet.later(minutes=1)
+
+
+def clearing(root: Path) -> Fleet:
+    """What a variant that moved has left goes."""
+    fleet = arrival(root)
+    fleet.sweep()
+    return fleet.later(minutes=1)
+
+
+def adoption(root: Path) -> Fleet:
+    """A package that was cloned by hand and edited is taken over, by a person's word."""
+    fleet = first_drafts(root)
+    commit = fleet.repos["blueprints"].refs()["refs/tags/monitoring/v1"]
+    git = f"  git: {{repo: {fleet.repos['blueprints'].path}, directory: /monitoring"
+    kptfile = (
+        f"{PACKAGE['Kptfile']}upstream:\n  type: git\n{git}, ref: monitoring/v1}}\n"
+        f"  updateStrategy: resource-merge\nupstreamLock:\n  type: git\n"
+        f"{git}, ref: monitoring/v1, commit: {commit}}}\n"
+    )
+    cloned = {**PACKAGE, "Kptfile": kptfile, "deployment.yaml": EDITED}
+    fleet.repos["edge"].commit("main", {f"{AMS}/{path}": text for path, text in cloned.items()})
+    fleet.write(
+        "policy.yaml", POLICY.replace("  stages:\n", "  adoptionPolicy: AdoptExisting\n  stages:\n")
+    )
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    return fleet.later(minutes=1)
+
+
+def promoted(fleet: Fleet) -> object:
+    return fleet.run("promote", "monitoring", "--stage", "dev", "--variant", AMS, *ANN)
+
+
+PASSES: list[tuple[Callable[[Path], Fleet], Callable[[Fleet], object]]] = [
+    (first_drafts, Fleet.sweep),
+    (next_drafts, Fleet.sweep),
+    (first_publication, Fleet.sweep),
+    (publication_of_two, Fleet.sweep),
+    (publication_with_edits, Fleet.sweep),
+    (going_back, Fleet.sweep),
+    (arrival, Fleet.sweep),
+    (arrival_elsewhere, Fleet.sweep),
+    (clearing, Fleet.sweep),
+    (adoption, promoted),
+    (removal, Fleet.sweep),
+    (removal_with_a_draft, Fleet.sweep),
+]
+
+
+RECORDED = [first_publication, publication_with_edits, removal]
+
+
+def outcome(fleet: Fleet) -> Outcome:
+    """What the world comes to."""
+    fleet.later(minutes=1).settle()
+    repositories = {}
+    for name, repo in fleet.repos.items():
+        vendor = [tree(repo, ref) for ref in repo.refs(RENDERED)]
+        repositories[name] = Contents(tree(repo, "main"), repo.drafts(), tags(fleet, name), vendor)
+    variants = {
+        path: (status["state"], status.get("published", {}).get("revision", ""))
+        for path, status in fleet.variants().items()
+    }
+    return Outcome(repositories, variants)
+
+
+def tags(fleet: Fleet, name: str) -> dict[str, str]:
+    """The tree of each package that has a tag."""
+    repo = fleet.repos[name]
+    return {tag: repo.git("rev-parse", f"{tag}:{tag.rpartition('/')[0]}") for tag in repo.tags()}
+
+
+@pytest.fixture(scope="module", params=PASSES, ids=lambda row: row[0].__name__)
+def push(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Push:
+    build, act = request.param
+    root = tmp_path_factory.mktemp("half") / "live"
+    root.mkdir()
+    return pushed(build(root), outcome, act)
+
+
+def test_what_is_not_on_record_as_published_is_published_again(push: Push):
+    begin = push.fleet.now
+    for moved in push.subsets():
+        push.fleet.now = begin
+        fleet = push.half_done(moved, recorded=False)
+        found = outcome(fleet)
+        if _drafts_went_first(push, moved):
+            # one of several is drafted again and published later: that is another commit, which
+            # gets a tag of its own, because no tag is ever moved
+            found = _tagged_once(found, push.undisturbed)
+        assert found == push.undisturbed, sorted(moved)
+
+
+@pytest.mark.parametrize("build", RECORDED, ids=lambda build: build.__name__)
+def test_what_is_on_record_and_not_on_the_branch_was_taken_back(build, tmp_path: Path):
+    root = tmp_path / "live"
+    root.mkdir()
+    push = pushed(build(root), outcome)
+    begin, main = push.fleet.now, ("edge", "refs/heads/main")
+    for moved in push.subsets():
+        push.fleet.now = begin
+        fleet = push.half_done(moved, recorded=True)
+        if main not in moved:
+            fleet.sweep()
+            if build is not removal:
+                assert "EditedDownstream" in reasons(fleet), sorted(moved)
+            fleet.repos["edge"].git("update-ref", main[1], push.after[main])
+        found = outcome(fleet)
+        assert in_force(found) == in_force(push.undisturbed), sorted(moved)
+
+
+def reasons(fleet: Fleet) -> set[str]:
+    return {fleet.condition(path)[0] for path in fleet.variants()}
+
+
+def in_force(found: Outcome) -> object:
+    """Without tags and renderings: those that are lost are told, and not made anew."""
+    there = {name: (it.branch, it.drafts) for name, it in found.repositories.items()}
+    return there, found.variants
+
+
+def _drafts_went_first(push: Push, moved: frozenset[Ref]) -> bool:
+    """Did drafts go before all else moved? They go by a push of their own, after the other."""
+    gone = {ref for ref in push.moved if ref not in push.after}
+    return bool(gone & moved) and not set(push.moved) - gone <= moved
+
+
+def _tagged_once(found: Outcome, expected: Outcome) -> Outcome:
+    """Without the further tags of trees that are tagged."""
+    once = {}
+    for name, it in found.repositories.items():
+        wanted = expected.repositories[name].tags
+        assert set(it.tags.values()) == set(wanted.values())
+        kept = {tag: tree_id for tag, tree_id in it.tags.items() if tag in wanted}
+        once[name] = replace(it, tags=kept)
+    return replace(found, repositories=once)
