@@ -90,6 +90,9 @@ class GitStore(Protocol):
     def look(self, looks: Sequence[Look]) -> Mapping[str, Listing | FanoutError]:
         """One listing per repository and at most one fetch, by URL; a failure is its own answer."""
 
+    def reuse_listings(self) -> None:
+        """Let the next look at each repository answer with the last one, if it asks the same."""
+
     def reader(self, remote: Remote) -> AbstractContextManager[Reader]:
         """Read what the last look brought."""
 

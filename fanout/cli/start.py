@@ -73,7 +73,10 @@ class Program:
         with phase("files"):
             files = self.cluster.digest()
         with phase("listings"):
-            return self.resting.found(mode, files, self.settings.now())
+            found = self.resting.found(mode, files, self.settings.now())
+        if found is None:
+            self.world.git.reuse_listings()  # the pass that follows looks at the same moment
+        return found
 
     def observe(self, mode: Mode) -> Observed:
         """One pass up to its plan."""

@@ -16,7 +16,7 @@ from fanout.git.credentials import Access
 from fanout.git.engines import engine_of
 from fanout.git.failures import DamagedMirrorError
 from fanout.git.listing import Looked, look
-from fanout.git.mirror import Mirror, Mirrors
+from fanout.git.mirror import Mirror, Mirrors, state_of
 from fanout.git.pack import LARGEST
 from fanout.git.reader import MirrorReader, open_mirror
 from fanout.git.repack import repack_if_due
@@ -74,6 +74,7 @@ class MirrorStore:
         self._workers = Workers(concurrency, self._git.stop)
         self._progress = progress or Quiet()
         self._looked: dict[Path, Looked] = {}  # by mirror
+        self._reusable: set[Path] = set()  # mirrors whose last look stands once more
 
     def look(self, looks: Sequence[Look]) -> Mapping[str, Listing | FanoutError]:
         """One listing per repository and at most one fetch, by URL; a failure is its own answer.
@@ -84,6 +85,13 @@ class MirrorStore:
         for one in looks:
             by_url.setdefault(one.remote.url, []).append(one)
         return self._each("listing repositories", by_url, self._look)
+
+    def reuse_listings(self) -> None:
+        """Let the next look at each repository answer with the last one, if it asks the same.
+
+        For a pass that follows at once on a look which found that something has changed.
+        """
+        self._reusable = set(self._looked)
 
     @contextmanager
     def reader(self, remote: Remote) -> Iterator[MirrorReader]:
@@ -118,11 +126,20 @@ class MirrorStore:
 
         def work(mirror: Mirror) -> Listing:
             last = self._looked.pop(mirror.path, None)
+            if last is not None and self._stands(mirror.path, keep, last):
+                self._looked[mirror.path] = last
+                return last.listing
             found = look(self._git, mirror.path, access, keep, last)
             self._looked[mirror.path] = found
             return found.listing
 
         return self._with_mirror(access, work)
+
+    def _stands(self, mirror: Path, keep: tuple[str, ...], last: Looked) -> bool:
+        """Return whether the last look answers this one too; it does so once."""
+        reusable = mirror in self._reusable
+        self._reusable.discard(mirror)
+        return reusable and (last.keep, last.mirror) == (keep, state_of(mirror))
 
     def _change(self, changes: Sequence[RepositoryChange]) -> Written:
         if len(changes) > 1:

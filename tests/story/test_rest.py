@@ -4,6 +4,7 @@ Each command is a program of its own, so what one knows of the other is in the s
 """
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +33,24 @@ def rests(fleet: Fleet, *args: str) -> bool:
     cost = next(line for line in swept.err.splitlines() if line.startswith("cost: "))
     counts = dict(part.split("=") for part in cost.removeprefix("cost: ").split())
     return "judged" not in counts or counts["judged"] == "0"
+
+
+def listings(fleet: Fleet) -> int:
+    """How many times the sweep asked a repository for its refs."""
+    swept = fleet.run("sweep", "-v", "--drafts-only")
+    found = re.search(r"^cost: .*\blistings=(\d+)", swept.err, re.MULTILINE)
+    assert found is not None, swept.err
+    return int(found[1])
+
+
+def test_a_sweep_that_finds_a_change_lists_each_repository_once(fleet: Fleet):
+    each = len(("blueprints", "edge", "core", "records"))
+    assert listings(fleet) == each, "nothing is remembered of such sweeps"
+    assert listings(fleet) == each, "all is as it was"
+    fleet.release("v2")
+    assert listings(fleet) == each
+    fleet.remove("site-ams.yaml")
+    assert listings(fleet) == each
 
 
 def test_where_nothing_changed_nothing_is_judged(fleet: Fleet):
