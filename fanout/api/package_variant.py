@@ -66,8 +66,9 @@ class PackageVariantSpec(Model):
         description="How a new upstream revision meets what is downstream.",
     )
     on_conflict: OnConflict = Field(
-        default=OnConflict.REVIEW,
-        description="What becomes of a draft in which both sides changed the same.",
+        default=OnConflict.HOLD,
+        description="What becomes of a draft in which upstream and local changed the same: it is"
+        " held until a person decides, or one side's values win.",
     )
     depends_on: tuple[Dependency, ...] = Field(
         default=(), description="Variants that must be ready at their revision first."

@@ -73,7 +73,7 @@ _MEMBERS: Mapping[ReasonClass, tuple[Reason, ...]] = {
     ReasonClass.DEPENDENCY: (Reason.DEPENDENCY_PENDING, Reason.SOURCE_AWAITS),
     ReasonClass.CONDITION: (Reason.PROPAGATION_HELD, Reason.EXPRESSION_ERROR),
     ReasonClass.CONFLICT: (
-        Reason.CONFLICT_UNDECIDED,
+        Reason.MERGE_CONFLICT,
         Reason.ADOPTION_AWAITS,
         Reason.EDITED_DOWNSTREAM,
     ),

@@ -112,6 +112,11 @@ class DecisionSpec(About):
         " the revision yet. Of a ConfirmRemoval: people's work that may go, by the trees of its"
         " packages and the commits of its drafts.",
     )
+    accept_conflicts: bool = Field(
+        default=False,
+        description="A Publish takes the drafts of the variants that it names as they stand, merge"
+        " conflicts included.",
+    )
     choices: Mapping[ConflictKey, Winner] = Field(
         default={},
         description="Whose value wins, by the conflict's key; a Resolve without any decides the"

@@ -1,13 +1,13 @@
 """The page of a kind, made of the models' own descriptions, so that it cannot lag behind them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fanout.api import durations
 from fanout.api.crds import structural
 from fanout.api.faults import Path
 from fanout.api.kinds import KINDS
-from fanout.api.unsupported import TABLE, is_refused
+from fanout.api.unsupported import TABLE, Row, is_refused
 from fanout.values import frozen
 
 _HEAD = ("| field | type | default | description |", "|---|---|---|---|")
@@ -78,11 +78,17 @@ def _value(value: object) -> str:
 
 
 def _refused(kind: str) -> list[str]:
-    rows = [row for row in TABLE if row.kind == kind]
-    if not rows:
-        return []
-    lines = ["", "## Not supported yet", "", "Refused by name wherever they are written.", ""]
+    lines: list[str] = []
+    for heading, former in (("Not supported yet", False), ("Not supported any more", True)):
+        rows = [row for row in TABLE if row.kind == kind and row.is_former is former]
+        if rows:
+            about = "Refused by name wherever they are written."
+            lines += ["", f"## {heading}", "", about, "", *_rows(rows)]
+    return lines
+
+
+def _rows(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         values = ", ".join(f"`{value}`" for value in row.values)
-        lines.append(f"* `{row.path}`{f': {values}' if values else ''} ({row.why})")
-    return lines
+        remedy = f"; {row.remedy}" if row.is_former else ""
+        yield f"* `{row.path}`{f': {values}' if values else ''} ({row.why}{remedy})"

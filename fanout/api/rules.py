@@ -208,6 +208,18 @@ def _overrides(spec: Mapping[str, Any], action: object) -> Iterator[Fault]:
         yield Fault(("spec", "overrides"), "only Publish lifts anything", "remove them")
 
 
+def _accepted(spec: Mapping[str, Any], action: object) -> Iterator[Fault]:
+    """Merge conflicts are accepted variant by variant, by whoever has seen the drafts."""
+    if not spec.get("acceptConflicts"):
+        return
+    path = ("spec", "acceptConflicts")
+    if action != "Publish":
+        yield Fault(path, "only Publish accepts merge conflicts", "remove it")
+    elif not (spec.get("variants") and spec.get("trees")):
+        problem = "merge conflicts are accepted for variants and drafts that are named"
+        yield Fault(path, problem, "name the variants, and the trees of their drafts")
+
+
 def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
     spec = fields(data.get("spec"))
     action = spec.get("action")
@@ -221,6 +233,7 @@ def _decisions(data: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault(("spec", "trees"), problem, "remove them")
     if action != "Resolve" and spec.get("choices"):
         yield Fault(("spec", "choices"), "only Resolve decides conflicts", "remove them")
+    yield from _accepted(spec, action)
     if (action == "Withdraw") != bool(spec.get("withdraws")):
         problem = "a Withdraw, and nothing else, names the record that is taken back"
         yield Fault(("spec", "withdraws"), problem, "name it, or remove the field")

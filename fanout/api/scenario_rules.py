@@ -262,6 +262,11 @@ def _said(event: Event, path: Path, known: _Known) -> Iterator[Fault]:
         if action in _NOT_STATED:
             problem = f"the gates are not asked about {action}"
             yield Fault((*path, "action"), problem, _NOT_STATED[action])
+        if event.decision.accept_conflicts and not (
+            action is Action.PUBLISH and event.decision.variants
+        ):
+            problem = "only a Publish that names variants accepts merge conflicts"
+            yield Fault((*path, "acceptConflicts"), problem, "name them, or remove the field")
         if (action is Action.WITHDRAW) != bool(event.decision.withdraws):
             problem = "a Withdraw, and nothing else, names the record that is taken back"
             yield Fault((*path, "withdraws"), problem, "name it, or remove the field")

@@ -270,6 +270,11 @@ class StatedDecision(_Said):
         description="The trees that a Publish is about; absent: those of the drafts there were"
         " then.",
     )
+    accept_conflicts: StrictBool = Field(
+        default=False,
+        description="A Publish takes the drafts of the variants that it names as they stand, merge"
+        " conflicts included.",
+    )
     reason: str = Field(default="", description="Why.")
     expires: When = Field(default=None, description="When it ends.")
     withdraws: RecordName = Field(default="", description="The decision that is taken back.")

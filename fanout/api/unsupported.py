@@ -1,6 +1,7 @@
-"""Fields that the design names and this version cannot do yet: refused by name, never ignored.
+"""Fields and values that this version does not take: refused by name, never ignored.
 
-One table. When an engine comes, its rows go.
+One table: what the design names and no engine can do yet, and what an earlier version took. When an
+engine comes, its rows go.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ class Row:
     values: tuple[Any, ...] = ()  # none: any value
     harmless: tuple[Any, ...] = ()  # the default, written out, asks for nothing
     remedy: str = _REMOVE
+    is_former: bool = False  # an earlier version took it
 
     def refuses(self, value: object) -> bool:
         """Does this value ask for what cannot be done?"""
@@ -52,6 +54,17 @@ def _for_strategies(kind: str) -> Iterator[Row]:
     )
 
 
+def _for_conflicts(kind: str) -> Row:
+    return Row(
+        kind,
+        "spec.onConflict",
+        "with it a promotion of the stage decided merge conflicts that nobody had looked at",
+        values=("Review",),
+        remedy="write Hold, which is the default, or UpstreamWins or LocalWins",
+        is_former=True,
+    )
+
+
 TABLE: tuple[Row, ...] = (
     Row(
         "Repository",
@@ -74,8 +87,10 @@ TABLE: tuple[Row, ...] = (
     Row(_POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)),
     Row(_POLICY, "spec.history", "all revisions are remembered", harmless=(10,)),
     *_for_strategies(_POLICY),
+    _for_conflicts(_POLICY),
     # PackageVariant
     *_for_strategies(_VARIANT),
+    _for_conflicts(_VARIANT),
     Row(_VARIANT, "spec.policyRef", "a variant in a file is written by hand"),
     Row(_VARIANT, "spec.stage", "a variant in a file is written by hand"),
     # PromotionPolicy
@@ -105,4 +120,5 @@ def unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[Fault]:
         for path, value in places(data, row.path):
             if row.refuses(value):
                 name = value if row.values else row.path.rpartition(".")[2]
-                yield Fault(path, f"{name} is not supported yet: {row.why}", row.remedy)
+                since = "any more" if row.is_former else "yet"
+                yield Fault(path, f"{name} is not supported {since}: {row.why}", row.remedy)

@@ -20,11 +20,11 @@ class UpdateStrategy(StrEnum):
 
 
 class OnConflict(StrEnum):
-    """What becomes of a draft in which both sides changed the same."""
+    """What becomes of a draft in which upstream and local changed the same."""
 
-    REVIEW = "Review"
-    UPSTREAM_WINS = "UpstreamWins"
     HOLD = "Hold"
+    UPSTREAM_WINS = "UpstreamWins"
+    LOCAL_WINS = "LocalWins"
 
 
 class AdoptionPolicy(StrEnum):

@@ -70,8 +70,9 @@ class UpstreamPolicySpec(Model):
         description="How a new upstream revision meets what is downstream.",
     )
     on_conflict: OnConflict = Field(
-        default=OnConflict.REVIEW,
-        description="What becomes of a draft in which both sides changed the same.",
+        default=OnConflict.HOLD,
+        description="What becomes of a draft in which upstream and local changed the same: it is"
+        " held until a person decides, or one side's values win.",
     )
     adoption_policy: AdoptionPolicy = Field(
         default=AdoptionPolicy.ADOPT_NONE,

@@ -27,11 +27,11 @@ from fanout.reconcile.upstream import tag_lost
 
 _FOR_THE_POLICY = (
     Reason.TARGET_GONE,
-    Reason.CONFLICT_UNDECIDED,
+    Reason.MERGE_CONFLICT,
     Reason.PACKAGE_BROKEN,
     Reason.TAG_MISSING,
 )
-_FOR_THE_STAGE = (Reason.CONFLICT_UNDECIDED, Reason.TAG_MISSING)
+_FOR_THE_STAGE = (Reason.MERGE_CONFLICT, Reason.TAG_MISSING)
 
 
 def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:

@@ -12,6 +12,7 @@ from fanout.gates.census import Member
 from fanout.gates.decisions import Order
 from fanout.gates.facts import Draft, Hold
 from fanout.gates.judgement import Judgement
+from fanout.gates.records import Decision
 from fanout.gates.rules import StageRule
 from fanout.gates.wording import listed, stage_named
 from fanout.values import replace
@@ -32,8 +33,6 @@ class Automation:
             return looked
         if not self._rule.automatic:
             return self._off
-        if draft.disputed:
-            return _undecided(draft.disputed)
         if not back and self._goes_back(member):
             return self._back
         return None if self._judgement.facts.sweep else self._sweep
@@ -83,8 +82,7 @@ def unseen(member: Member, draft: Draft, orders: Sequence[Order]) -> Hold | None
     """What a person has to look at first: who decided before there was this draft has not."""
     if any(draft.tree in order.decision.trees for order in orders):
         return None
-    looked = _looked_at(member, draft)
-    return looked or (_undecided(draft.disputed) if draft.disputed else None)
+    return _looked_at(member, draft)
 
 
 def unmeant(barred: Hold | None, orders: Sequence[Order]) -> Hold | None:
@@ -103,29 +101,36 @@ def _looked_at(member: Member, draft: Draft) -> Hold | None:
     """Why a person has to look at it, whoever is to publish."""
     if member.facts.published is not None and member.facts.published.undone is not None:
         return member.facts.published.undone
-    return _adoption(draft.disputed) if draft.adopts else None
+    return _ADOPTION if draft.adopts else None
 
 
-def _conflicts(number: int) -> str:
-    values = (
-        "value that both sides changed is" if number == 1 else "values that both sides changed are"
-    )
-    return f"{number} {values} undecided; upstream's stand in the draft"
+def conflict(draft: Draft, orders: Sequence[Order]) -> Hold | None:
+    """The hold of a draft with undecided merge conflicts, whoever is to publish it (design §4).
 
-
-def _adoption(disputed: int) -> Hold:
-    told = f"; {_conflicts(disputed)}" if disputed else ""
+    `orders` are the decisions that cover the draft. One of them lets it go as it stands if it
+    accepts conflicts, names the variant, and lists the draft's tree: whoever decided has seen it.
+    """
+    if not draft.disputed or any(_accepts(order.decision, draft) for order in orders):
+        return None
+    number = draft.disputed
+    conflicts = "1 merge conflict" if number == 1 else f"{number} merge conflicts"
     return Hold(
-        Reason.ADOPTION_AWAITS,
-        "it is the first draft for a package that fanout did not write, and that is never"
-        f" published automatically{told}",
-        "whoever may decide: fanout promote",
+        Reason.MERGE_CONFLICT,
+        f"{conflicts} in its draft: upstream and local changed the same, and nobody has decided",
+        "whoever maintains the package: a commit on the draft that changes the file, `fanout"
+        " resolve`, or `fanout promote` with --variant and --accept-conflicts",
     )
 
 
-def _undecided(number: int) -> Hold:
-    return Hold(
-        Reason.CONFLICT_UNDECIDED,
-        _conflicts(number),
-        "whoever maintains the package: a commit on the draft, `fanout resolve`, or fanout promote",
-    )
+def _accepts(decision: Decision, draft: Draft) -> bool:
+    # A stage-wide decision cannot accept: nobody looks at the conflicts of a whole stage.
+    named = decision.accept_conflicts and bool(decision.variants)
+    return named and draft.tree in decision.trees
+
+
+_ADOPTION = Hold(
+    Reason.ADOPTION_AWAITS,
+    "it is the first draft for a package that fanout did not write, and that is never published"
+    " automatically",
+    "whoever may decide: fanout promote",
+)

@@ -203,13 +203,15 @@ def _note(judgement: Judgement, stage: _Stage) -> None:
         sentence = f"nothing counts in {stage_named(rule.name)}"
         stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide"))
     _note_unpublished(stage)
-    held = sum(
-        it.facts.held is not None and census.counts(it, stage.revision) for it in census.members
-    )
+    held = sum(_held(it) and census.counts(it, stage.revision) for it in census.members)
     if held:
         are = "is" if held == 1 else "are"
         stage.assumptions.append(f"{counted(held, 'held variant')} {are} let go at once")
     _note_failed(judgement, stage)
+
+
+def _held(member: Member) -> bool:
+    return member.facts.held is not None or (member.draft is not None and member.draft.disputed > 0)
 
 
 def _passed_by(judgement: Judgement, stage: _Stage) -> bool:

@@ -79,6 +79,7 @@ class Decision:
     revision: str = ""
     trees: frozenset[str] = frozenset()  # of the drafts that a Publish is about
     overrides: frozenset[Override] = frozenset()
+    accept_conflicts: bool = False  # a Publish takes the drafts of its variants as they stand
     reason: str = ""
     expires: datetime | None = None
 

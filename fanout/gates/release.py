@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fanout.api.reasons import Reason
 from fanout.gates.after import OPEN, Gate
 from fanout.gates.answer import CheckView, State, VariantDecision
-from fanout.gates.automation import Automation, unmeant, unseen
+from fanout.gates.automation import Automation, conflict, unmeant, unseen
 from fanout.gates.census import Census, Member, offline
 from fanout.gates.decisions import Order, overrides
 from fanout.gates.facts import Draft, Grant, Hold
@@ -132,7 +132,9 @@ class StageGate:
         pin = asked.pin
         checks = member.required if pin is None else tuple(_unasked(member.required, pin.revision))
         agreed = all(it.verdict is Verdict.PASSED for it in checks)
-        shut = self._shut(asked)
+        # What a stage goes back to is what it had before: nothing is merged, so nobody is asked.
+        held = conflict(draft, asked.orders) if pin is None else None
+        shut = self._shut(asked) if held is None else (held, *self._shut(asked))
         opened = not shut
         barred = self._barred(asked)
         shut += (barred,) if barred is not None else ()
@@ -147,8 +149,8 @@ class StageGate:
             self.slots.take(member)
             self.released.append(member.facts.name)
         self._wake_for(checks)
-        state = State.DRAFTED
-        if granted or release:
+        state = State.DRAFTED if held is None else State.HELD
+        if granted or release:  # a conflict that comes after the release leaves it released
             state = State.PROPOSED if opened and agreed else State.RELEASED
         holds = shut if agreed else (*shut, *_unanswered(checks))
         gate = self._gate(asked.lifts) if asked.pin is None else None

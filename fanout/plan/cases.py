@@ -1,12 +1,11 @@
 """One variant at a time: what it is to be, what stands on its branch, and what is in the way."""
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.facts import Hold
-from fanout.package.merge.conflicts import Choices
+from fanout.package.merge.conflicts import NO_CHOICES, Choices
 from fanout.plan.adoption import Origin
 from fanout.plan.disputes import Dispute, disputes_of, read
 from fanout.plan.earlier import Earlier
@@ -41,7 +40,7 @@ class Case:
     origin: Origin | None = None  # of the package that it takes over
     alien: bool = False  # what was published at its path was published for another
     tag: str = ""  # the tag that an unrecorded publication has already
-    choices: Choices = field(default_factory=dict)  # winners that people chose
+    choices: Choices = NO_CHOICES  # winners of its merge conflicts
     former: Former | None = None  # the other place, where its published package is or was
     strays: tuple[Stray, ...] = ()  # its drafts at other places
     leavings: tuple[Leaving, ...] = ()  # where it was, and its package still is
@@ -272,10 +271,10 @@ class Case:
 
     def _as_chosen(self, draft: OpenDraft) -> bool:
         """Has each disputed value the chosen winner? Who commits to it has the last word."""
-        if not self.choices:
+        if draft.trailers.conflicts == NONE or self.choices == NO_CHOICES:
             return True
         found = (it for it in read(draft.trailers.conflicts) if it.key not in draft.settled)
-        return all(self.choices.get(item.key, item.winner) is item.winner for item in found)
+        return all(self.choices.winner(item.key, item.winner) is item.winner for item in found)
 
     @property
     def hold(self) -> Hold | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from urllib.parse import quote, unquote
 
-from fanout.package.merge.conflicts import Choices, Conflict, Side
+from fanout.package.merge.conflicts import Choices, Conflict, Side, Winners
 from fanout.plan.book import Recorded
 from fanout.values import frozen
 
@@ -36,7 +36,7 @@ class Resolution:
     stage: str
     variants: tuple[str, ...]
     revision: str
-    choices: Choices = field(default_factory=dict)
+    choices: Winners = field(default_factory=dict)
 
     def is_about(self, stage: str, variant: str) -> bool:
         """Is the variant meant?"""
@@ -91,10 +91,10 @@ def settled_by(disputes: Iterable[Dispute], wrote: Files, made: Files) -> frozen
 
 def chosen_winners(disputes: Iterable[Dispute]) -> Choices:
     """The winners as they stand, to make the same merge again."""
-    return {item.key: item.winner for item in disputes}
+    return Choices({item.key: item.winner for item in disputes})
 
 
-def choices_for(resolutions: Iterable[Resolution], stage: str, variant: str) -> Choices:
+def winners_for(resolutions: Iterable[Resolution], stage: str, variant: str) -> Winners:
     """What people chose for a variant; the later decision about a value counts."""
     choices: dict[str, Side] = {}
     for item in resolutions:
@@ -117,5 +117,5 @@ def resolutions(found: Iterable[Recorded]) -> tuple[Resolution, ...]:
     )
 
 
-def _sides(choices: Mapping[str, str]) -> Choices:
+def _sides(choices: Mapping[str, str]) -> Winners:
     return {key: Side(side) for key, side in choices.items()}

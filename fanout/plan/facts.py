@@ -46,7 +46,6 @@ class Question:
     now: datetime
     suspended: bool = False
     sweep: bool = True
-    on_conflict: str = "Review"  # Review | UpstreamWins | Hold
     resolutions: tuple[Resolution, ...] = ()
     serialize: bool = False
     calendars: tuple[Calendar, ...] = ()
@@ -113,7 +112,6 @@ def _as_told(
         seen,
         question.about.get(name, NOTHING),
         question.records.removals.get(name),
-        question.on_conflict,
         question.resolutions,
     )
     before = known.get(name)
@@ -128,7 +126,7 @@ def _as_told(
 def _disputed(case: Case, question: Question) -> int:
     """How many conflicts of the open draft nobody has decided, by word or by a commit."""
     draft, spec = case.draft, case.spec
-    if draft is None or question.on_conflict == "UpstreamWins":
+    if draft is None or case.choices.otherwise is not None:
         return 0
     about = (it for it in question.resolutions if it.is_about(spec.stage, spec.name))
     if any(not it.choices and it.revision == draft.trailers.revision for it in about):
@@ -136,7 +134,7 @@ def _disputed(case: Case, question: Question) -> int:
     if draft.trailers.conflicts == NONE:
         return 0
     found = read(draft.trailers.conflicts)
-    known = case.choices.keys() | draft.settled
+    known = case.choices.by_key.keys() | draft.settled
     return sum(not it.decided and it.key not in known for it in found)
 
 
@@ -154,19 +152,6 @@ def _unclear(case: Case) -> Hold | None:
         return None
     who = "the policy's author: offlineWhen; or whoever owns the target"
     return Hold(Reason.EXPRESSION_ERROR, case.spec.unclear, who=who)
-
-
-def _held(case: Case, question: Question, disputed: int, *, standing: bool) -> Hold | None:
-    """What is in the way of a draft for the candidate."""
-    held = case.hold or _unclear(case)
-    if held is None and disputed and question.on_conflict == "Hold" and standing:
-        return Hold(
-            "ConflictUndecided",
-            f"undecided conflicts: {disputed}; the policy holds them for everybody",
-            who="whoever maintains the package: a commit to its file on the draft, or"
-            " fanout resolve",
-        )
-    return held
 
 
 def _failed(case: Case) -> Hold | None:
@@ -220,7 +205,7 @@ def _variant(case: Case, seen: Seen, question: Question, *, chosen: bool) -> Var
         offline=spec.offline,
         depends_on=about.depends_on,
         variables=about.variables,
-        held=_held(case, question, disputed, standing=standing) if chosen else None,
+        held=(case.hold or _unclear(case)) if chosen else None,
         failed=_failed(case),
         removed=question.records.removals.get(spec.name),
     )
@@ -333,6 +318,7 @@ def _decision(item: Recorded) -> Decision:
         revision=spec.get("revision", ""),
         trees=frozenset(spec.get("trees", ())),
         overrides=frozenset(Override(item) for item in spec.get("overrides", ())),
+        accept_conflicts=spec.get("acceptConflicts", False),
         reason=spec.get("reason", ""),
         expires=instant(spec["expires"]) if spec.get("expires") else None,
     )

@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 
 from fanout.gates.facts import Hold
-from fanout.package.merge.conflicts import Choices
+from fanout.package.merge.conflicts import NO_CHOICES, Choices
 from fanout.plan.cases import Case
 from fanout.plan.moving import Former, Leaving, Stray, author_of
 from fanout.plan.observation import NOTHING, Renderings, RepositoryView
@@ -23,7 +23,7 @@ class Around:
     now: datetime
     collisions: Mapping[str, str] = field(default_factory=dict)  # variant → why not there
     adopts: bool = False  # its policy lets it take over a package that is there already
-    choices: Choices = field(default_factory=dict)
+    choices: Choices = NO_CHOICES
     former: Former | None = None
     strays: tuple[Stray, ...] = ()
     leavings: tuple[Leaving, ...] = ()

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.upstream import OnConflict
 from fanout.api.upstream_policy import InFlight
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.answer import PolicyDecision, State
@@ -185,7 +184,6 @@ class Judge:
             now=self.now,
             suspended=named.policy.spec.suspend if named.policy else False,
             sweep=told.sweep,
-            on_conflict=_on_conflict(named),
             resolutions=resolutions(_counting(told, self.now)),
             serialize=_serializes(named),
             calendars=calendars(told.promotions),
@@ -365,8 +363,3 @@ def _remembered(named: Named, status: Status, decision: PolicyDecision) -> Histo
 
 def _serializes(named: Named) -> bool:
     return named.policy is not None and named.policy.spec.in_flight is InFlight.SERIALIZE
-
-
-def _on_conflict(named: Named) -> str:
-    declared = named.policy or named.written
-    return declared.spec.on_conflict.value if declared else OnConflict.REVIEW.value

@@ -5,13 +5,15 @@ it was, or was to be before, is put on record: a pass may have been ended betwee
 record, and a person may have merged a draft.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.upstream import OnConflict
 from fanout.gates.facts import Hold
+from fanout.package.merge.conflicts import NO_CHOICES, Choices, Side
 from fanout.plan.cases import Case
-from fanout.plan.disputes import Resolution, choices_for
+from fanout.plan.disputes import Resolution, winners_for
 from fanout.plan.found import Around, open_case
 from fanout.plan.moving import Former, Leaving, Stray, author_of, awaited, exchange, occupied
 from fanout.plan.observation import NOTHING, OpenDraft, RepositoryView
@@ -73,6 +75,7 @@ class Opener:
             collisions=self.known.refused,
             adopts=adopts(self.named),
             orphan=self.named.policy is None and orphans(self.named),
+            choices=_by_rule(self.named),
         )
 
     def cases(self) -> tuple[Case, ...]:
@@ -114,7 +117,7 @@ class Opener:
         if self._singled_out(spec.name):
             return self._looked_at(self._opening(spec, view, line, reading), reading)
         known = self.recalled.opened(spec, view, line)
-        if known is not None:
+        if known is not None and known.choices is self._around.choices:
             return known
         case = self._looked_at(self._opening(spec, view, line, reading), reading)
         return self.recalled.keep_opened(line, case)
@@ -205,8 +208,9 @@ class Opener:
             else:
                 waits = occupied(spec, tenant)
         strays = (it for it in self._strays.get(spec.name, ()) if (it.view.key, it.path) != here)
+        winners = winners_for(self.resolutions, spec.stage, spec.name)
         special = {
-            "choices": choices_for(self.resolutions, spec.stage, spec.name),
+            "choices": replace(self._around.choices, by_key=winners),
             "former": move.former,
             "strays": tuple(strays),
             "leavings": leavings,
@@ -345,3 +349,16 @@ def _edited_since(spec: VariantSpec) -> Hold:
         " changes to where it is now and remove it, or choose another path",
         who="the maintainers of " + spec.repository,
     )
+
+
+_BY_RULE: Mapping[OnConflict, Choices] = {
+    OnConflict.HOLD: NO_CHOICES,
+    OnConflict.UPSTREAM_WINS: Choices(otherwise=Side.UPSTREAM),
+    OnConflict.LOCAL_WINS: Choices(otherwise=Side.LOCAL),
+}
+
+
+def _by_rule(named: Named) -> Choices:
+    """The winners that `onConflict` names, for every conflict that no person decides."""
+    declared = named.policy or named.written
+    return _BY_RULE[declared.spec.on_conflict] if declared else NO_CHOICES

@@ -100,7 +100,7 @@ class Recall:
 
 def _plain(case: Case) -> bool:
     special = (
-        case.unrecorded, case.adopts, case.origin, case.alien, case.choices, case.former,
+        case.unrecorded, case.adopts, case.origin, case.alien, case.choices.by_key, case.former,
         case.strays, case.leavings, case.partners, case.waits, case.reverted, case.faults,
         case.obstacle, case.view.failure, case.unfinished,
     )  # fmt: skip

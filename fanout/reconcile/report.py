@@ -5,7 +5,6 @@ from dataclasses import field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
-from fanout.api.upstream import OnConflict
 from fanout.errors import FanoutError
 from fanout.gates.answer import PolicyDecision, State, VariantDecision
 from fanout.gates.facts import Hold, PolicyFacts
@@ -192,14 +191,14 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         yield _trouble(item, case, case.failure.reason, str(case.failure), failed=True)
     elif case.obstacle is not None:
         yield _trouble(item, case, case.obstacle.reason, case.obstacle.sentence, failed=True)
-    elif held is not None and held.reason != Reason.CONFLICT_UNDECIDED:
+    elif held is not None and held.reason != Reason.MERGE_CONFLICT:
         misplaced = held.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
         yield _trouble(item, case, held.reason, held.sentence, failed=misplaced)
     if case.lost_tag:
         yield _trouble(item, case, Reason.TAG_MISSING, tag_lost(case))
     if case.faults and case.failure is None:
         yield _trouble(item, case, Reason.PACKAGE_BROKEN, broken(case))
-    if disputed := _disputed(item, case, standing):
+    if disputed := _disputed(case, standing):
         yield _conflicts(item, case, disputed)
     for left in item.staying.get(spec.name, ()):
         yield _trouble(item, case, left.reason, left.sentence)
@@ -227,21 +226,21 @@ def _trouble(
 def _conflicts(item: PolicyPass, case: Case, disputed: int) -> Trouble:
     """What people have to decide about a draft, in full when it is written, and then in short."""
     spec, again = case.spec, ""
-    values = counted(disputed, "value")
+    conflicts = counted(disputed, "merge conflict")
+    undecided = counted(disputed, "undecided merge conflict")
     if spec.name in item.publishing:
-        undecided = counted(disputed, "undecided value")
-        sentence = f"its draft goes out as it is, with {undecided} that both sides changed"
+        sentence = f"its draft is published as it stands, with {conflicts} that a person accepted"
     else:
         sentence = (
-            f"{values} of its draft both sides changed: see `fanout diff {spec.name}`;"
-            " commit to the draft what is right, or decide it as it stands with"
+            f"{conflicts} in its draft: see `fanout diff {spec.name}`; commit to the draft what is"
+            " right, or accept the draft as it stands with"
             f" `fanout resolve {item.named.name} --variant {spec.name} --reason WHY`"
         )
         if case.merged is None:
             parts = (item.named.name, spec.stage, spec.name) if spec.policy else (spec.name,)
             about = "/".join(parts)
-            again = f"{values} of its draft undecided; see `fanout explain {about}`"
-    return _trouble(item, case, Reason.CONFLICT_UNDECIDED, sentence, again)
+            again = f"{undecided}; see `fanout explain {about}`"
+    return _trouble(item, case, Reason.MERGE_CONFLICT, sentence, again)
 
 
 def _hold_of(decided: VariantDecision) -> Hold | None:
@@ -252,11 +251,10 @@ def _hold_of(decided: VariantDecision) -> Hold | None:
     return next((hold for hold in decided.holds if hold.reason == missing), None)
 
 
-def _disputed(item: PolicyPass, case: Case, standing: int) -> int:
+def _disputed(case: Case, standing: int) -> int:
     """How many values nobody has decided, in the draft that stands or that this pass writes."""
     if case.merged is None:
         return standing
-    declared = item.named.policy or item.named.written
-    if declared is not None and declared.spec.on_conflict is OnConflict.UPSTREAM_WINS:
+    if case.choices.otherwise is not None:
         return 0
     return sum(not item.decided for item in case.disputes)

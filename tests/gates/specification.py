@@ -228,6 +228,8 @@ class World:
     automatic: bool = True
     decided: bool = False  # a person has promoted it
     lifts: frozenset[Override] = frozenset()  # what that lifts
+    conflict: bool = False  # upstream and local changed the same, and nobody has decided
+    accepted: bool = False  # a person has promoted this variant, conflicts included
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,7 @@ class Expected:
     gate: Verdict
     released: bool
     published: bool
+    held: bool  # the variant is held, and not waiting for its gates alone
     must: frozenset[str]  # reasons that are to be told
     may: frozenset[str]  # and those that may be told beside them
     opens: float | None  # when time alone opens the gate of the candidate, windows apart
@@ -250,16 +253,17 @@ def judge(world: World) -> Expected:
     if world.newer and not can_pass(world.require, told, SOAK, lifts):
         # The newest is next, and of that there is no draft yet; it is in no stage before.
         must = frozenset({"NoDraft", "AfterPending"})
-        return Expected("v2", PENDING, False, False, must, must | _asked(world), None)
+        return Expected("v2", PENDING, False, False, False, must, must | _asked(world), None)
     verdict = gate(world.require, told, SOAK, lifts)
     open_now = world.window != "closed" or Override.WINDOW in lifts
-    wanted = world.automatic or world.decided
+    wanted = world.automatic or world.decided or world.accepted
+    undecided = world.conflict and not world.accepted
     agreed = world.approvals >= 2 or Override.REQUIRES in lifts
-    released = verdict is PASSED and open_now and wanted
+    released = verdict is PASSED and open_now and wanted and not undecided
     must = _asked(world) | _waits(verdict, told, lifts)
     may = must | _waits(PENDING if verdict is FAILED else verdict, told, lifts)
     opens = None if verdict is PASSED else _opens(world)
-    return Expected("v1", verdict, released, released and agreed, must, may, opens)
+    return Expected("v1", verdict, released, released and agreed, undecided, must, may, opens)
 
 
 def _waits(verdict: Verdict, told: Iterable[Told], lifts: Collection[Override]) -> frozenset[str]:
@@ -277,7 +281,8 @@ def _asked(world: World) -> frozenset[str]:
     missing = {
         "WindowClosed": world.window == "closed" and Override.WINDOW not in world.lifts,
         "ApprovalMissing": world.approvals < 2 and Override.REQUIRES not in world.lifts,
-        "AutomationOff": not world.automatic and not world.decided,
+        "AutomationOff": not (world.automatic or world.decided or world.accepted),
+        "MergeConflict": world.conflict and not world.accepted,
     }
     return frozenset(reason for reason, told in missing.items() if told)
 

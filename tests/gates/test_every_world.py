@@ -11,6 +11,7 @@ other settings in turn; `make worlds` takes them all.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import chain, combinations, combinations_with_replacement, product
@@ -104,6 +105,29 @@ def overridden() -> Iterator[World]:
         )
 
 
+def conflicting() -> Iterator[World]:
+    """Two stages of one kind each before a draft with merge conflicts, by who has decided what."""
+    kinds = [Before((state, state)) for state in STORIES]
+    for before, window, approvals, automatic, by_hand, accepted in product(
+        combinations_with_replacement(kinds, 2),
+        ("none", "closed"),
+        (1, 2),
+        (False, True),
+        (False, True),
+        (False, True),
+    ):
+        yield World(
+            before,
+            Require.ALL,
+            approvals,
+            window,
+            automatic=automatic,
+            decided=by_hand,
+            conflict=True,
+            accepted=accepted,
+        )
+
+
 def policy(worlds: Sequence[World]) -> PolicyFacts:
     """One policy with a stage for each world; they share window and newer revision."""
     rules, variants, records = {}, [], []
@@ -118,10 +142,15 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
         wanted = {"require": require} if isinstance(require, Require) else {"at_least": require}
         gate = after(*(name for name, _ in named(world)), soak=SOAK, **wanted)
         rules[own] = stage(own, gate, requires=(SIGNED,), automatic=world.automatic)
-        variants.append(variant(own, own, draft=draft("v1")))
+        open_draft = replace(draft("v1"), disputed=int(world.conflict))
+        variants.append(variant(own, own, draft=open_draft))
         records += [approved(person, of=own) for person in ("ann", "bob")[: world.approvals]]
         if world.decided:
             records.append(decided(Action.PUBLISH, *world.lifts, stage=own, revision="v1"))
+        if world.accepted:
+            seen = {"variants": (own,), "trees": frozenset({open_draft.tree})}
+            accepted = decided(Action.PUBLISH, stage=own, revision="v1", **seen)
+            records.append(replace(accepted, accept_conflicts=True))
     first = worlds[0]
     return facts(
         rules.values(),
@@ -158,7 +187,7 @@ def differs(decision: PolicyDecision, own: str, world: World, expected: Expected
     view, item = decision.stages[own], decision.variants[own]
     state = State.PROPOSED if expected.published else State.RELEASED
     if not expected.released:
-        state = State.DRAFTED
+        state = State.HELD if expected.held else State.DRAFTED
     told = frozenset(str(hold.reason) for hold in item.holds)
     opens = None if expected.opens is None else at(expected.opens)
     faults = [
@@ -250,8 +279,16 @@ def test_every_world_that_a_person_decides_about(record_property):
     assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
 
 
+def test_every_world_with_a_merge_conflict(record_property):
+    found = []
+    for worlds in policies(conflicting()):
+        found += disagreements(worlds)
+        record_property("worlds", len(worlds))
+    assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+
+
 def test_a_world_alone_is_judged_as_it_is_among_others(record_property):
-    every = chain(every_world(0), every_world(1), overridden())
+    every = chain(every_world(0), every_world(1), overridden(), conflicting())
     alone = [world for number, world in enumerate(every) if number % 499 == 0]
     found = [fault for world in alone for fault in disagreements([world])]
     record_property("worlds", len(alone))

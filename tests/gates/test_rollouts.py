@@ -246,6 +246,8 @@ def test_a_released_variant_that_a_conflict_holds_keeps_its_slot():
     decision = evaluate(world(rolling(max_in_flight=1), [held, waiting("b")]))
     assert released(decision) == []
     assert not decision.variants["a"].publish
+    assert decision.variants["a"].state is State.RELEASED
+    assert reasons_of(decision, "a")[0] == "MergeConflict"
 
 
 def test_one_that_cannot_be_rendered_fails_and_takes_no_slot():

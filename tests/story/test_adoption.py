@@ -127,8 +127,9 @@ def test_conflicts_are_told_with_the_hold(fleet: Fleet):
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     fleet.settle()
     reason, sentence = fleet.condition(AMS)
-    assert reason == "AdoptionAwaits"
-    assert "1 value that both sides changed is undecided" in sentence
+    assert (reason, "1 merge conflict" in sentence) == ("MergeConflict", True)
+    assert promote(fleet).code == 3  # whoever adopts has to accept them too
+    assert fleet.published()[AMS] == ""
     told = fleet.run("diff", AMS).out.splitlines()[0]
     assert "spec.replicas: both changed (base 1, upstream 2, local 7); upstream won" in told
 

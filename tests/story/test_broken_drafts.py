@@ -111,7 +111,7 @@ def test_a_conflict_is_not_decided_by_a_commit_that_cannot_be_used(tmp_path: Pat
     edge.commit("main", {DEPLOYMENT: TEXT.replace("replicas: 1", "replicas: 7")})
     fleet.release("v2")
     fleet.later(minutes=1).settle()
-    assert fleet.condition(AMS)[0] == "ConflictUndecided"
+    assert fleet.condition(AMS)[0] == "MergeConflict"
     edge.commit(DRAFT, {DEPLOYMENT: MARKED})
     assert fleet.condition(AMS)[0] == "DraftBroken"
     edge.commit(DRAFT, {DEPLOYMENT: TEXT.replace("replicas: 1", "replicas: 7")})

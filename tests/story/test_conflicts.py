@@ -1,4 +1,4 @@
-"""Where both sides changed a value: upstream wins, it is told, and somebody decides."""
+"""Where upstream and local changed the same: the variant is held until a person decides."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ def test_upstream_wins_in_a_conflict_and_automation_waits_for_a_decision(fleet: 
     conflict(fleet)
     assert "replicas: 2" in draft(fleet)
     reason, sentence = fleet.condition(AMS)
-    assert reason == "ConflictUndecided"
-    assert "1 value that both sides changed" in sentence
+    assert reason == "MergeConflict"
+    assert "1 merge conflict in its draft" in sentence
     assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
@@ -26,7 +26,10 @@ def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(
     text = TEXT.replace("replicas: 1", "replicas: 7")
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     fleet.release("v2")
-    full, short = "fanout resolve monitoring", "1 value of its draft undecided; see `fanout explain"
+    full, short = (
+        "fanout resolve monitoring",
+        "1 undecided merge conflict; see `fanout explain",
+    )
     told = [fleet.plan().err, fleet.sweep().err, fleet.sweep().err, fleet.plan().err]
     assert [full in err for err in told] == [True, True, False, False]
     assert [short in err for err in told] == [False, False, True, True]
@@ -34,11 +37,11 @@ def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(
     assert full in held["message"]
 
 
-def test_who_promotes_an_undecided_draft_hears_what_goes_out(fleet: Fleet):
+def test_who_accepts_conflicts_hears_what_is_published(fleet: Fleet):
     conflict(fleet)
-    told = fleet.run("promote", "monitoring", "--stage", "dev", *BY)
+    told = fleet.run(*PROMOTE, "--variant", AMS, "--accept-conflicts", *BY)
     assert fleet.published()[AMS] == "v2"
-    assert "its draft goes out as it is, with 1 undecided value that both sides changed" in told.err
+    assert "its draft is published as it stands, with 1 merge conflict" in told.err
     assert "fanout resolve" not in told.err
     assert fleet.sweep().err == ""
 
@@ -75,26 +78,59 @@ def test_a_resolved_conflict_is_not_asked_again_at_the_next_revision(fleet: Flee
     assert "replicas: 5" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_a_person_may_promote_a_draft_with_conflicts(fleet: Fleet):
-    conflict(fleet)
-    done = fleet.run(
-        "promote", "monitoring", "--stage", "dev", "--reason", "ok", "--by", "Ann <ann@x.org>"
-    )
-    assert done.code == 0, done.err
-    assert fleet.published() == {AMS: "v2"}
+NOT_ACCEPTED = [
+    ("a promotion of the stage", (), 3),
+    ("a promotion that names the variant", ("--variant", AMS), 3),
+    ("conflicts accepted without a variant", ("--accept-conflicts",), 2),
+]
 
 
-@pytest.mark.parametrize(("word", "published"), [("UpstreamWins", "v2"), ("Hold", "v1")])
-def test_the_policy_says_what_a_conflict_does(fleet: Fleet, word: str, published: str):
-    policy = (fleet.root / "policies" / "policy.yaml").read_text()
-    fleet.write("policy.yaml", policy.replace("  stages:\n", f"  onConflict: {word}\n  stages:\n"))
+@pytest.mark.parametrize(("_", "args", "code"), NOT_ACCEPTED, ids=[row[0] for row in NOT_ACCEPTED])
+def test_a_promotion_does_not_decide_a_conflict_by_silence(fleet: Fleet, _, args, code):
     conflict(fleet)
-    args = ("promote", "monitoring", "--stage", "dev", "--reason", "ok", "--by", "A <a@x.org>")
-    fleet.run(*args)
+    before = fleet.records().refs()
+    refused = fleet.run(*PROMOTE, *args, *BY)
+    assert (refused.code, fleet.records().refs()) == (code, before), refused.err
+    assert "--accept-conflicts" in refused.err
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v1"}
+    assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
+
+
+WORDS = [
+    ("Hold", "v1", "replicas: 7"),
+    ("UpstreamWins", "v2", "replicas: 2"),
+    ("LocalWins", "v2", "replicas: 7"),
+]
+
+
+@pytest.mark.parametrize(("word", "published", "value"), WORDS, ids=[row[0] for row in WORDS])
+def test_the_policy_says_what_a_conflict_does(fleet: Fleet, word, published, value):
+    on_conflict(fleet, word)
+    conflict(fleet)
     assert fleet.published() == {AMS: published}
+    assert value in fleet.repos["edge"].file("main", DEPLOYMENT)
+
+
+def test_an_open_draft_takes_the_value_that_the_policy_says_since(fleet: Fleet):
+    conflict(fleet)
+    on_conflict(fleet, "LocalWins")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    assert "replicas: 7" in draft(fleet)
+    on_conflict(fleet, "Hold")  # what a rule decided holds no longer than the rule
+    fleet.later(minutes=1).settle()
+    assert fleet.condition(AMS)[0] == "MergeConflict"
+    assert fleet.published() == {AMS: "v1"}
+
+
+def on_conflict(fleet: Fleet, word: str) -> None:
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+    others = "".join(it for it in policy.splitlines(keepends=True) if "onConflict:" not in it)
+    fleet.write("policy.yaml", others.replace("  stages:\n", f"  onConflict: {word}\n  stages:\n"))
 
 
 OTHER = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n"
+PROMOTE = ("promote", "monitoring", "--stage", "dev")
 BY = ("--reason", "it is ours", "--by", "Ann <ann@x.org>")
 TAKES = [
     ("the local value for all", ("--take", "local"), "replicas: 7"),
@@ -129,7 +165,7 @@ def test_another_value_of_upstream_s_asks_again(fleet: Fleet):
     fleet.release("v3")
     fleet.later(minutes=1).settle()
     assert fleet.published() == {AMS: "v1"}
-    assert fleet.condition(AMS)[0] == "ConflictUndecided"
+    assert fleet.condition(AMS)[0] == "MergeConflict"
 
 
 def test_a_commit_that_decided_a_conflict_has_decided_it_for_the_next_revision(fleet: Fleet):
@@ -149,11 +185,11 @@ def test_a_commit_on_the_draft_decides_no_conflict_of_a_file_that_it_leaves_alon
     edge = fleet.repos["edge"]
     edge.commit("drafts/default/sites/ams/monitoring", {"sites/ams/notes.txt": "seen\n"})
     fleet.later(minutes=1).settle()
-    assert fleet.condition(AMS)[0] == "ConflictUndecided"
+    assert fleet.condition(AMS)[0] == "MergeConflict"
     assert fleet.published() == {AMS: "v1"}
     fleet.release("v3", {"service.yaml": OTHER})  # people's commits are taken along, undecided
     fleet.later(minutes=1).settle()
-    assert fleet.condition(AMS)[0] == "ConflictUndecided"
+    assert fleet.condition(AMS)[0] == "MergeConflict"
     assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
     fleet.later(minutes=1).settle()
     assert fleet.published() == {AMS: "v3"}
@@ -189,7 +225,7 @@ def test_conflicts_are_decided_one_by_one(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert "replicas: 7" in draft(fleet)
     reason, sentence = fleet.condition(AMS)
-    assert (reason, "1 value" in sentence) == ("ConflictUndecided", True)
+    assert (reason, "1 merge conflict" in sentence) == ("MergeConflict", True)
     assert fleet.run("resolve", "monitoring", "--take", f"{keys[1]}=upstream", *BY).code == 0
     fleet.later(minutes=1).settle()
     text = fleet.repos["edge"].file("main", DEPLOYMENT)

@@ -66,7 +66,7 @@ def test_a_variant_names_each_conflict_and_who_won(fleet: Fleet, stages: str):
     assert "; local won, until somebody decides" in service
     for subject in ("monitoring", "monitoring/dev"):
         told = fleet.run("explain", subject).out
-        assert "2 values of its draft both sides changed: see `fanout diff" in told
+        assert "2 merge conflicts in its draft: see `fanout diff" in told
     row = next(it for it in fleet.run("get", "drafts").out.splitlines() if "ams" in it)
     assert row.split()[5] == "2"
 
@@ -82,7 +82,7 @@ def test_a_decision_says_what_it_decided(fleet: Fleet):
     for line in lines:
         assert "; local won, as Ann <ann@x.org> decided in " in line
         assert ": seven it is; since " in line
-    assert fleet.run("explain", "monitoring").out.count("ConflictUndecided") == 0
+    assert fleet.run("explain", "monitoring").out.count("MergeConflict") == 0
 
 
 def test_a_commit_on_the_draft_has_decided(fleet: Fleet):

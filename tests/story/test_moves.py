@@ -204,7 +204,7 @@ def test_a_conflict_of_a_move_waits_for_a_decision(fleet: Fleet, _, repository):
     fleet.release("v2")
     place(fleet, "ams", NEW, repository)
     fleet.later(minutes=1).settle()
-    assert fleet.condition(NEW)[0] == "ConflictUndecided"
+    assert fleet.condition(NEW)[0] == "MergeConflict"
     assert "replicas: 7" in fleet.repos["edge"].file("main", f"{AMS}/deployment.yaml")
     assert fleet.run("resolve", "monitoring", "--take", "local", *ANN).code == 0
     fleet.later(minutes=1).settle()

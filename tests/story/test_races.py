@@ -96,7 +96,7 @@ def test_a_commit_on_a_draft_that_is_being_published_stays_on_its_branch(
     theirs = edge.refs()[f"refs/heads/{DRAFT}"]
     fleet.release("v2")
     fleet.settle()
-    assert fleet.condition("sites/ams")[0] == "ConflictUndecided"
+    assert fleet.condition("sites/ams")[0] == "MergeConflict"
     edge.git("merge-base", "--is-ancestor", theirs, DRAFT)
 
 
@@ -117,7 +117,7 @@ def test_a_draft_that_somebody_commits_to_is_not_rewritten_over_it(
     theirs = edge.refs()[f"refs/heads/{DRAFT}"]
     assert fleet.sweep("--drafts-only").code == 0
     edge.git("merge-base", "--is-ancestor", theirs, DRAFT)
-    assert fleet.condition("sites/ams")[0] == "ConflictUndecided"
+    assert fleet.condition("sites/ams")[0] == "MergeConflict"
 
 
 def test_a_push_that_fails_is_told_once_however_many_drafts_were_in_it(fleet: Fleet):

@@ -71,7 +71,7 @@ def adoption(fleet: Fleet) -> None:
 
 
 def conflicts_held(fleet: Fleet) -> None:
-    fleet.write("policy.yaml", POLICY.replace("spec:\n", "spec:\n  onConflict: Hold\n", 1))
+    fleet.write("policy.yaml", POLICY.replace("spec:\n", "spec:\n  onConflict: LocalWins\n", 1))
 
 
 def a_failure_reported(fleet: Fleet) -> None:

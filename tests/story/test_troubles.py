@@ -168,8 +168,8 @@ def test_a_sweep_names_conflicts_and_what_to_do(at_rest: Fleet, automatic: bool)
         fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [prod]"))
     plan, first, second = fleet.plan(), fleet.sweep(), fleet.sweep()
     assert plan.err == first.err
-    assert "1 value of its draft undecided; see `fanout explain monitoring/dev/" in second.err
-    assert "1 value of its draft both sides changed" in plan.err
+    assert "1 undecided merge conflict; see `fanout explain monitoring/dev/" in second.err
+    assert "1 merge conflict in its draft" in plan.err
     command = plan.err.partition("fanout resolve ")[2].partition("`")[0].split()
     done = fleet.run("resolve", *command[:-1], "as it is", "--by", "Ann <ann@x.org>")
     assert done.code == 0, done.err

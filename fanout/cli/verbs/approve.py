@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from fanout.cli.approving import approved_before, no_draft, seen, uncounted
+from fanout.cli.conflicted import select
 from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -38,7 +39,8 @@ def command(
 
     Of those of a stage as they are now; --stage and --revision say which. It counts for exactly
     these trees: a draft that is rewritten asks again, for itself only. A stage has drafts of its
-    candidate; a newer revision is drafted, and can be approved, once it passes `after`.
+    candidate; a newer revision is drafted, and can be approved, once it passes `after`. Drafts
+    with undecided merge conflicts are left out, unless their variants are named.
     """
     who = identity(by)
     with open_program(settings) as program:
@@ -47,7 +49,10 @@ def command(
         _refuse_unnamed(item, stage, revision)
         rule = approval_rule(item, stage, check)
         spec |= {"revision": revision, "check": rule.name}
-        those = meant(item, stage, spec.get("variants", ()))
+        named = spec.get("variants", ())
+        # Whoever names a variant has looked at its draft; the conflicts hold it all the same.
+        chosen = select(item, meant(item, stage, named), "approved", accept=bool(named))
+        those = chosen.cases
         trees = spec["trees"] = trees_to_see(those, revision)
         if not trees:
             raise no_draft(item, stage, revision, those)
@@ -57,7 +62,12 @@ def command(
         if not again or rule.expires is not None:
             name = record(program, item, "Approval", spec, who)
             write(f"approval.fanout.dev/{name} recorded for {counted(len(trees), 'draft')}\n")
-    for note in (uncounted(rule, who, drafted), _said_before(rule, who, before, all_=again)):
+    notes = (
+        uncounted(rule, who, drafted),
+        _said_before(rule, who, before, all_=again),
+        chosen.note,
+    )
+    for note in notes:
         if note:
             say(note, settings.color)
 

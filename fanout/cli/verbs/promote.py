@@ -1,7 +1,10 @@
 """`fanout promote`: a person says publish, and it goes through the same gates."""
 
+from collections.abc import Sequence
+
 import click
 
+from fanout.cli.conflicted import refuse_unnamed, select
 from fanout.cli.effects import changed, promoted
 from fanout.cli.exit_codes import ExitCode
 from fanout.cli.naming import candidate_of, judged, meant, refuse_no_stage
@@ -23,6 +26,7 @@ from fanout.cli.terminal import say
 from fanout.cli.waiting import nothing_to_publish, refuse_unreachable, unpublished, unseen
 from fanout.errors import InvalidInput, Where
 from fanout.gates.records import Override
+from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.report import Observed, PolicyPass, Report
 
@@ -37,12 +41,23 @@ from fanout.reconcile.report import Observed, PolicyPass, Report
     type=click.Choice([item.value for item in Override]),
     help="A gate to lift, and no other.",
 )
+@click.option(
+    "--accept-conflicts",
+    is_flag=True,
+    help="Publish the drafts of the variants named with --variant as they stand, undecided merge"
+    " conflicts included.",
+)
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Until when the decision stands.")
 @by_option
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
 def command(
-    settings: Settings, policy: str, stage: str, by: str | None, **said: tuple[str, ...] | str
+    settings: Settings,
+    policy: str,
+    stage: str,
+    by: str | None,
+    accept_conflicts: bool,
+    **said: tuple[str, ...] | str,
 ) -> ExitCode:
     """Publish in a stage by hand, through the same gates.
 
@@ -50,7 +65,8 @@ def command(
     drafts that it is about, and stands until it is carried out, withdrawn (`fanout withdraw`) or
     expired; what its gates still hold is published by a later sweep. A draft that is rewritten
     asks anew. Overrides lift only what they name. Where there is nothing to publish, nothing is
-    recorded.
+    recorded. Variants whose drafts have undecided merge conflicts are left out, unless they are
+    named and --accept-conflicts is given.
     """
     who = identity(by)
     expires = _expires(str(said["expires"]), settings)
@@ -59,7 +75,11 @@ def command(
         refuse_no_stage(item, stage)
         spec = about(item, stage, tuple(said["variants"]))
         candidate = _known(item, str(said["revision"])) or candidate_of(item, stage)
-        those = meant(item, stage, spec.get("variants", ()))
+        if accept_conflicts:
+            refuse_unnamed(item, said["variants"])
+        named = spec.get("variants", ())
+        chosen = select(item, meant(item, stage, named), "published", accept=accept_conflicts)
+        those = chosen.cases
         trees = trees_to_see(those, candidate)
         lifts = Override.VERIFICATION.value in said["overrides"]
         if not trees and not lifts:
@@ -68,11 +88,12 @@ def command(
                 tell_report(Report(Observed(settings.now(), (item,))), settings)
                 say(idle, settings.color)
                 return ExitCode.OK
-        refuse_unreachable(item, stage, spec.get("variants", ()), candidate, lifts=lifts)
+        refuse_unreachable(item, stage, named, candidate, lifts=lifts)
         spec |= {
             "action": "Publish",
             "revision": candidate,
             "trees": trees,
+            "acceptConflicts": chosen.conflicted,
             "reason": said["reason"],
             "overrides": list(said["overrides"]),
             "expires": expires,
@@ -80,15 +101,20 @@ def command(
         name, report = carried_out(program, item, spec, who)
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
-    named = spec.get("variants", ())
     effect = promoted(report, stage, named, candidate, trees)
     if lifts and not trees:
-        effect = changed(item, report, stage, candidate, [case.spec.name for case in those])
+        effect = changed(item, report, stage, candidate, _names(those))
     tell_report(report, settings, effect)
     left = unseen(item, those, trees, candidate) if trees else ()
-    for sentence in (*left, *unpublished(report, stage, named, candidate)):
+    for sentence in (*left, *unpublished(report, stage, _names(those), candidate)):
         say(sentence, settings.color)
+    if chosen.note:
+        say(chosen.note, settings.color)
     return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
+
+
+def _names(cases: Sequence[Case]) -> list[str]:
+    return [case.spec.name for case in cases]
 
 
 def _known(item: PolicyPass, revision: str) -> str:

@@ -12,7 +12,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput
 from fanout.gates.wording import counted
-from fanout.package.merge.conflicts import Choices, Side
+from fanout.package.merge.conflicts import Side, Winners
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Dispute, read
 from fanout.reconcile.report import PolicyPass
@@ -75,7 +75,7 @@ def command(
             write(f"decision.fanout.dev/{name} recorded for {drafts} at {revision}\n")
 
 
-def _read(taken: Sequence[str]) -> tuple[Side | None, Choices]:
+def _read(taken: Sequence[str]) -> tuple[Side | None, Winners]:
     """The side for all conflicts, None where each keeps its winner, and those for some of them."""
     everywhere: Side | None = None
     by_key: dict[str, Side] = {}
@@ -116,7 +116,7 @@ def _disputed(
 
 
 def _groups(
-    asked: Sequence[tuple[Case, list[Dispute]]], everywhere: Side | None, by_key: Choices
+    asked: Sequence[tuple[Case, list[Dispute]]], everywhere: Side | None, by_key: Winners
 ) -> _Groups:
     """Variants by revision and choices: what is recorded as one decision."""
     groups: _Groups = {}
@@ -130,7 +130,7 @@ def _groups(
 
 
 def _choices(
-    disputes: Sequence[Dispute], everywhere: Side | None, by_key: Choices
+    disputes: Sequence[Dispute], everywhere: Side | None, by_key: Winners
 ) -> Mapping[str, Side]:
     if by_key and everywhere is None:
         return {it.key: by_key[it.key] for it in disputes if it.key in by_key}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
 from hashlib import sha256
 from itertools import takewhile
@@ -59,8 +60,23 @@ class Conflict:
         )
 
 
-Choices = Mapping[str, Side]  # winners that people chose, by the conflict's key
-NO_CHOICES: Final[Choices] = {}
+Winners = Mapping[str, Side]
+"""Winners by the key of the conflict."""
+
+
+@frozen
+class Choices:
+    """Winners that were chosen: one by one by people, and for all other conflicts by a rule."""
+
+    by_key: Winners = field(default_factory=dict)
+    otherwise: Side | None = None  # None: the merge's own rule names the winner
+
+    def winner(self, key: str, default: Side) -> Side:
+        """Return the winner of the conflict of this key."""
+        return self.by_key.get(key) or self.otherwise or default
+
+
+NO_CHOICES: Final = Choices()
 _LONGEST: Final = 60
 
 
@@ -101,7 +117,11 @@ def _shown(value: Any) -> str:
 def disputed(
     where: Where, cause: Cause, values: tuple[Any, Any, Any], default: Side, choices: Choices
 ) -> Conflict:
-    """A conflict, with the winner that somebody chose, or else the default one."""
+    """A conflict, with the winner that was chosen, or else the default one.
+
+    Only a choice by key makes it decided: what a rule says of all conflicts is asked anew each time
+    and holds no longer than the rule.
+    """
     origin, upstream, local = values
     key = _key(where, values)
     return Conflict(
@@ -113,8 +133,8 @@ def disputed(
         origin=origin,
         upstream=upstream,
         local=local,
-        winner=choices.get(key, default),
-        decided=key in choices,
+        winner=choices.winner(key, default),
+        decided=key in choices.by_key,
         key=key,
     )
 

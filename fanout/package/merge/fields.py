@@ -37,7 +37,7 @@ class Fields:
 
     file: str
     subject: str  # the object's name, for people
-    choices: Choices = field(default_factory=lambda: NO_CHOICES)
+    choices: Choices = NO_CHOICES
     items: Callable[[Sides], Outcome] | None = None  # how the objects of a List are merged
     whole: frozenset[Path] = frozenset()  # values that are never mixed
     quiet: frozenset[Path] = frozenset()  # values in which a local change always stays

@@ -151,7 +151,9 @@ class Script:
             spec["expires"] = self._instant(record.expires).isoformat()
         if isinstance(record, StatedApproval | StatedDecision) and record.trees is None:
             seen = world.trees(record.stage or "", record.variants, record.revision or "")
-            spec["trees"] = list(seen)
+            if seen is None and spec.get("action", "Publish") == "Publish":
+                return  # as the command, which records nothing where all drafts are left out
+            spec["trees"] = list(seen or ())
         world.recorded.append(self._recorded(kind, at, spec, record.by, record.name))
 
     def _recorded(

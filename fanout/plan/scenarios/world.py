@@ -247,14 +247,20 @@ class World:
         for name, item in decision.variants.items():
             self.players[name].answers = item.answers
 
-    def trees(self, stage: str, variants: Sequence[str], revision: str) -> tuple[str, ...]:
-        """The trees of the drafts of a revision, as somebody who looks at them now sees them."""
+    def trees(self, stage: str, variants: Sequence[str], revision: str) -> tuple[str, ...] | None:
+        """The trees of the drafts of a revision, as somebody who looks at them now sees them.
+
+        Without variants those of a stage, but for drafts with undecided merge conflicts; None where
+        that leaves out all of them.
+        """
         meant = [
             player
             for player in self.players.values()
             if (player.name in variants if variants else stage in ("", player.stated.stage))
         ]
-        return tuple(_seen(player, revision).tree for player in meant)
+        drafts = (_seen(player, revision) for player in meant)
+        trees = tuple(draft.tree for draft in drafts if variants or not draft.disputed)
+        return None if meant and not trees else trees
 
     def _variant(self, player: Player) -> VariantFacts:
         stated = player.stated

@@ -6,7 +6,7 @@ import pytest
 
 from fanout.errors import InvalidInput
 from fanout.package.edits import MISSING
-from fanout.package.merge.conflicts import Cause, Side
+from fanout.package.merge.conflicts import Cause, Choices, Side
 from fanout.package.merge.packages import merge_packages
 
 
@@ -344,7 +344,7 @@ def test_what_is_not_there_is_missing_in_a_conflict():
 def test_a_choice_decides_a_conflict_by_its_key():
     sides = [package({"a.yaml": text}) for text in (A, A2, A3)]
     [open_conflict] = merge_packages(*sides).conflicts
-    result = merge_packages(*sides, {open_conflict.key: Side.LOCAL})
+    result = merge_packages(*sides, Choices({open_conflict.key: Side.LOCAL}))
     assert result.files == sides[2]
     assert [(c.winner, c.decided) for c in result.conflicts] == [(Side.LOCAL, True)]
 
@@ -364,7 +364,7 @@ def test_of_texts_and_lists_the_winner_has_only_what_both_changed(side, winner):
     sides = files("1", "3", "4"), files("U", "3", "44"), files("L", "33", "4")
     disputes = merge_packages(*sides).conflicts
     assert len(disputes) == 3
-    result = merge_packages(*sides, {conflict.key: side for conflict in disputes})
+    result = merge_packages(*sides, Choices({conflict.key: side for conflict in disputes}))
     assert result.files == files(winner, "33", "44")
 
 
@@ -384,7 +384,7 @@ def test_a_choice_brings_back_what_was_deleted_here():
         package({"x": "1"}),
     ]
     [conflict] = merge_packages(*sides).conflicts
-    result = merge_packages(*sides, {conflict.key: Side.UPSTREAM})
+    result = merge_packages(*sides, Choices({conflict.key: Side.UPSTREAM}))
     assert result.files == sides[1]
 
 

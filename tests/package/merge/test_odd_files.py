@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fanout.package.edits import same
 from fanout.package.manifests import Manifest
-from fanout.package.merge.conflicts import Side
+from fanout.package.merge.conflicts import Choices, Side
 from fanout.package.merge.packages import merge_packages
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
@@ -156,7 +156,7 @@ FILE, DIRECTORY = {"d": ("100644", b"file")}, {f"d/{n}": ("100644", b"inside") f
 def test_a_person_chooses_between_a_file_and_a_directory_of_one_name(theirs, ours):
     result = merge_packages({}, theirs, ours)
     assert result.files == theirs
-    choices = {conflict.key: Side.LOCAL for conflict in result.conflicts}
+    choices = Choices({conflict.key: Side.LOCAL for conflict in result.conflicts})
     chosen = merge_packages({}, theirs, ours, choices)
     assert chosen.files == ours
     assert all(conflict.decided for conflict in chosen.conflicts)

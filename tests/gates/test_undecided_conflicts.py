@@ -1,0 +1,68 @@
+"""Drafts in which upstream and local changed the same: who may let them go (design §4)."""
+
+from dataclasses import replace
+from operator import itemgetter
+
+import pytest
+from gates.worlds import BY_HAND, OK, PROD, at, decided, prod, published, reasons_of
+
+from fanout.gates.answer import State
+from fanout.gates.evaluate import evaluate
+from fanout.gates.records import Action
+
+V1 = {"revision": "v1", "stage": "prod"}
+TREE = frozenset({"tree-v1"})
+ACCEPTS = [
+    ("nobody has decided", {}, False),
+    ("a promotion of the stage", {"trees": TREE}, False),
+    ("one that names the variant", {"trees": TREE, "variants": ("p",)}, False),
+    ("one that accepts conflicts of the whole stage", {"trees": TREE, "accepts": True}, False),
+    ("accepted for it", {"trees": TREE, "variants": ("p",), "accepts": True}, True),
+    (
+        "accepted for another variant",
+        {"trees": TREE, "variants": ("q",), "accepts": True},
+        False,
+    ),
+    (
+        "accepted for a draft that was rewritten since",
+        {"trees": frozenset({"tree-v1-old"}), "variants": ("p",), "accepts": True},
+        False,
+    ),
+    ("accepted before there was a draft", {"variants": ("p",), "accepts": True}, False),
+    (
+        "accepted until an instant that is over",
+        {"trees": TREE, "variants": ("p",), "accepts": True, "expires": at(9)},
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize("automatic", [True, False], ids=["automatic", "by hand"])
+@pytest.mark.parametrize(("_", "said", "goes"), ACCEPTS, ids=map(itemgetter(0), ACCEPTS))
+def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_them(
+    _, said, goes, automatic
+):
+    about = dict(said)
+    accepts = about.pop("accepts", False)
+    decision = replace(decided(Action.PUBLISH, **V1, **about), accept_conflicts=accepts)
+    world = prod(OK, *([decision] if said else []), rule=PROD if automatic else BY_HAND)
+    d, p = world.variants
+    world = replace(world, variants=(d, replace(p, draft=replace(p.draft, disputed=2))))
+    found = evaluate(world)
+    assert found.variants["p"].publish is goes
+    assert (found.variants["p"].state is State.HELD) is not goes
+    if not goes:
+        assert reasons_of(found, "p")[0] == "MergeConflict"
+        assert "2 merge conflicts" in found.variants["p"].holds[0].sentence
+
+
+def test_a_conflict_holds_nobody_else_and_no_rollback():
+    world = prod(OK, decided(Action.PUBLISH, **V1, trees=TREE))
+    d, p = world.variants
+    held = replace(p, name="o", draft=replace(p.draft, disputed=1))
+    found = evaluate(replace(world, variants=(d, held, p)))
+    assert [it.name for it in found.variants.values() if it.publish] == ["p"]
+    back = replace(p, published=published("v2", 2), draft=replace(p.draft, disputed=1))
+    rolled = decided(Action.ROLLBACK, when=3, stage="prod", revision="v1")
+    facts_then = replace(prod(OK, rolled, world={"revisions": "v1 v2"}), variants=(d, back))
+    assert evaluate(facts_then).variants["p"].publish
