@@ -44,6 +44,7 @@ from fanout.reconcile.views import Views
 from fanout.reconcile.whereabouts import Whereabouts
 from fanout.reconcile.world import World
 from fanout.values import frozen
+from fanout.variants.functions.scope import DEFINITION, scopes_of
 
 
 class Subject(NamedTuple):
@@ -194,6 +195,7 @@ class Reconciler:
             Merger(world.git, world.counters, world.setup.limits, self._answers, self._contents),
             self._answers,
             self._rollback,
+            scopes_of(declared.objects.of_kind(*DEFINITION).values()),
         )
         probing = Probing(world.sandbox, world.probes, declared.objects, now)
         return Judge(

@@ -36,6 +36,7 @@ class Renderer:
     merger: Merger
     answers: Answering
     rollback: Rollback
+    scopes: Mapping[tuple[str, str], bool]  # of kinds, by declared definitions
 
     def choose(
         self,
@@ -102,7 +103,7 @@ class Renderer:
         assert named.upstream is not None, "a policy without its upstream is not rendered"
         try:
             package = written_upstream(named).package
-            return self.packages.get(named.upstream, package, name, commit)
+            return self.packages.get(named.upstream, package, name, commit, self.scopes)
         except FanoutError as error:
             return error
 

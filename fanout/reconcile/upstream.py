@@ -136,16 +136,24 @@ def _where(named: Named, field_name: str) -> Where:
     return Where(identity, f"spec.upstream.{field_name}")
 
 
-def _prepare(upstream: UpstreamPackage, limits: Limits) -> PreparedPackage:
+def _prepare(
+    upstream: UpstreamPackage, limits: Limits, scopes: Mapping[tuple[str, str], bool]
+) -> PreparedPackage:
     """Parse it; what is wrong in a file is told with the package that the file is in."""
     try:
-        return prepare(upstream, limits)
+        return prepare(upstream, limits, scopes)
     except InvalidInput as error:
         if not error.where.file:
             raise
         place = f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
         lines = "\n".join(f"{place}: {line}" for line in str(error).splitlines())
         raise InvalidInput(lines, reason=error.reason) from error
+
+
+def _has_scopes(known: PreparedPackage, scopes: Mapping[tuple[str, str], bool]) -> bool:
+    """Whether the package was prepared with what declared definitions say of its kinds."""
+    stated = {kind: scopes[kind] for kind in known.unknown & scopes.keys()}
+    return stated == {(group, kind): scope for group, kind, scope in known.declared_scopes}
 
 
 @dataclass(slots=True)
@@ -156,13 +164,24 @@ class Packages:
     limits: Limits
     _prepared: dict[tuple[str, str, str], PreparedPackage] = field(default_factory=dict)
 
-    def get(self, repository: Repository, package: str, name: str, commit: str) -> PreparedPackage:
-        """The package at a revision. Raises InvalidInput (file:line) and what Git raises."""
+    def get(
+        self,
+        repository: Repository,
+        package: str,
+        name: str,
+        commit: str,
+        scopes: Mapping[tuple[str, str], bool],
+    ) -> PreparedPackage:
+        """The package at a revision; `scopes` are those of kinds by declared definitions.
+
+        Raises InvalidInput (file:line) and what Git raises.
+        """
         path = upstream_path(repository, package)
         key = (repository.spec.url, path, f"{name}@{commit}")
-        if key not in self._prepared:
+        known = self._prepared.get(key)
+        if known is None or not _has_scopes(known, scopes):
             upstream = self._read(repository, path, name, commit)
-            self._prepared[key] = _prepare(upstream, self.limits)
+            self._prepared[key] = _prepare(upstream, self.limits, scopes)
             for old in list(self._prepared)[:-KEPT]:
                 del self._prepared[old]
         return self._prepared[key]

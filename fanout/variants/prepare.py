@@ -1,6 +1,6 @@
 """Reads an upstream package once per revision; what follows is done for every variant."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fanout.api.reasons import Reason
@@ -14,7 +14,8 @@ from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
 from fanout.variants.cloning import cloned_kptfile
 from fanout.variants.context import CONTEXT, check_context, new_context
-from fanout.variants.functions.function import Facts, is_local, mapping
+from fanout.variants.functions.function import Facts, InProcess, is_local, mapping
+from fanout.variants.functions.scope import CLUSTER_KINDS, NAMESPACED_KINDS, Kind, scopes_of
 from fanout.variants.functions.set_namespace import DEPENDS_ON
 from fanout.variants.model import Limits, UpstreamPackage
 from fanout.variants.parts import (
@@ -26,17 +27,20 @@ from fanout.variants.parts import (
     is_split,
     parts_of,
 )
-from fanout.variants.pipeline import read_pipelines
+from fanout.variants.pipeline import Declared, read_pipelines
 from fanout.variants.points import find_points, may_be_filled
-from fanout.variants.prepared import Place, PreparedPackage
+from fanout.variants.prepared import DeclaredScopes, Place, PreparedPackage
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _REGULAR = ("100644", "100755")
 _SYMLINK = "120000"
+NO_SCOPES: Mapping[Kind, bool] = {}
 
 
-def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
-    """Parse and check the package.
+def prepare(
+    package: UpstreamPackage, limits: Limits, declared: Mapping[Kind, bool] = NO_SCOPES
+) -> PreparedPackage:
+    """Parse and check the package; `declared` are scopes of kinds by declared definitions.
 
     Raises InvalidInput, with file and line where there are any, for a package that is too large,
     has no Kptfile, a symlink or a submodule, a file that cannot be parsed, a malformed injection
@@ -61,6 +65,8 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
     objects = _objects(parts, configuring)
     local = frozenset(place for place, part in objects.items() if is_local(part.value))
     others = {place: part for place, part in objects.items() if place not in local}
+    scopes, unknown = _scopes(others, declared)
+    declared_scopes = tuple(sorted((*kind, scopes[kind]) for kind in unknown & scopes.keys()))
     return PreparedPackage(
         upstream=package,
         entries={path: entry for path, (entry, _) in package.files.items()},
@@ -75,24 +81,40 @@ def prepare(package: UpstreamPackage, limits: Limits) -> PreparedPackage:
         functions=functions,
         configuring=configuring,
         programs=limits.programs,
+        unknown=unknown,
+        declared_scopes=declared_scopes,
         policy_at=sum(1 for function in functions if function.below),
         facts=Facts(
-            _cluster_kinds(others),
+            scopes,
             custom=_custom_schemas(others),
             shapes=schemas_of(part.value for part in others.values()),
         ),
         waits=any(_waits(part.value) for part in others.values()),
-        fingerprint=canonical(
-            [
-                package.repository,
-                package.directory,
-                package.tree,
-                package.revision.name,
-                package.revision.commit,
-                [[item.function.name, item.function.version] for item in functions],
-            ]
-        ),
+        fingerprint=_fingerprint(package, functions, declared_scopes),
     )
+
+
+def _fingerprint(
+    package: UpstreamPackage, functions: Iterable[Declared], scopes: DeclaredScopes
+) -> str:
+    """The part of the digest that all variants share."""
+    return canonical(
+        [
+            package.repository,
+            package.directory,
+            package.tree,
+            package.revision.name,
+            package.revision.commit,
+            [_version(item, scopes) for item in functions],
+        ]
+    )
+
+
+def _version(item: Declared, scopes: DeclaredScopes) -> list[object]:
+    """What of a function enters the digest."""
+    function = item.function
+    by_scope = isinstance(function, InProcess) and function.by_scope and scopes
+    return [function.name, function.version, *([scopes] if by_scope else [])]
 
 
 def _check_files(package: UpstreamPackage, limits: Limits) -> None:
@@ -168,17 +190,18 @@ def _check_list(file: str, part: Part) -> None:
     raise _refused(problem, remedy, file, part.line_of(path))
 
 
-def _cluster_kinds(objects: Mapping[Place, Part]) -> frozenset[tuple[str, str]]:
-    """Kinds without a namespace, by the definitions that the package brings along."""
-    found = set()
-    for part in objects.values():
-        item: Any = part.value
-        if item["kind"] == "CustomResourceDefinition" and group_of(item["apiVersion"]):
-            spec = mapping(item.get("spec"))
-            if spec.get("scope") == "Cluster":
-                kind = mapping(spec.get("names")).get("kind")
-                found.add((str(spec.get("group", "")), str(kind)))
-    return frozenset(found)
+def _scopes(
+    objects: Mapping[Place, Part], declared: Mapping[Kind, bool]
+) -> tuple[dict[Kind, bool], frozenset[Kind]]:
+    """Scopes of custom kinds in the package, and those kinds that the package does not define.
+
+    A definition in the package comes before a declared one: it is what will be applied.
+    """
+    own = scopes_of(part.value for part in objects.values())
+    kinds = {(group_of(it.value["apiVersion"]), it.value["kind"]) for it in objects.values()}
+    unknown = kinds - own.keys() - NAMESPACED_KINDS - CLUSTER_KINDS
+    found = {kind: declared[kind] for kind in unknown & declared.keys()}
+    return {**found, **own}, frozenset(unknown)
 
 
 def _custom_schemas(objects: Mapping[Place, Part]) -> dict[tuple[str, str], Any]:

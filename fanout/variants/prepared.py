@@ -19,6 +19,9 @@ from fanout.variants.treeform import TreeForm
 Place = tuple[str, int]  # file, and number of an object in it (`parts_of`)
 
 
+DeclaredScopes = tuple[tuple[str, str, bool], ...]  # group, kind, whether it has a namespace
+
+
 class Found(NamedTuple):
     """What a function found in one object."""
 
@@ -56,6 +59,8 @@ class PreparedPackage:
     functions: tuple[Declared, ...]  # of the package's own pipeline
     configuring: frozenset[str]  # files that they read their configuration from
     programs: Programs  # that pipelines may name
+    unknown: frozenset[tuple[str, str]]  # custom kinds (group, kind) that it does not define
+    declared_scopes: DeclaredScopes  # of those, what declared definitions say
     policy_at: int  # how many of them run before the policy's
     facts: Facts
     waits: bool  # some object names others that it waits for

@@ -50,21 +50,24 @@ def _digest(prepared: PreparedPackage, spec: VariantSpec, injections: tuple[Inje
         spec.path,
         dict(spec.context),
         spec.remove_keys,
-        [_function(function, prepared.programs) for function in spec.mutators],
+        [_function(function, prepared) for function in spec.mutators],
         [[item.name, item.group, item.version, item.kind] for item in spec.injectors],
         dict(spec.labels),
         dict(spec.annotations),
         [[item.point, item.source, item.value, item.problem] for item in injections],
     ]
     if spec.validators:
-        parts.append([_function(function, prepared.programs) for function in spec.validators])
+        parts.append([_function(function, prepared) for function in spec.validators])
     text = canonical(parts)
     return sha256(f"{prepared.fingerprint}{text}".encode()).hexdigest()[:_DIGITS]
 
 
-def _function(function: Function, programs: Programs) -> list[object]:
+def _function(function: Function, prepared: PreparedPackage) -> list[object]:
     parts: list[object] = [function.image, function.name, dict(function.config)]
-    parts.append(_version(function, programs))
+    parts.append(_version(function, prepared.programs))
+    if prepared.declared_scopes and not function.exec:
+        found = find(function.image)
+        parts += [prepared.declared_scopes] if found and found.by_scope else []
     further = function.further()
     return [*parts, further] if further else parts
 

@@ -159,7 +159,7 @@ def _facts_of(prepared: PreparedPackage, overlays: Mapping[Place, Overlay]) -> F
         item = overlay.value
         meta = mapping(item.get("metadata"))
         group, kind = group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))
-        if is_namespaced(group, kind, prepared.facts):
+        if is_namespaced(group, kind, meta.get("namespace"), prepared.facts):
             namespace = str(meta.get("namespace") or "default")
             found.add((group, kind, namespace, str(meta.get("name", ""))))
     return replace(prepared.facts, namespaced=frozenset(found))

@@ -7,6 +7,7 @@ from variants.functions import changes, function_config, meta, thing
 from fanout.errors import InvalidInput
 from fanout.variants.functions.function import Facts, is_local
 from fanout.variants.functions.registry import FUNCTIONS, find
+from fanout.variants.functions.scope import CLUSTER_KINDS, NAMESPACED_KINDS
 
 RBAC = "rbac.authorization.k8s.io/v1"
 SUBJECTS = [
@@ -34,14 +35,14 @@ NAMESPACES = [
     ("nor does a class of storage", thing("storage.k8s.io/v1", "StorageClass"), {}),
     ("the Namespace itself is renamed", thing("v1", "Namespace"), {"metadata.name": "new"}),
     (
-        "a custom resource counts as namespaced",
-        thing("example.com/v1", "Gadget"),
+        "a kind that is called like a built-in one is not it",
+        thing("example.com/v1", "Node", **meta(namespace="old")),
         {"metadata.namespace": "new"},
     ),
     (
-        "a kind that is called like a built-in one is not it",
-        thing("example.com/v1", "Node"),
-        {"metadata.namespace": "new"},
+        "nor is one in a group that is called like one of Kubernetes",
+        thing("gateway.networking.k8s.io/v1", "Ingress"),
+        {},
     ),
     (
         "service accounts of a RoleBinding move with it, users and unplaced ones do not",
@@ -82,10 +83,29 @@ def test_set_namespace(item, expected):
     assert changes("set-namespace", function_config(namespace="new"), item) == expected
 
 
-def test_a_definition_in_the_package_says_that_its_kind_has_no_namespace():
-    facts = Facts(cluster_kinds=frozenset({("example.com", "Gadget")}))
-    gadget = thing("example.com/v1", "Gadget")
-    assert changes("set-namespace", function_config(namespace="new"), gadget, facts) == {}
+SCOPES = [
+    ("a definition says that the kind has no namespace", False, meta(namespace="old"), {}),
+    ("a definition says that it has one", True, {}, {"metadata.namespace": "new"}),
+    ("nobody defines the kind, and the object names a namespace", None, meta(namespace="old"),
+     {"metadata.namespace": "new"}),
+    ("nobody defines the kind, and the object names none", None, {}, {}),
+    ("nobody defines the kind, and the object names an empty one", None, meta(namespace=""), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("scope", "fields", "expected"), rows(SCOPES))
+def test_set_namespace_of_a_custom_kind(scope, fields, expected):
+    facts = Facts(scopes={} if scope is None else {("example.com", "Gadget"): scope})
+    gadget = thing("example.com/v1", "Gadget", **fields)
+    assert changes("set-namespace", function_config(namespace="new"), gadget, facts) == expected
+
+
+def test_what_kubernetes_calls_its_own_needs_no_definition():
+    assert not NAMESPACED_KINDS & CLUSTER_KINDS
+    for group, kind in NAMESPACED_KINDS:
+        item = thing(f"{group}/v1" if group else "v1", kind)
+        found = changes("set-namespace", function_config(namespace="new"), item)
+        assert found == {"metadata.namespace": "new"}
 
 
 DEPENDENCIES = [

@@ -99,7 +99,8 @@ class Facts:
     `custom` is by apiVersion and kind.
     """
 
-    cluster_kinds: frozenset[tuple[str, str]] = frozenset()  # by the CRDs in the package
+    # Whether custom kinds have a namespace, by definitions in the package and declared ones.
+    scopes: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     namespaced: frozenset[Identity] = frozenset()
     survey: Any = None
     answer: Any = None  # to what the function asks of the world
@@ -137,6 +138,7 @@ class InProcess:
     heeds: Callable[[Any, Object, Facts], Iterator[object]] | None = None
     # Is this setting, by name and text, among those texts? The others decide.
     copies: Callable[[str, str], bool] = lambda _name, _text: True
+    by_scope: bool = False  # it goes by which kinds have a namespace
     # What it must be told before it can begin; the answer is in the facts.
     asks: Callable[[Any], Question] | None = None
 

@@ -1,10 +1,18 @@
-"""Which kinds have no namespace.
+"""Which kinds have a namespace.
 
-Kubernetes' own cluster-scoped kinds are listed here. A custom kind is namespaced unless the package
-brings its definition with another scope: that is all a package can tell without a cluster.
+Kubernetes' own kinds are listed here. The scope of a custom kind is what its definition says, which
+the package brings or which is among the declared objects. Without one, an object of that kind has a
+namespace if it names one, as the catalog documents it.
 """
 
-from fanout.variants.functions.function import Facts
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fanout.selection.objects import group_of
+from fanout.variants.functions.function import Facts, mapping
+
+Kind = tuple[str, str]  # group, kind
+DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 _KINDS = {
     "": "ComponentStatus Namespace Node PersistentVolume",
@@ -27,9 +35,50 @@ _KINDS = {
     "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
     "storagemigration.k8s.io": "StorageVersionMigration",
 }
+_NAMESPACED = {
+    "": "Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod PodTemplate"
+    " ReplicationController ResourceQuota Secret Service ServiceAccount",
+    "apps": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
+    "authorization.k8s.io": "LocalSubjectAccessReview",
+    "autoscaling": "HorizontalPodAutoscaler",
+    "batch": "CronJob Job",
+    "certificates.k8s.io": "PodCertificateRequest",
+    "coordination.k8s.io": "Lease LeaseCandidate",
+    "discovery.k8s.io": "EndpointSlice",
+    "events.k8s.io": "Event",
+    "extensions": "DaemonSet Deployment Ingress NetworkPolicy ReplicaSet",
+    "networking.k8s.io": "Ingress NetworkPolicy",
+    "policy": "PodDisruptionBudget",
+    "rbac.authorization.k8s.io": "Role RoleBinding",
+    "resource.k8s.io": "ResourceClaim ResourceClaimTemplate",
+    "scheduling.k8s.io": "PodGroup Workload",
+    "storage.k8s.io": "CSIStorageCapacity",
+}
 CLUSTER_KINDS = frozenset((group, kind) for group, row in _KINDS.items() for kind in row.split())
 
 
-def is_namespaced(group: str, kind: str, facts: Facts) -> bool:
-    """Do objects of this kind live in a namespace?"""
-    return (group, kind) not in CLUSTER_KINDS and (group, kind) not in facts.cluster_kinds
+NAMESPACED_KINDS = frozenset(
+    (group, kind) for group, row in _NAMESPACED.items() for kind in row.split()
+)
+
+
+def is_namespaced(group: str, kind: str, namespace: object, facts: Facts) -> bool:
+    """Whether an object of this kind, with this `metadata.namespace`, is in a namespace."""
+    if (group, kind) in NAMESPACED_KINDS:
+        return True
+    if (group, kind) in CLUSTER_KINDS:
+        return False
+    return facts.scopes.get((group, kind), bool(namespace))
+
+
+def scopes_of(definitions: Iterable[Mapping[str, Any]]) -> dict[Kind, bool]:
+    """Whether kinds have a namespace, by CustomResourceDefinitions; other objects say nothing."""
+    found = {}
+    for item in definitions:
+        if (group_of(str(item.get("apiVersion", ""))), item.get("kind")) != DEFINITION:
+            continue
+        spec = mapping(item.get("spec"))
+        if spec.get("scope") in ("Cluster", "Namespaced"):
+            kind = (str(spec.get("group", "")), str(mapping(spec.get("names")).get("kind")))
+            found[kind] = spec["scope"] == "Namespaced"
+    return found

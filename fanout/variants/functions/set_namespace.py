@@ -66,7 +66,7 @@ def _configure(config: Object) -> _Config:
 def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
     kind = (group_of(str(item.get("apiVersion", ""))), str(item.get("kind", "")))
     meta = mapping(item.get("metadata"))
-    if is_namespaced(*kind, facts):
+    if is_namespaced(*kind, meta.get("namespace"), facts):
         if config.replaces(meta.get("namespace")):
             yield ("metadata", "namespace"), config.namespace
     elif kind == ("", "Namespace"):
@@ -119,6 +119,7 @@ def _heeds(config: _Config, item: Object, facts: Facts) -> Iterator[object]:
     """Where one namespace is to be replaced, also those that there are."""
     yield config.matcher
     yield from kinds_only(config, item, facts)
+    yield bool(mapping(item.get("metadata")).get("namespace"))
     if config.matcher:
         meta = mapping(item.get("metadata"))
         yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
@@ -128,9 +129,10 @@ def _heeds(config: _Config, item: Object, facts: Facts) -> Iterator[object]:
 
 SET_NAMESPACE = InProcess(
     "set-namespace",
-    "1",
+    "2",
     _configure,
     _changes,
     heeds=_heeds,
     copies=lambda name, _text: name != "namespaceMatcher",
+    by_scope=True,
 )
