@@ -25,15 +25,14 @@ from fanout.cluster.books import (
     shard_of,
     write_shard,
 )
+from fanout.cluster.contention import until_it_wins
 from fanout.cluster.reading import Branch, Shard, read_branch, read_shards
 from fanout.cluster.records_repository import RecordsRepository
-from fanout.errors import Conflict, InvalidInput, Where
+from fanout.errors import InvalidInput, Where
 from fanout.package.tree import blob_id
 from fanout.plan.book import Book, BookKey, StatusChange
 from fanout.plan.repository import FileCommit, Identity
 from fanout.values import replace
-
-ATTEMPTS = 10  # somebody wins each race, so this many losses in a row are no accident
 
 
 class GitRecords:
@@ -113,8 +112,8 @@ class GitRecords:
 
         What was said before in the same second is said again, under a name of its own; but a lost
         race is run again under the same names, so nothing is written twice. Raises InvalidInput for
-        a record that could not be read back, Conflict when the branch moved under ten attempts in
-        a row, Unavailable or Denied from Git.
+        a record that could not be read back, Conflict when the branch moved under each attempt of
+        half a minute, Unavailable or Denied from Git.
         """
         for record in records:
             _refuse_invalid(record, key)
@@ -126,18 +125,15 @@ class GitRecords:
             files[record_path(names[-1])] = data
         kinds = ", ".join(sorted({str(record["kind"]) for record in records}))
         text = message(f"Record {kinds}", names)
-        for attempt in range(1, ATTEMPTS + 1):
+
+        def add() -> None:
             head = self._heads([key])[key]
             there = set(map(record_path, self._record_names(head)))
             new = {path: data for path, data in files.items() if path not in there}
-            if not new:
-                break
-            try:
+            if new:
                 self._change([self._commit(key, head, new, text, at)], by)
-                break
-            except Conflict:
-                if attempt == ATTEMPTS:
-                    raise
+
+        until_it_wins(add)
         return tuple(names)
 
     def put_status(

@@ -1,7 +1,7 @@
 """When each schedule last had its sweep, so that one missed while nobody ran can be made up.
 
-The only thing that moves with the clock in the records repository, hence a branch of its own whose
-single commit is replaced each time; nothing piles up. (Design §3.)
+The only thing that moves with the clock in the records repository, hence a branch of its own. Each
+time is a commit on the one before: servers that refuse forced pushes take it. (Design §3.)
 """
 
 import json
@@ -12,15 +12,15 @@ from typing import Any
 from fanout.api.durations import parse_instant
 from fanout.api.faults import BadValue
 from fanout.cluster.books import LIMITS, canonical
+from fanout.cluster.contention import until_it_wins
 from fanout.cluster.records_repository import RecordsRepository
-from fanout.errors import Conflict, InvalidInput
+from fanout.errors import InvalidInput
 from fanout.gates.instants import from_the_future
 from fanout.plan.repository import FileCommit, Identity
 from fanout.ports import Reader
 from fanout.values import frozen
 
 FILE = "sweeps.json"
-ATTEMPTS = 10
 
 
 @frozen
@@ -52,20 +52,17 @@ class SweepLog:
     def write(self, changes: Mapping[str, Swept | None], at: datetime) -> None:
         """Put these; None removes. Nothing is written when nothing changes.
 
-        Raises Conflict when the branch moved under ten attempts in a row, Unavailable or Denied.
-        What was there and is not understood is replaced.
+        Raises Conflict when the branch moved under each attempt of half a minute, Unavailable or
+        Denied. What was there and is not understood is replaced.
         """
-        for attempt in range(1, ATTEMPTS + 1):
+
+        def put() -> None:
             head, there = self._understood()
             wanted = _changed(there, changes, at)
-            if wanted == there:
-                return
-            try:
-                self._replace(head, wanted, at)
-                return
-            except Conflict:
-                if attempt == ATTEMPTS:
-                    raise
+            if wanted != there:
+                self._append(head, wanted, at)
+
+        until_it_wins(put)
 
     def _read(self) -> tuple[str, dict[str, Swept]]:
         head = self._repository.heads([self._ref])[self._ref]
@@ -92,11 +89,11 @@ class SweepLog:
                 remedy="it is replaced at the next sweep; what was missed before is not made up",
             ) from error
 
-    def _replace(self, head: str, swept: Mapping[str, Swept], at: datetime) -> None:
+    def _append(self, head: str, swept: Mapping[str, Swept], at: datetime) -> None:
         lines = {name: _plain(one) for name, one in sorted(swept.items())}
         commit = FileCommit(
             ref=self._ref,
-            parent="",
+            parent=head,
             put={FILE: canonical(lines)},
             drop=(),
             message="Sweeps by schedule\n",

@@ -8,8 +8,9 @@ planned again. A lost race is a Conflict and is observed again, never forced ove
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from fanout.cluster.contention import until_it_wins
 from fanout.cluster.declared import Declared
-from fanout.errors import Conflict, FanoutError
+from fanout.errors import FanoutError
 from fanout.plan.actions import Action, Kind, Outcome
 from fanout.plan.book import BookKey, StatusChange
 from fanout.plan.change import last_tag, publication_tag
@@ -23,7 +24,6 @@ from fanout.reconcile.report import Observed, Report
 from fanout.reconcile.world import World
 from fanout.values import replace
 
-ATTEMPTS = 3  # observations per pass when somebody else is writing at the same time
 _PUSHED = (Kind.WRITE_DRAFT, Kind.PUBLISH, Kind.REMOVE_PACKAGE, Kind.REMOVE_DRAFT)
 
 
@@ -33,16 +33,9 @@ def run_pass(
     """Observe, plan, execute; again when a race was lost before anything was done.
 
     A repository whose push loses a race is that repository's outcome: the next pass sees it anew.
-    Raises Conflict when the records moved under several observations in a row.
+    Raises Conflict when the records moved under every observation of half a minute.
     """
-    for attempt in range(1, ATTEMPTS + 1):
-        observed = reconciler.observe(declared, now, mode)
-        try:
-            return execute(world, observed)
-        except Conflict:
-            if attempt == ATTEMPTS:
-                raise
-    raise AssertionError("unreachable")
+    return until_it_wins(lambda: execute(world, reconciler.observe(declared, now, mode)))
 
 
 def execute(world: World, observed: Observed) -> Report:

@@ -25,6 +25,7 @@ class Ledger:
         self._seen: set[str] = set()  # PromotionPolicies that this process has met
         self._unwritten: dict[str, Swept | None] = {}
         self._let_go: set[tuple[str, datetime]] = set()  # too late, and said so
+        self._problem = ""  # why the last write failed, as it was logged
 
     def due(self, table: Timetable, now: datetime) -> dict[Timed, datetime]:
         """The sweeps to be made now, each with its instant. Raises Unavailable or Denied.
@@ -88,10 +89,15 @@ class Ledger:
         try:
             self._sweeps.write(self._unwritten, now)
         except FanoutError as error:
-            _log.warning(
-                "The time of a sweep could not be recorded",
-                reason=error.reason,
-                problem=str(error),
-            )
+            if self._problem != str(error):  # told once, not in every pass
+                _log.warning(
+                    "The time of a sweep could not be recorded",
+                    reason=error.reason,
+                    problem=str(error),
+                )
+            self._problem = str(error)
             return
+        if self._problem:
+            _log.info("The times of sweeps are recorded again")
+        self._problem = ""
         self._unwritten.clear()

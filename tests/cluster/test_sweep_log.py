@@ -1,4 +1,4 @@
-"""The times of scheduled sweeps, on real Git: one commit, replaced; the later sweep wins."""
+"""The times of scheduled sweeps, on real Git: a commit each; the later sweep wins."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -32,14 +32,27 @@ def test_what_one_process_writes_the_next_reads(world):
     assert world.sweep_log().read() == {NAME: hourly(NOON)}
 
 
-def test_it_is_one_commit_that_is_replaced(world):
+def test_each_write_is_a_commit_on_the_one_before(world):
+    """Also where the server refuses every push that is forced."""
+    world.git("config", "receive.denyNonFastForwards", "true")
+    world.git("config", "receive.denyDeletes", "true")
     log = world.sweep_log()
     for hours in range(3):
         log.write({NAME: hourly(NOON + hours * HOUR)}, NOON + hours * HOUR)
-    assert world.git("rev-list", "--count", REF) == "1"
+    assert world.git("rev-list", "--count", REF) == "3"
     assert json.loads(world.git("show", f"{REF}:sweeps.json")) == {
         NAME: {"at": "2026-03-01T14:00:00Z", "schedule": "@hourly", "timeZone": "UTC"}
     }
+
+
+def test_the_single_commit_of_an_older_fanout_is_gone_on_with(world):
+    line = {"at": "2026-03-01T12:00:00Z", "schedule": "@hourly", "timeZone": "UTC"}
+    world.commit(REF, {"sweeps.json": json.dumps({NAME: line}).encode()}, JO, NOON)
+    world.git("config", "receive.denyNonFastForwards", "true")
+    assert world.sweep_log().read() == {NAME: hourly(NOON)}
+    world.sweep_log().write({NAME: hourly(NOON + HOUR)}, NOON + HOUR)
+    assert world.sweep_log().read() == {NAME: hourly(NOON + HOUR)}
+    assert world.git("rev-list", "--count", REF) == "2"
 
 
 def test_nothing_is_written_when_nothing_changes(world):

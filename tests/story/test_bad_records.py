@@ -200,6 +200,7 @@ def test_records_that_always_move_end_the_pass_before_anything_is_published(
         return put(self, *args)
 
     monkeypatch.setattr(GitRecords, "put_status", late)
+    monkeypatch.setattr("fanout.cluster.contention.PATIENCE", 0.5)
     before = fleet.refs()
     swept = fleet.sweep()
     assert swept.code == 4

@@ -1,0 +1,36 @@
+"""Races about a branch of the records that are lost are run again, for half a minute."""
+
+from datetime import UTC, datetime
+
+from fanout.plan.book import BookKey
+from fanout.plan.repository import Identity
+
+KEY = BookKey("platform", "monitoring")
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+JO = Identity("Jo", "jo@example.com")
+KIM = Identity("Kim", "kim@example.com")
+
+
+def evidence(check="e2e"):
+    spec = {"policy": "monitoring", "stage": "dev", "check": check, "status": "passed"}
+    return {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "Evidence",
+        "metadata": {"namespace": "platform"},
+        "spec": {**spec, "revision": "v1"},
+    }
+
+
+def test_a_record_goes_through_though_others_win_many_races(world, monkeypatch):
+    records, lost = world.process(), []
+    change = records._change
+
+    def late(commits, by):
+        if len(lost) < 12:
+            lost.append(world.process().append(KEY, [evidence(f"check-{len(lost)}")], KIM, AT))
+        return change(commits, by)
+
+    monkeypatch.setattr("fanout.cluster.contention._LONGEST", 0.1)
+    monkeypatch.setattr(records, "_change", late)
+    records.append(KEY, [evidence()], JO, AT)
+    assert len(world.process().read([KEY])[KEY].records) == 13

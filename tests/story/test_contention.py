@@ -1,0 +1,40 @@
+"""Many processes that record at once, each on a machine of its own: none gives up."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from fleet import PLAIN, PROMOTION, Fleet
+
+BOOK = "fanout/default/default/monitoring"
+WRITERS = 20
+
+
+def test_twenty_reports_at_once_are_all_recorded(tmp_path: Path):
+    fleet = Fleet(tmp_path)
+    for name in ("blueprints", "edge"):
+        fleet.repository(name)
+    fleet.release("v1")
+    verified = "{name: dev, verification: [{name: e2e, report: {}}]}"
+    fleet.write("policy.yaml", PLAIN.replace("{name: dev}]", f"{verified}]"))
+    fleet.write("promotion.yaml", PROMOTION)
+    fleet.settle()
+    records = fleet.records()
+    processes = [
+        subprocess.Popen(
+            [
+                sys.executable, "-m", "fanout", "report", "monitoring", "--stage", "dev",
+                "--check", "e2e", "--status", "passed", "--revision", "v1",
+                "--by", f"Ci {number} <ci{number}@example.com>",
+                "-f", str(tmp_path / "policies"), "--now", fleet.now.isoformat(),
+                "--state-dir", str(tmp_path / f"machine-{number}"),
+                "--records", str(records.path),
+            ],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for number in range(WRITERS)
+    ]  # fmt: skip
+    ended = [(process.communicate()[0], process.returncode) for process in processes]
+    assert [said for said, status in ended if status] == []
+    names = [name for name in records.files(BOOK) if name.startswith("records/")]
+    assert len(names) == WRITERS
