@@ -58,12 +58,14 @@ LABELS = [
         },
     ),
     (
-        "affinities and spreading that asked for the label get its new value, others stay",
+        "affinities and spreading get them",
         thing("apps/v1", "Deployment", spec={"template": POD}),
         {
             "metadata.labels.env": "prod",
             "spec.template.metadata.labels.env": "prod",
             "spec.template.spec.topologySpreadConstraints.0.labelSelector.matchLabels.env": "prod",
+            "spec.template.spec.topologySpreadConstraints.1.labelSelector.matchLabels.env": "prod",
+            f"{REQUIRED}.0.labelSelector.matchLabels.env": "prod",
             f"{REQUIRED}.1.labelSelector.matchLabels.env": "prod",
             f"{ANTI}.preferredDuringSchedulingIgnoredDuringExecution.0.podAffinityTerm.labelSelector"
             ".matchLabels.env": "prod",
@@ -83,24 +85,69 @@ LABELS = [
         },
     ),
     (
-        "a budget's selector is not narrowed",
+        "a budget's selector gets them",
         thing("policy/v1", "PodDisruptionBudget", spec={"selector": {"matchLabels": {"app": "x"}}}),
+        {"metadata.labels.env": "prod", "spec.selector.matchLabels.env": "prod"},
+    ),
+    (
+        "a selector that means all pods goes on meaning all",
+        thing(
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            spec={
+                "podSelector": {},
+                "ingress": [{"from": [{"podSelector": {"matchLabels": {}}}, {"ipBlock": {}}]}],
+                "egress": [{}],
+            },
+        ),
         {"metadata.labels.env": "prod"},
     ),
     (
-        "a network policy goes on meaning the pods it meant, under their new label",
+        "a selector that is written by expressions stays",
+        thing(
+            "policy/v1",
+            "PodDisruptionBudget",
+            spec={"selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}},
+        ),
+        {"metadata.labels.env": "prod"},
+    ),
+    (
+        "a Job's selector gets them, and its pods",
+        thing(
+            "batch/v1",
+            "Job",
+            spec={"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": {"nodeName": "n"}}},
+        ),
+        {
+            "metadata.labels.env": "prod",
+            "spec.selector.matchLabels.env": "prod",
+            "spec.template.metadata.labels.env": "prod",
+        },
+    ),
+    (
+        "all selectors of pods of a network policy get them, those of namespaces do not",
         thing(
             "networking.k8s.io/v1",
             "NetworkPolicy",
             spec={
                 "podSelector": {"matchLabels": {"env": "dev"}},
-                "ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "y"}}}]}],
+                "ingress": [
+                    {
+                        "from": [
+                            {
+                                "podSelector": {"matchLabels": {"app": "y"}},
+                                "namespaceSelector": {"matchLabels": {"app": "y"}},
+                            }
+                        ]
+                    }
+                ],
                 "egress": [{"to": [{"podSelector": {"matchLabels": {"env": "dev"}}}]}],
             },
         ),
         {
             "metadata.labels.env": "prod",
             "spec.podSelector.matchLabels.env": "prod",
+            "spec.ingress.0.from.0.podSelector.matchLabels.env": "prod",
             "spec.egress.0.to.0.podSelector.matchLabels.env": "prod",
         },
     ),

@@ -18,8 +18,7 @@ class Field:
 
     The part of the path in `at` must be there and hold something, else the object has no such
     field; the part in `below` is made where it is missing. ``*`` stands for every element of a
-    list. With `known_only` the map gets no new keys: a selector that never asked for a label goes
-    on choosing what it chose.
+    list.
     """
 
     at: tuple[str, ...]
@@ -27,7 +26,6 @@ class Field:
     kinds: frozenset[str] = frozenset()  # empty: every kind
     groups: frozenset[str] | None = None  # None: every group
     version: str = ""  # "": every version
-    known_only: bool = False
 
     def fits(self, api_version: str, kind: str) -> bool:
         """Does the field exist in objects of this kind?"""
@@ -96,7 +94,7 @@ def set_values(fields: tuple[Field, ...], values: Values, item: Object) -> Itera
                 present = mapping(present).get(key)
             known = mapping(present)
             for key, value in values:
-                if known.get(key) != value and (key in known or not field.known_only):
+                if known.get(key) != value:
                     yield (*path, *field.below, key), value
 
 

@@ -15,11 +15,8 @@ _TEMPLATES: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] =
 )
 
 
-def in_templates(
-    at: tuple[str, ...], below: tuple[str, ...] = (), *, known_only: bool = False
-) -> tuple[Field, ...]:
+def in_templates(at: tuple[str, ...], below: tuple[str, ...] = ()) -> tuple[Field, ...]:
     """The same field in the pod template of every kind that has one; `at` starts there."""
     return tuple(
-        Field((*template, *at), below, kinds, groups, known_only=known_only)
-        for groups, kinds, template in _TEMPLATES
+        Field((*template, *at), below, kinds, groups) for groups, kinds, template in _TEMPLATES
     )

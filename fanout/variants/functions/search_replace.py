@@ -1,7 +1,8 @@
 """search-replace: finds values by what they are and where, and puts others, or comments, there.
 
 All that is given to search by must fit. In the catalog an expression is content with a part of a
-value; here it is about the whole of it, as its documentation says (porch.md §11).
+value; here it is about the whole of it, as its documentation says (porch.md §11). Where nothing is
+given to put, what is found is reported and stays.
 """
 
 import re
@@ -14,6 +15,7 @@ from fanout.variants.functions.function import (
     Change,
     Comment,
     Facts,
+    Finding,
     InProcess,
     Object,
     Path,
@@ -51,8 +53,6 @@ def _configure(config: Object) -> _Config:
         raise InvalidInput(
             "data says nothing to search by", remedy="give by-value, by-value-regex or by-path"
         )
-    if not found.put_value and not found.put_comment:
-        raise InvalidInput("data says nothing to put", remedy="give put-value or put-comment")
     if any(ord(char) < 32 for char in found.put_comment):
         raise InvalidInput("data.put-comment is more than one line", remedy="make it one")
     regex = _checked("by-value-regex", found.expression, Regex.of)
@@ -78,22 +78,54 @@ def _groups(values: Mapping[str, str], key: str) -> list[str]:
 
 
 def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
-    if config.files and glob(config.files).match(facts.file) is None:
+    if not config.put_value and not config.put_comment:
         return
     pattern = config.path.split(".") if config.path else None
     wanted = pattern is not None and not config.searches_values and is_literal(pattern)
+    if wanted and config.files and glob(config.files).match(facts.file) is None:
+        return
+    for path, value, groups in _matches(config, item, facts):
+        wanted = False
+        if not isinstance(value, list):
+            yield from _put(config, item, path, groups, facts)
+        elif config.put_comment:
+            yield path, Comment(config.put_comment)
+    if wanted and config.put_value and pattern is not None:
+        yield from _missing(config, item, tuple(pattern), facts)
+
+
+def _judges(config: _Config, item: Object, facts: Facts) -> Iterator[Finding]:
+    """Report what is found where nothing is to be put; the values of Secrets are not shown."""
+    if config.put_value or config.put_comment:
+        return
+    for path, value, groups in _matches(config, item, facts):
+        if isinstance(value, list):
+            found = f"a list of {len(value)}"
+        else:
+            found = "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
+        yield Finding(path, f"{found} is found", "info")
+
+
+def _matches(
+    config: _Config, item: Object, facts: Facts
+) -> Iterator[tuple[Path, object, tuple[str | None, ...]]]:
+    """All values that fit, each with the groups of the expression, the whole text first.
+
+    A list has no value of its own; it is found by its path alone.
+    """
+    if config.files and glob(config.files).match(facts.file) is None:
+        return
+    pattern = config.path.split(".") if config.path else None
     for path, value in _walk(item, ()):
         if pattern is not None and not fits(elements(path), pattern):
             continue
-        wanted = False
         if isinstance(value, list):
-            # a list has no value of its own; by its path alone it gets a comment
-            if pattern is not None and config.put_comment and not config.searches_values:
-                yield path, Comment(config.put_comment)
+            if not config.searches_values:
+                yield path, value, ()
             continue
-        yield from _found(config, item, path, facts)
-    if wanted and config.put_value and pattern is not None:
-        yield from _missing(config, item, tuple(pattern), facts)
+        groups = _groups_in(config, path, facts)
+        if groups is not None:
+            yield path, value, groups
 
 
 def _walk(value: object, path: Path) -> Iterator[tuple[Path, object]]:
@@ -108,18 +140,22 @@ def _walk(value: object, path: Path) -> Iterator[tuple[Path, object]]:
             yield from _walk(child, (*path, at))
 
 
-def _found(config: _Config, item: Object, path: Path, facts: Facts) -> Iterator[Change]:
+def _groups_in(config: _Config, path: Path, facts: Facts) -> tuple[str | None, ...] | None:
+    """The groups of the expression in the value's text; None where the value does not fit."""
+    assert facts.written is not None
+    text = facts.written.spelling(path).text or ""
+    if config.value and config.value != text:
+        return None
+    if config.expression:
+        return Regex.of(config.expression).match(text) if text else None
+    return (text,)
+
+
+def _put(
+    config: _Config, item: Object, path: Path, groups: tuple[str | None, ...], facts: Facts
+) -> Iterator[Change]:
     assert facts.written is not None
     spelling = facts.written.spelling(path)
-    text = spelling.text or ""
-    groups: tuple[str | None, ...] = (text,)
-    if config.value and config.value != text:
-        return
-    if config.expression:
-        match = Regex.of(config.expression).match(text) if text else None
-        if match is None:
-            return
-        groups = match
     if config.put_value:
         value = typed(_resolved(config, config.put_value, groups), spelling, path, item)
         yield path, value
@@ -152,5 +188,5 @@ def _missing(config: _Config, item: Object, path: Path, facts: Facts) -> Iterato
 
 
 SEARCH_REPLACE = InProcess(
-    "search-replace", "2", _configure, _changes, in_text=True, sees_local=True
+    "search-replace", "3", _configure, _changes, in_text=True, sees_local=True, judges=_judges
 )

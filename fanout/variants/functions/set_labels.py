@@ -1,8 +1,8 @@
 """set-labels: the same labels on every object of a package, and in the selectors that go with them.
 
-Selectors of workloads and Services are extended: the pods they mean get the labels too. All other
-selectors (of policies, budgets, affinities) may mean pods outside the package, so in them a label
-gets its new value only where it was asked for already.
+The fields are those that the catalog's documentation lists. The selector of a workload is made
+where it is missing; in all other selectors (of policies, budgets, affinities) the labels are set
+where there are `matchLabels`, because an empty selector means all pods.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ _AFFINITIES = tuple(
 )
 
 
-def _asked(at: tuple[str, ...], kind: str, groups: frozenset[str]) -> Field:
-    return Field((*at, _MATCH), (), frozenset({kind}), groups, known_only=True)
+def _matching(at: tuple[str, ...], kind: str, groups: frozenset[str]) -> Field:
+    return Field((*at, _MATCH), (), frozenset({kind}), groups)
 
 
 FIELDS: tuple[Field, ...] = (
@@ -40,16 +40,14 @@ FIELDS: tuple[Field, ...] = (
     Field(("spec", "volumeClaimTemplates", "*"), _LABELS, frozenset({"StatefulSet"}), APPS),
     Field(("spec", "jobTemplate"), _LABELS, frozenset({"CronJob"}), BATCH),
     *in_templates((), _LABELS),
-    *in_templates(
-        ("spec", "topologySpreadConstraints", "*", "labelSelector", _MATCH), known_only=True
-    ),
-    *(field for path in _AFFINITIES for field in in_templates(path, known_only=True)),
-    _asked(("spec", "selector"), "Job", BATCH),
-    _asked(("spec", "jobTemplate", "spec", "selector"), "CronJob", BATCH),
-    _asked(("spec", "selector"), "PodDisruptionBudget", _POLICY),
-    _asked(("spec", "podSelector"), "NetworkPolicy", _NETWORK),
-    _asked(("spec", "ingress", "*", "from", "*", "podSelector"), "NetworkPolicy", _NETWORK),
-    _asked(("spec", "egress", "*", "to", "*", "podSelector"), "NetworkPolicy", _NETWORK),
+    *in_templates(("spec", "topologySpreadConstraints", "*", "labelSelector", _MATCH)),
+    *(field for path in _AFFINITIES for field in in_templates(path)),
+    _matching(("spec", "selector"), "Job", BATCH),
+    _matching(("spec", "jobTemplate", "spec", "selector"), "CronJob", BATCH),
+    _matching(("spec", "selector"), "PodDisruptionBudget", _POLICY),
+    _matching(("spec", "podSelector"), "NetworkPolicy", _NETWORK),
+    _matching(("spec", "ingress", "*", "from", "*", "podSelector"), "NetworkPolicy", _NETWORK),
+    _matching(("spec", "egress", "*", "to", "*", "podSelector"), "NetworkPolicy", _NETWORK),
 )
 
 
@@ -66,4 +64,4 @@ def _changes(values: Values, item: Object, _facts: Facts) -> Iterator[Change]:
     return set_values(FIELDS, values, item)
 
 
-SET_LABELS = InProcess("set-labels", "1", _configure, _changes, heeds=kinds_only)
+SET_LABELS = InProcess("set-labels", "2", _configure, _changes, heeds=kinds_only)

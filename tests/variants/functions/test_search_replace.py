@@ -3,7 +3,7 @@
 import pytest
 from variants.builders import rows
 from variants.functions import function_config
-from variants.running import after, configured_by, run
+from variants.running import after, configured_by, rendered, run
 
 from fanout.errors import InvalidInput
 from fanout.selection.model import Function
@@ -144,7 +144,6 @@ def test_dots_in_keys_part_elements_on_both_sides():
 REFUSED = [
     ("nothing to search by", {"put-value": "a"}, "data says nothing to search by"),
     ("files alone", {"by-file-path": "*", "put-value": "a"}, "data says nothing to search by"),
-    ("nothing to put", {"by-value": "a"}, "data says nothing to put"),
     ("two ways to search a value", {"by-value": "a", "by-value-regex": "b", "put-value": "c"},
      "data has by-value and by-value-regex"),
     ("an unknown field", {"by-key": "a", "put-value": "b"}, "data.by-key is not understood"),
@@ -187,3 +186,42 @@ def test_json_has_no_room_for_comments():
     with pytest.raises(InvalidInput, match=r"a.json:1: Service/x: metadata.name: .* no room"):
         run({"a.json": text}, Function("search-replace", config={
             "by-value": "x", "put-comment": "c"}))  # fmt: skip
+
+
+SEARCHES = [
+    ("a value", {"by-value": "3"}, [("a", "the value '3' is found")]),
+    ("an expression", {"by-value-regex": "x|y"}, [("metadata.name", "the value 'x' is found"),
+                                                 ("b[0]", "the value 'y' is found")]),
+    ("a path", {"by-path": "b"}, [("b", "a list of 2 is found")]),
+    ("elements", {"by-path": "b[*]"}, [("b[0]", "the value 'y' is found"),
+                                       ("b[1]", "the value 'z' is found")]),
+    ("a value at a path", {"by-path": "b[*]", "by-value": "z"},
+     [("b[1]", "the value 'z' is found")]),
+    ("a file", {"by-value": "3", "by-file-path": "other.yaml"}, []),
+    ("what is not there", {"by-path": "c.d"}, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "found"), rows(SEARCHES))
+def test_a_search_that_puts_nothing_reports_and_changes_nothing(data, found):
+    text = f"{HEAD}a: 3 # kept\nb: [y, z]\n"
+    function = Function("search-replace", config=data)
+    assert run({"a.yaml": text}, function) == {}
+    results = rendered({"a.yaml": text}, function).results
+    told = [(item.field, item.message) for item in results if item.file == "a.yaml"]
+    assert told == found
+    assert {item.severity for item in results} <= {"info"}
+
+
+def test_a_report_names_the_line():
+    text = f"{HEAD}a: 3\n"
+    function = Function("search-replace", config={"by-value": "3"})
+    [result] = rendered({"a.yaml": text}, function).results
+    assert result.sentence == "search-replace: a.yaml:5: Gadget/x: a: the value '3' is found"
+
+
+def test_the_values_of_a_secret_are_not_reported():
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter2}\n"
+    function = Function("search-replace", config={"by-value": "hunter2"})
+    [result] = rendered({"a.yaml": text}, function).results
+    assert result.message == "a value is found"
