@@ -22,6 +22,7 @@ class Spelling(NamedTuple):
     quoted: bool  # it is text whatever it looks like: in quotes, or a block of lines
     comment: str  # on its line, without `#` and the blanks around it
     comments: bool  # there is room for a comment
+    aliased: bool = False  # it stands elsewhere, at an anchor
 
 
 def spellings(text: str, root: Node) -> dict[Path, Spelling]:

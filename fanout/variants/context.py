@@ -28,17 +28,37 @@ def new_context() -> Manifest:
     return Manifest.parse(_NEW, CONTEXT)
 
 
-def check_context(manifest: Manifest) -> None:
-    """Raises InvalidInput when the file is something else than a package context."""
-    found = mapping(manifest.documents[0].value) if len(manifest.documents) == 1 else {}
-    kind = (found.get("apiVersion"), found.get("kind"))
-    name = mapping(found.get("metadata")).get("name")
-    if kind != ("v1", "ConfigMap") or name != CONTEXT_NAME:
+def holds_context(manifest: Manifest) -> bool:
+    """Whether the file holds the package context; False where other objects have its file name.
+
+    Raises InvalidInput where the context shares the file with others: the variant's edits are made
+    in a file that holds it alone.
+    """
+    found = [_is_context(document.value) for document in manifest.documents]
+    if any(found) and len(found) > 1:
         raise InvalidInput(
-            f"is no package context: a v1 ConfigMap named {CONTEXT_NAME}, alone in its file",
+            f"the package context {CONTEXT_NAME} is not alone in its file",
             reason=Reason.INVALID_PACKAGE,
-            remedy="correct the file, or give what is in it another file name",
-            where=Where(object=f"{kind[1]}/{name}", file=CONTEXT, line=1),
+            remedy="give the other objects another file",
+            where=Where(file=CONTEXT, line=1),
+        )
+    return found == [True]
+
+
+def _is_context(value: object) -> bool:
+    item = mapping(value)
+    kind = (item.get("apiVersion"), item.get("kind"))
+    return kind == ("v1", "ConfigMap") and mapping(item.get("metadata")).get("name") == CONTEXT_NAME
+
+
+def refuse_keys(spec: VariantSpec) -> None:
+    """Raise InvalidInput where keys are given for a package that has no package context."""
+    if spec.context or spec.remove_keys:
+        raise InvalidInput(
+            f"{CONTEXT} of the package holds no ConfigMap {CONTEXT_NAME}, which keys could go to",
+            reason=Reason.RENDER_FAILED,
+            remedy="rename the file upstream, or leave packageContext out",
+            where=Where(f"PackageVariant/{spec.name}", "packageContext"),
         )
 
 

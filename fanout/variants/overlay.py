@@ -125,9 +125,12 @@ class Overlay:
         if below:
             return Spelling(_spelled(value), _is_quoted(value), "", self._document.root is not None)
         before = get(self._document.value, path)
+        lines = self._document.root is not None
         # what is there and has no spelling of its own comes from an alias
-        room = there.comments if there else before is MISSING and self._document.root is not None
-        return Spelling(_spelled(value), _is_quoted(value), there.comment if there else "", room)
+        aliased = there is None and before is not MISSING and lines
+        room = there.comments if there else before is MISSING and lines
+        comment = there.comment if there else ""
+        return Spelling(_spelled(value), _is_quoted(value), comment, room, aliased)
 
     def _below_a_change(self, path: Path) -> bool:
         """Is the value part of one that is written anew as a whole?"""

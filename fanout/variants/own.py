@@ -12,7 +12,7 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import form_key, kptfile_form
-from fanout.variants.context import CONTEXT, context_changes
+from fanout.variants.context import CONTEXT, context_changes, refuse_keys
 from fanout.variants.functions.function import Change, Path, mapping
 from fanout.variants.model import Injection, Inputs
 from fanout.variants.overlay import Overlay
@@ -28,8 +28,15 @@ Parts = Mapping[Place, Part]
 
 
 def own_content(prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs) -> Own:
-    """What this target alone changes in which object, before any function runs."""
-    found: dict[Place, dict[Path, object]] = {(CONTEXT, 0): dict(context_changes(spec))}
+    """What this target alone changes in which object, before any function runs.
+
+    Raises InvalidInput for keys that the package context cannot have.
+    """
+    found: dict[Place, dict[Path, object]] = {}
+    if prepared.has_context:
+        found[CONTEXT, 0] = dict(context_changes(spec))
+    else:
+        refuse_keys(spec)
     for point, injection in zip(prepared.points, inputs.injections, strict=True):
         if injection.source:
             place = (point.file, point.number)

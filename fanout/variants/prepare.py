@@ -13,7 +13,7 @@ from fanout.package.merge.keys import schemas_of
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
 from fanout.variants.cloning import cloned_kptfile
-from fanout.variants.context import CONTEXT, check_context, new_context
+from fanout.variants.context import CONTEXT, holds_context, new_context
 from fanout.variants.functions.function import Facts, InProcess, is_local, mapping
 from fanout.variants.functions.scope import CLUSTER_KINDS, NAMESPACED_KINDS, Kind, scopes_of
 from fanout.variants.functions.set_namespace import DEPENDS_ON
@@ -54,10 +54,7 @@ def prepare(
         if path.endswith(_SUFFIXES) or path.rpartition("/")[2] == KPTFILE
     }
     _check_kptfile(package, manifests)
-    if CONTEXT in manifests:
-        check_context(manifests[CONTEXT])
-    else:
-        manifests[CONTEXT] = new_context()
+    has_context = holds_context(manifests.setdefault(CONTEXT, new_context()))
     functions = read_pipelines(manifests, limits.programs)
     configuring = frozenset(item.config_file for item in functions if item.config_file)
     parts = _parts(manifests, configuring)
@@ -74,7 +71,8 @@ def prepare(
         kptfile=cloned_kptfile(package, manifests[KPTFILE], points),
         points=points,
         fillable=frozenset(it.key for it in points if may_be_filled(it, limits.injectable)),
-        varying=tuple(dict.fromkeys((CONTEXT, *(point.file for point in points)))),
+        has_context=has_context,
+        varying=tuple(dict.fromkeys([CONTEXT] * has_context + [it.file for it in points])),
         parts=parts,
         objects=objects,
         local=local,

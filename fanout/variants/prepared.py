@@ -52,6 +52,7 @@ class PreparedPackage:
     kptfile: Manifest  # with this revision's `upstream` and `upstreamLock`, and the gates
     points: tuple[Point, ...]
     fillable: frozenset[str]  # keys of the points that an administrator lets be filled
+    has_context: bool  # False: other objects are in the file of the package context
     varying: tuple[str, ...]  # files in which targets differ, the Kptfile aside
     parts: Mapping[Place, Part]  # all documents, and the items of Lists
     objects: Mapping[Place, Part]  # what functions see of them

@@ -16,6 +16,10 @@ def pipeline(entry, field="mutators"):
 
 
 BAD_POINT = "'maybe' marks no injection point"
+TWO = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kptfile.kpt.dev}\n---\n"
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"
+)
 REFUSED = [
     ("a point that is neither required nor optional", {"a.yaml": point(mark="maybe")},
      f"a.yaml:6: ConfigMap/settings: metadata.annotations[kpt.dev/config-injection]: {BAD_POINT}"),
@@ -74,8 +78,8 @@ REFUSED = [
     ("a configuration that is not there",
      {"Kptfile": pipeline("{image: set-labels, configPath: c.yaml}")},
      "c.yaml, the configuration of set-labels, is no file with one object"),
-    ("another ConfigMap where the package context should be", {"package-context.yaml": point()},
-     "package-context.yaml:1: ConfigMap/settings: is no package context"),
+    ("a package context that is not alone", {"package-context.yaml": TWO},
+     "package-context.yaml:1: the package context kptfile.kpt.dev is not alone in its file"),
     ("a List without items", {"a.yaml": "apiVersion: v1\nkind: List\n"},
      "a.yaml:2: a List without items"),
     ("a List whose items are no list", {"a.yaml": "apiVersion: v1\nkind: List\nitems: {a: b}\n"},

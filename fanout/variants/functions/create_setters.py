@@ -12,10 +12,10 @@ from fanout.variants.functions.function import (
     Change,
     Comment,
     Facts,
+    Finding,
     InProcess,
     Object,
     Path,
-    Written,
 )
 from fanout.variants.functions.setters import MARK
 
@@ -74,35 +74,50 @@ def _elements(name: str, text: str) -> tuple[str, ...] | None:
 
 
 def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
+    for path, comment, fits in _found(config, item, (), facts):
+        if fits:
+            yield path, Comment(f"{MARK} {comment}")
+
+
+def _judges(config: _Config, item: Object, facts: Facts) -> Iterator[Finding]:
+    """Warn of values that are to become setters and stand where no comment can.
+
+    The text is not laid out anew: that would be in every diff against upstream from then on.
+    """
+    for path, comment, fits in _found(config, item, (), facts):
+        if not fits:
+            problem = (
+                f"no comment `{comment}` fits on its line; write what it is part of as a block"
+            )
+            yield Finding(path, problem, "warning")
+
+
+def _found(
+    config: _Config, value: object, path: Path, facts: Facts
+) -> Iterator[tuple[Path, str, bool]]:
+    """Values that are to become setters: path, comment, and whether the line has room for it."""
     assert facts.written is not None
-    yield from _walk(config, item, (), facts.written)
-
-
-def _walk(config: _Config, value: object, path: Path, written: Written) -> Iterator[Change]:
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _walk(config, child, (*path, key), written)
+            yield from _found(config, child, (*path, key), facts)
         return
+    spelling = facts.written.spelling(path)
+    if spelling.aliased:
+        return  # it is found where it stands
     if not isinstance(value, list):
-        yield from _scalar(config, path, written)
+        text = spelling.text or ""
+        pattern = config.pattern(text)
+        if pattern != text and "\n" not in text:  # several lines get no comment, as documented
+            yield path, pattern, spelling.comments
         return
-    texts = [written.spelling((*path, at)).text for at in range(len(value))]
+    texts = [facts.written.spelling((*path, at)).text for at in range(len(value))]
     setter = config.setter_of(tuple(sorted(text for text in texts if text is not None)))
-    if setter and None not in texts and written.spelling(path).comments:
-        yield path, Comment(f"{MARK} ${{{setter}}}")
+    if setter and None not in texts:
+        yield path, f"${{{setter}}}", spelling.comments
     for at, child in enumerate(value):
-        yield from _walk(config, child, (*path, at), written)
-
-
-def _scalar(config: _Config, path: Path, written: Written) -> Iterator[Change]:
-    spelling = written.spelling(path)
-    text = spelling.text or ""
-    pattern = config.pattern(text)
-    # no comment fits on several lines, nor between others on one line
-    if pattern != text and "\n" not in text and spelling.comments:
-        yield path, Comment(f"{MARK} {pattern}")
+        yield from _found(config, child, (*path, at), facts)
 
 
 CREATE_SETTERS = InProcess(
-    "create-setters", "2", _configure, _changes, in_text=True, sees_local=True
+    "create-setters", "3", _configure, _changes, in_text=True, sees_local=True, judges=_judges
 )

@@ -100,6 +100,13 @@ def test_setters_that_an_earlier_function_made():
     assert run({"a.yaml": f"{HEAD}a: 7\n"}, *made) == {"a.yaml": f"{HEAD}a: 2 # kpt-set: ${{n}}\n"}
 
 
+def test_values_of_a_json_file_are_a_warning():
+    text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "1"}}\n'
+    function = Function("create-setters", config={"n": "1"})
+    [result] = rendered({"a.json": text}, function).results
+    assert (result.severity, result.field) == ("warning", "metadata.name")
+
+
 def test_a_json_file_has_no_setters():
     text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "1"}}\n'
     files = {"a.json": text}
@@ -188,3 +195,29 @@ def test_what_is_derived_from_a_value_gives_the_value_again(parts, last):
     found = derived(pattern, filled(pattern, values))
     assert found.keys() == values.keys()
     assert filled(pattern, found) == filled(pattern, values)
+
+
+WARNED = [
+    ("an element of a list on one line", {"n": "dev"}, "a: [dev, qa]", [("a[0]", "${n}")]),
+    ("a value of a map on one line", {"n": "4"}, "a: {b: 4, c: 5}", [("a.b", "${n}")]),
+    ("part of a value", {"tag": "1.2"}, "a: ['web:1.2', b]", [("a[0]", "web:${tag}")]),
+    ("a list in a map on one line", {"e": "[qa, dev]"}, "a: {b: [dev, qa], c: 1}",
+     [("a.b", "${e}")]),
+    ("a list that gets its comment", {"e": "[qa, dev]"}, "a: [dev, qa]", []),
+    ("a list as a block", {"n": "dev"}, "a:\n- dev\n- qa", []),
+    ("text of several lines, as documented", {"n": "dev"}, "a: |\n  dev\n  qa", []),
+    ("a value that is none", {"n": "prod"}, "a: [dev, qa]", []),
+    ("what an alias stands for", {"n": "4"}, "a: &a\n  v: 4\nd: *a", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "lines", "warned"), rows(WARNED))
+def test_create_setters_warns_of(data, lines, warned):
+    text = f"apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n{lines}\n"
+    function = Function("create-setters", config=data)
+    results = rendered({"a.yaml": text}, function).results
+    assert [(item.field, item.severity, item.message) for item in results] == [
+        (field, "warning",
+         f"no comment `{comment}` fits on its line; write what it is part of as a block")
+        for field, comment in warned
+    ]  # fmt: skip

@@ -1,0 +1,67 @@
+"""Packages in which the file of the package context holds something else."""
+
+import pytest
+from variants.builders import package, spec
+from variants.running import kptfile, rendered, run
+
+from fanout.errors import InvalidInput
+from fanout.selection.objects import ObjectIndex
+from fanout.variants.model import Limits
+from fanout.variants.prepare import prepare
+from fanout.variants.resolve import resolve
+
+OTHER = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: package-context # ours
+  annotations:
+    config.kubernetes.io/local-config: "true"
+data:
+  namespace: spire
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n"
+CONTENTS = [
+    ("another ConfigMap", OTHER),
+    ("an object of another kind", OTHER.replace("ConfigMap", "Gadget")),
+    ("several objects", f"{OTHER}---\n{SERVICE}"),
+    ("no object", "just: values\n"),
+    ("nothing", ""),
+]
+
+
+@pytest.mark.parametrize("text", [row[1] for row in CONTENTS], ids=[row[0] for row in CONTENTS])
+def test_the_file_stays_as_it_is(text):
+    files = {"package-context.yaml": text, "a.yaml": SERVICE}
+    result = rendered(files)
+    before = prepare(package(files), Limits()).entries
+    for path in files:
+        assert result.entries[path] == before[path]
+
+
+def test_it_may_configure_a_function():
+    entry = "{image: set-namespace, configPath: package-context.yaml}"
+    files = {"Kptfile": kptfile(entry), "package-context.yaml": OTHER, "a.yaml": SERVICE}
+    assert run(files) == {"a.yaml": f"{SERVICE}  namespace: spire\n"}
+
+
+@pytest.mark.parametrize(
+    "keys", [{"context": {"region": "eu"}}, {"remove_keys": ("region",)}], ids=["set", "removed"]
+)
+def test_keys_for_it_fail_the_variant(keys):
+    with pytest.raises(InvalidInput) as caught:
+        rendered({"package-context.yaml": OTHER}, **keys)
+    assert caught.value.reason == "RenderFailed"
+    assert str(caught.value) == (
+        "PackageVariant/monitoring-eu: packageContext: package-context.yaml of the package holds no"
+        " ConfigMap kptfile.kpt.dev, which keys could go to; rename the file upstream, or leave"
+        " packageContext out"
+    )
+
+
+def test_its_content_is_in_the_digest():
+    def digest(text):
+        prepared = prepare(package({"package-context.yaml": text}), Limits())
+        return resolve(prepared, spec(), ObjectIndex(())).digest
+
+    assert digest(OTHER) != digest(OTHER.replace("spire", "other"))
