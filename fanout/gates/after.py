@@ -4,7 +4,7 @@ One step per stage that is listed: its verdict and, for the same stage, its soak
 is a number that must have passed, so that All and Any are no special cases. (Design §6, `after`.)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from fanout.api.reasons import Reason
@@ -26,7 +26,8 @@ class Upstream:
     ledger: Ledger
     coming: bool  # it is at the revision or can still come to it
     who: str = ""  # who can do something about what it waits for
-    opens: datetime | None = None  # of one that only joins: when time alone opens its gate
+    opens: datetime | None = None  # when time alone lets it be ready with the revision
+    returns: bool = False  # it has moved on from the revision, and is on its way back to it
 
 
 @frozen
@@ -38,6 +39,9 @@ class Step:
     possible: bool  # it has passed or can still do so without anybody going back
     hold: Hold | None = None  # why it has not passed
     since: datetime | None = None  # when it has
+    there: bool = False  # it has passed, and the stage is ready with the revision
+    stays: bool = False  # the stage is ready with the revision, or can still come (back) to be
+    opens: datetime | None = None  # when time alone lets it pass and the stage be ready
 
 
 @frozen
@@ -49,6 +53,8 @@ class Gate:
     steps: tuple[Step, ...] = ()
     holds: tuple[Hold, ...] = ()  # what it waits for; nothing when it is open
     next: datetime | None = None
+    stays: bool = True  # enough of the stages before are ready, or can still come (back) to be
+    again: datetime | None = None  # when time alone lets enough of them be ready, if some moved on
 
 
 OPEN = Gate(Verdict.PASSED, possible=True)
@@ -104,16 +110,21 @@ def ask(
     # What has failed is not saved by what is only pending: no soak that runs is worth waiting for.
     told = [step for step in steps if verdict is not Verdict.FAILED or step.verdict is verdict]
     holds = tuple(step.hold for step in told if step.hold is not None)
+    count = needed(after)
+    stays = sum(step.stays for step in steps) >= count
     if verdict is Verdict.PASSED:
-        return Gate(verdict, possible, steps)
-    return Gate(verdict, possible, steps, holds, _opens(needed(after), steps))
-
-
-def _opens(count: int, steps: Sequence[Step]) -> datetime | None:
-    """When time alone will have let enough of them pass; None when something else is missing."""
+        missing = count - sum(step.there for step in steps)
+        again = _last_of(missing, [step.opens for step in steps if not step.there])
+        return Gate(verdict, possible, steps, stays=stays, again=again)
     missing = count - sum(step.verdict is Verdict.PASSED for step in steps)
-    ends = sorted(step.hold.until for step in steps if step.hold and step.hold.until)
-    return ends[missing - 1] if missing <= len(ends) else None
+    ends = [step.hold.until for step in steps if step.hold is not None]
+    return Gate(verdict, possible, steps, holds, _last_of(missing, ends), stays)
+
+
+def _last_of(missing: int, instants: Iterable[datetime | None]) -> datetime | None:
+    """When so many more will be through by time alone; None when something else is missing."""
+    ends = sorted(at for at in instants if at is not None)
+    return ends[missing - 1] if 0 < missing <= len(ends) else None
 
 
 def _step(
@@ -126,43 +137,55 @@ def _step(
 ) -> Step:
     verdict = upstream.ledger.verdict(revision)
     past = upstream.ledger.past(revision)
+    ready = past.passed is not None and past.left is None
+    stays = ready or upstream.returns
+    enough = Override.SOAK in lifted or past.soaked >= soak
+    opens = upstream.opens if enough or upstream.opens is None else upstream.opens + soak
     if verdict is not Verdict.PASSED and Override.AFTER not in lifted:
         possible = verdict is Verdict.PENDING and upstream.coming
-        hold = _not_passed(stage, revision, verdict, upstream)
-        if verdict is Verdict.PENDING and upstream.opens is not None:
-            wanted = timedelta(0) if Override.SOAK in lifted else soak
-            hold = replace(hold, until=upstream.opens + wanted)
-        return Step(stage, verdict, possible, hold)
+        hold = replace(_not_passed(stage, revision, verdict, upstream), until=opens)
+        return Step(stage, verdict, possible, hold, stays=stays, opens=opens)
     if Override.SOAK in lifted or soaked(past, now) >= soak:
-        return Step(stage, Verdict.PASSED, possible=True, since=past.passed)
+        passed = Step(stage, Verdict.PASSED, possible=True, since=past.passed)
+        return replace(passed, there=ready, stays=stays, opens=opens)
+    hold, possible = _soaking(stage, soak, revision, upstream, opens)
+    until = opens if hold.until is None else hold.until
+    return Step(stage, Verdict.PENDING, possible, hold, stays=stays, opens=until)
+
+
+def _soaking(
+    stage: str, soak: timedelta, revision: str, upstream: Upstream, opens: datetime | None
+) -> tuple[Hold, bool]:
+    """Why the soak of a revision is not over, and whether it can be yet."""
+    named, verdict = stage_named(stage), upstream.ledger.verdict(revision)
+    past = upstream.ledger.past(revision)
     if revision in upstream.ledger.unrecorded:
         sentence = (
-            f"{revision} is ready in {stage_named(stage)}, which is not on record yet: its soak of"
+            f"{revision} is ready in {named}, which is not on record yet: its soak of"
             f" {lasting(soak)} starts with the next sweep"
         )
-        hold = Hold(Reason.SOAK_RUNNING, sentence, "the next sweep, which records it")
-        return Step(stage, Verdict.PENDING, possible=True, hold=hold)
+        return Hold(Reason.SOAK_RUNNING, sentence, "the next sweep, which records it"), True
     until = over_at(past, soak)
-    if until is not None:
+    if until is not None and past.begun is not None:
         sentence = (
-            f"{revision} soaks in {stage_named(stage)}: ready since {written(past.passed or now)},"
+            f"{revision} soaks in {named}: ready since {written(past.begun)},"
             f" to be for {lasting(soak)}, until {written(until)}"
         )
-        hold = Hold(Reason.SOAK_RUNNING, sentence, "time alone", past.passed, until)
-        return Step(stage, Verdict.PENDING, possible=True, hold=hold)
+        return Hold(Reason.SOAK_RUNNING, sentence, "time alone", past.begun, until), True
     if verdict is not Verdict.PASSED:
-        sentence = (
-            f"{revision} has not begun to soak in {stage_named(stage)}: it is not ready there"
-        )
-        hold = Hold(Reason.AFTER_PENDING, sentence, upstream.who)
+        sentence = f"{revision} has not begun to soak in {named}: it is not ready there"
         possible = verdict is Verdict.PENDING and upstream.coming
-        return Step(stage, Verdict.PENDING, possible, hold)
-    sentence = (
-        f"{stage_named(stage)} moved on from {revision} after {lasting(past.soaked)} of the"
-        f" {lasting(soak)} that it had to soak; {revision} can pass there no more"
+        return Hold(Reason.AFTER_PENDING, sentence, upstream.who, until=opens), possible
+    moved = (
+        f"{named} moved on from {revision} after {lasting(past.soaked)} of the {lasting(soak)} that"
+        " it had to soak"
     )
-    hold = Hold(Reason.SOAK_CUT_SHORT, sentence, "whoever may decide: --override soak", past.left)
-    return Step(stage, Verdict.PENDING, possible=False, hold=hold)
+    if upstream.returns:
+        sentence = f"{moved}; it soaks anew when it is ready there again"
+        return Hold(Reason.SOAK_RUNNING, sentence, upstream.who, past.left, opens), True
+    sentence = f"{moved}; {revision} can pass there no more"
+    who = "whoever may decide: --override soak"
+    return Hold(Reason.SOAK_CUT_SHORT, sentence, who, past.left), False
 
 
 def _not_passed(stage: str, revision: str, verdict: Verdict, upstream: Upstream) -> Hold:

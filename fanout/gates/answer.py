@@ -36,6 +36,7 @@ class CheckView:
     who: str = ""  # who can answer it
     until: datetime | None = None  # when it can change by itself
     last: datetime | None = None  # when it was last said; `at` is since when it is said
+    passes: datetime | None = None  # when it will have passed if nobody says anything more
 
 
 @frozen

@@ -6,12 +6,14 @@ Made once per pass; every verdict is a look-up in it, so a pass is O(N) in varia
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from fanout.api.reasons import Reason
+from fanout.gates.amounts import tolerance
 from fanout.gates.answer import CheckView, State
 from fanout.gates.decisions import Standing
-from fanout.gates.facts import Answer, Draft, Hold, VariantFacts
+from fanout.gates.facts import Answer, Draft, Hold, StageHistory, VariantFacts
 from fanout.gates.rules import StageRule
 
 
@@ -30,6 +32,8 @@ class Member:
     holds: tuple[Hold, ...] = ()  # why it is not ready, or failed, although its checks are not
     answers: tuple[Answer, ...] = ()  # of machine checks, to be on record
     wake: datetime | None = None  # when its state changes by itself
+    ready_at: datetime | None = None  # when time alone will have made it ready
+    fails_at: datetime | None = None  # when time alone fails it, if that comes first
     # ----
     candidate: str = ""  # what it is to take next: its stage's candidate, or what it goes back to
     draft: Draft | None = None  # its standing draft of that, when it is not in force
@@ -129,21 +133,74 @@ class Census:
             and self.counts(member, revision)
         )
 
-    def moved_on(self, revision: str, since: datetime) -> datetime | None:
-        """When the first variant took another revision, at the instant given or later.
+    def moved_on(self, revision: str, past: StageHistory, now: datetime) -> datetime | None:
+        """Return when the present stretch of a revision ended; None if it goes on.
 
-        At the very instant: a pass that sees a verdict passed can publish the next revision.
+        That is when the first variant took another revision, at the beginning of the stretch or
+        later. At the very instant: a pass that sees a verdict passed can publish the next revision.
+        A stretch that is not the first ends too when a variant counts again that had moved on
+        before it, as one that is resumed; when that was is not known before it is seen.
         """
-        return min(
-            (
-                member.facts.published.at
-                for member in self.members
-                if member.facts.published is not None
-                and member.facts.published.revision != revision
-                and member.facts.published.at >= since
-            ),
-            default=None,
-        )
+        begun, first = past.begun, past.passed
+        if begun is None or first is None:
+            return None
+        found: datetime | None = None
+        for member in self.members:
+            published = member.facts.published
+            if published is None or published.revision == revision or published.at < first:
+                continue
+            if published.at >= begun:
+                at = published.at
+            elif member.failing is None and self.counts(member, revision):
+                at = max(now, begun)
+            else:
+                continue
+            found = at if found is None else min(found, at)
+        return found
+
+    def finished(self, revision: str, failing: int = 0) -> bool:
+        """Is everything that counts ready at the revision, but for as many as may fail?"""
+        tally, counting = self.published.get(revision), self.counting(revision)
+        if tally is None and not failing:
+            return False
+        ready, failed = (tally.ready, tally.failed) if tally is not None else (0, 0)
+        through = bool(counting) and ready + failed + failing == counting
+        return through and failed + failing <= self.borne(revision)
+
+    def borne(self, revision: str) -> int:
+        """How many failures of the revision the stage bears."""
+        return tolerance(self.rule.rollout.max_failures, self.counting(revision))
+
+    def passes_at(self, revision: str, failing: int = 0) -> datetime | None:
+        """Return when time alone will have let the revision pass here, if nobody does anything.
+
+        None when that never happens, or when it is there already. `failing`: how many have failed
+        it before publication.
+        """
+        tally = self.published.get(revision)
+        if tally is None or tally.total - tally.skipped + failing != self.counting(revision):
+            return None
+        waiting, failed = 0, failing
+        changes: list[tuple[datetime, int, int]] = []  # when, fewer that wait, more that failed
+        for member in self.members:
+            if member.state is State.READY or not member.has(revision):
+                continue
+            if not self.counts(member, revision):
+                continue
+            broken = member.state is State.FAILED
+            waiting, failed = waiting + (not broken), failed + broken
+            if member.fails_at is not None:
+                changes.append((member.fails_at, 1, 1))
+                broken = True
+            if member.ready_at is not None:
+                changes.append((member.ready_at, int(not broken), -int(broken)))
+        borne = self.borne(revision)
+        for at, group in groupby(sorted(changes), key=itemgetter(0)):
+            for _, fewer, more in group:
+                waiting, failed = waiting - fewer, failed + more
+            if not waiting and failed <= borne:
+                return at
+        return None
 
     def add(self, member: Member) -> None:
         """Count one more variant."""

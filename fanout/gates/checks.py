@@ -11,30 +11,25 @@ from typing import NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.gates.answer import CheckView
+from fanout.gates.course import Course, Statement, follow
 from fanout.gates.facts import Published
-from fanout.gates.instants import counts_from, from_the_future, written
+from fanout.gates.instants import from_the_future, written
 from fanout.gates.records import Evidence
 from fanout.gates.rules import Verdict
 from fanout.gates.wording import reporter
-
-
-@dataclass(slots=True, eq=False)
-class _Said:
-    order: int
-    at: datetime
-    evidence: Evidence
+from fanout.values import replace
 
 
 @dataclass(slots=True)
 class _Channel:
     """All that was said about one check of one stage."""
 
-    revisions: dict[str, list[_Said]] = field(default_factory=dict)  # about the whole stage
-    commits: dict[str, list[_Said]] = field(default_factory=dict)
-    variants: dict[str, list[_Said]] = field(default_factory=dict)  # about variants, by name
-    latest: _Said | None = None  # about the whole stage
+    revisions: dict[str, list[Statement]] = field(default_factory=dict)  # about the whole stage
+    commits: dict[str, list[Statement]] = field(default_factory=dict)
+    variants: dict[str, list[Statement]] = field(default_factory=dict)  # about variants, by name
+    latest: Statement | None = None  # about the whole stage
 
-    def add(self, said: _Said) -> None:
+    def add(self, said: Statement) -> None:
         evidence = said.evidence
         if evidence.variants:
             for name in set(evidence.variants):
@@ -51,13 +46,6 @@ _SILENCE = _Channel()
 _BEFORE_ALL = -1
 
 
-class _Run(NamedTuple):
-    """The last thing that one reporter said, and since when they say so without a break."""
-
-    since: datetime
-    last: _Said
-
-
 class _Question(NamedTuple):
     """One check of one publication."""
 
@@ -68,15 +56,10 @@ class _Question(NamedTuple):
     drafted: bool
     floor: int  # the last that was said before it, where instants alone do not tell
 
-    def hears(self, said: _Said) -> bool:
+    def hears(self, said: Statement) -> bool:
         """Was it said late enough to be about this?"""
         known = self.drafted and said.evidence.commit in self.published.commits
         return known or (said.at >= self.published.at and said.order > self.floor)
-
-    def forgets(self, said: _Said) -> bool:
-        """Was it a failure before a person asked for another try?"""
-        failed = said.evidence.status is Verdict.FAILED
-        return failed and self.retried is not None and said.at <= self.retried
 
 
 class EvidenceIndex:
@@ -93,7 +76,7 @@ class EvidenceIndex:
             if item.withdrawn:
                 continue
             channel = self._channels.setdefault((item.stage, item.check), _Channel())
-            channel.add(_Said(order, item.at, item))
+            channel.add(Statement(order, item.at, item))
 
     def answer(
         self,
@@ -126,7 +109,9 @@ class EvidenceIndex:
         question = _Question(stage, check, published, retried, drafted, floor)
         return self._answer(question, own, channel)
 
-    def _answer(self, question: _Question, own: Sequence[_Said], channel: _Channel) -> CheckView:
+    def _answer(
+        self, question: _Question, own: Sequence[Statement], channel: _Channel
+    ) -> CheckView:
         published = question.published
         about = [said for said in own if _is_about(said.evidence, published)]
         if channel.commits:
@@ -137,28 +122,73 @@ class EvidenceIndex:
             return _passed(question, about[0].at, about[0])
         about.sort(key=lambda said: said.order)
         in_time = [said for said in about if question.hears(said)]
-        ahead = [said for said in in_time if from_the_future(said.at, self._now)]
-        self.starts.update(counts_from(said.at) for said in ahead)
-        runs: dict[str, _Run] = {}
-        for said in in_time:
-            if said not in ahead:
-                before = runs.get(said.evidence.by)
-                runs[said.evidence.by] = _Run(_since(said, before), said)
-        latest = [run for run in runs.values() if not question.forgets(run.last)]
-        view = _fold(question, latest)
-        if view.verdict is Verdict.PENDING and ahead:
-            return _ahead(question.check, question.stage, ahead)
-        if not latest:
-            return _missing(view, question, about[-1] if about else _last(own, channel.latest))
-        return view
+        ahead = [said for said in in_time if self._is_ahead(said)]
+        if not ahead:
+            return self._view(question, follow(in_time, question.retried), about, own, channel)
+        self.starts.update(said.at for said in ahead)
+        counting = [said for said in in_time if said not in ahead]
+        course = follow(counting, question.retried)
+        view = self._view(question, course, about, own, channel)
+        if view.verdict is Verdict.PASSED:
+            return view
+        passes = _passes(in_time, ahead, question.retried)
+        if view.verdict is Verdict.PENDING:
+            view = self._waiting(question, view, ahead, passes)
+        return replace(view, passes=passes)
 
-    def _plain(self, question: _Question, said: _Said) -> bool:
+    def _view(
+        self,
+        question: _Question,
+        course: Course,
+        about: Sequence[Statement],
+        own: Sequence[Statement],
+        channel: _Channel,
+    ) -> CheckView:
+        view = _fold(question, course)
+        if course.latest:
+            return view
+        return _missing(view, question, about[-1] if about else _last(own, channel.latest))
+
+    def _is_ahead(self, said: Statement) -> bool:
+        """Does it not count before its own instant?
+
+        A failure counts at once, unless its clock is wrong by more than is put up with: it starts
+        no clock, and only what it says withdraws anything.
+        """
+        if said.evidence.status is Verdict.FAILED:
+            return from_the_future(said.at, self._now)
+        return said.at > self._now
+
+    def _waiting(
+        self,
+        question: _Question,
+        view: CheckView,
+        ahead: list[Statement],
+        passes: datetime | None,
+    ) -> CheckView:
+        """Nothing that counts answers the check, but something may by its date."""
+        first = min(ahead, key=lambda said: said.at)
+        if from_the_future(first.at, self._now):
+            return _ahead(question.check, question.stage, first)
+        if passes is None:
+            return replace(view, until=first.at)
+        sentence = f"check {question.check}: {_quoted(first)}, which counts from then on"
+        return CheckView(
+            question.check,
+            Verdict.PENDING,
+            sentence,
+            reason=Reason.VERIFICATION_PENDING,
+            who="time alone",
+            until=first.at,
+        )
+
+    def _plain(self, question: _Question, said: Statement) -> bool:
         """Is that one answer enough? It is so for most variants of most policies."""
         passed = said.evidence.status is Verdict.PASSED
-        return passed and question.hears(said) and not from_the_future(said.at, self._now)
+        return passed and question.hears(said) and said.at <= self._now
 
 
-def _passed(question: _Question, since: datetime, last: _Said) -> CheckView:
+def _passed(question: _Question, since: datetime, last: Statement) -> CheckView:
     sentence = f"check {question.check} passed: {_quoted(last)}"
     return CheckView(question.check, Verdict.PASSED, sentence, since, last=last.at)
 
@@ -172,26 +202,32 @@ def _is_about(evidence: Evidence, published: Published) -> bool:
     )
 
 
-def _last(own: Iterable[_Said], wide: _Said | None) -> _Said | None:
+def _last(own: Iterable[Statement], wide: Statement | None) -> Statement | None:
     candidates = [*own, *([wide] if wide else [])]
     return max(candidates, key=lambda said: said.order, default=None)
 
 
-def _since(said: _Said, before: _Run | None) -> datetime:
-    """Since when a reporter says without a break what they say now."""
-    if before is not None and before.last.evidence.status is said.evidence.status:
-        return before.since
-    return said.at
+def _passes(
+    in_time: Sequence[Statement], ahead: Iterable[Statement], retried: datetime | None
+) -> datetime | None:
+    """Return when the check will have passed if nobody says anything more; None if never."""
+    known = {said.order for said in ahead}
+    for at in sorted(said.at for said in ahead):
+        then = [said for said in in_time if said.order not in known or said.at <= at]
+        if follow(then, retried).verdict is Verdict.PASSED:
+            return at
+    return None
 
 
-def _fold(question: _Question, runs: list[_Run]) -> CheckView:
+def _fold(question: _Question, course: Course) -> CheckView:
     """One answer per reporter. A failure is a failure whoever else is still at work."""
     stage, check, published = question.stage, question.check, question.published
-    by = {status: [it for it in runs if it.last.evidence.status is status] for status in Verdict}
-    if by[Verdict.PASSED] and len(by[Verdict.PASSED]) == len(runs):
-        last = max((run.last for run in runs), key=lambda said: said.order)
-        return _passed(question, max(run.since for run in runs), last)
-    passed, failed, pending = ([it.last for it in by[status]] for status in _IN_THIS_ORDER)
+    if course.since is not None:
+        return _passed(question, course.since, max(course.latest, key=lambda said: said.order))
+    by = {
+        status: [it for it in course.latest if it.evidence.status is status] for status in Verdict
+    }
+    passed, failed, pending = (by[status] for status in _IN_THIS_ORDER)
     who = reporter(check, stage)
     if failed and passed:
         sentence = (
@@ -213,11 +249,10 @@ def _fold(question: _Question, runs: list[_Run]) -> CheckView:
     )
 
 
-def _ahead(check: str, stage: str, ahead: list[_Said]) -> CheckView:
-    first = min(ahead, key=lambda said: said.at)
+def _ahead(check: str, stage: str, first: Statement) -> CheckView:
     sentence = (
         f"check {check}: {_quoted(first)}, which is more than five minutes ahead; it does not count"
-        f" before {written(counts_from(first.at))}"
+        f" before {written(first.at)}"
     )
     return CheckView(
         check,
@@ -225,7 +260,7 @@ def _ahead(check: str, stage: str, ahead: list[_Said]) -> CheckView:
         sentence,
         reason=Reason.FROM_THE_FUTURE,
         who=f"whoever sets the clock of {first.evidence.by}; {reporter(check, stage)}",
-        until=counts_from(first.at),
+        until=first.at,
     )
 
 
@@ -233,7 +268,7 @@ def _elsewhere(commit: str) -> str:
     return f"commit {commit[:12]}, at which the branch does not have the package as it is published"
 
 
-def _missing(view: CheckView, question: _Question, said: _Said | None) -> CheckView:
+def _missing(view: CheckView, question: _Question, said: Statement | None) -> CheckView:
     """Names the answer that was given and does not count, so that nobody wonders where it went."""
     if said is None:
         return view
@@ -254,5 +289,5 @@ def _missing(view: CheckView, question: _Question, said: _Said | None) -> CheckV
 _IN_THIS_ORDER = (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)
 
 
-def _quoted(said: _Said) -> str:
+def _quoted(said: Statement) -> str:
     return f"{said.evidence.by} reported {said.evidence.status.value} at {written(said.at)}"

@@ -17,11 +17,21 @@ from fanout.values import frozen
 
 @frozen
 class StageHistory:
-    """What the status remembers of one revision in one stage, because nothing else does."""
+    """What the status remembers of one revision in one stage, because nothing else does.
+
+    The first stretch in which the revision is ready begins when the verdict passes. It ends when
+    the stage moves on; when the stage is ready with the revision again, another stretch begins.
+    """
 
     passed: datetime | None = None  # since when the stage's verdict is passed; None: it is not
-    left: datetime | None = None  # when the stage moved on from the revision
-    soaked: timedelta = timedelta(0)  # longest unbroken time ready, as of `left`
+    left: datetime | None = None  # when the stage moved on; None: a stretch runs, or none ever did
+    soaked: timedelta = timedelta(0)  # the longest of the stretches that are over
+    since: datetime | None = None  # when the present stretch began, if it is not the first
+
+    @property
+    def begun(self) -> datetime | None:
+        """When the present stretch began, or the last one if the stage has moved on."""
+        return self.since or self.passed
 
 
 @frozen

@@ -47,6 +47,7 @@ class Judgement:
     choices: dict[str, Choice] = field(default_factory=dict)
     who: dict[str, str] = field(default_factory=dict)
     _gates: dict[_Key, Gate] = field(default_factory=dict)  # as long as nothing is decided
+    _ready_at: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
 
     @property
     def now(self) -> datetime:
@@ -102,6 +103,7 @@ class Judgement:
                     self._coming(name, revision),
                     self._who(name, revision),
                     self._opens(name, revision),
+                    self._returns(name, revision),
                 )
                 for name in rule.after.stages
             }
@@ -113,6 +115,7 @@ class Judgement:
         requirements = Requirements(self.evidence, self.approvals, self.standing, self.now)
         past = _history_by_stage(self.facts)
         self._gates.clear()
+        self._ready_at.clear()
         for rule in self.stages:
             for member in self.censuses[rule.name].members:
                 self._require(rule, member, requirements)
@@ -164,14 +167,34 @@ class Judgement:
         return self.who.get(stage, "")
 
     def _opens(self, stage: str, revision: str) -> datetime | None:
-        """When time alone lets the revision through a stage that only joins others."""
-        rule = self.censuses[stage].rule
-        return self.stage_gate(rule, revision).next if rule.control_flow else None
+        """When time alone lets the stage be ready with the revision; None if it is already."""
+        census, ledger = self.censuses[stage], self.ledgers[stage]
+        if ledger.stays(revision):
+            return None
+        if census.rule.control_flow:
+            gate = self.stage_gate(census.rule, revision)
+            return gate.again if gate.verdict is Verdict.PASSED else gate.next
+        key = (stage, revision)
+        if key not in self._ready_at:
+            failing = census.failing(revision) if revision == self.candidate(stage) else 0
+            self._ready_at[key] = census.passes_at(revision, failing)
+        return self._ready_at[key]
 
     def _coming(self, stage: str, revision: str) -> bool:
+        """Can the stage still come to have passed the revision?"""
+        rule = self.censuses[stage].rule
+        if rule.control_flow:
+            return self.stage_gate(rule, revision).possible
+        return self._returns(stage, revision)
+
+    def _returns(self, stage: str, revision: str) -> bool:
+        """Can the stage still come, or come back, to be ready with the revision?"""
         census, ledger = self.censuses[stage], self.ledgers[stage]
         if census.rule.control_flow:
-            return self.stage_gate(census.rule, revision).possible
+            return self.stage_gate(census.rule, revision).stays
+        pin = self.pin(census.rule)
+        if pin is not None and pin.revision == revision:
+            return True
         return coming(census, ledger, self.candidate(stage), revision, self.ages)
 
 

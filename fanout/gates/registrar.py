@@ -105,15 +105,29 @@ class Registrar:
             since = max([published.at, *(check.at for check in member.checks if check.at)])
             end = since + rollout.min_ready
             if end > self._now:
-                member.state, member.wake = State.VERIFYING, end
+                member.state, member.wake, member.ready_at = State.VERIFYING, end, end
                 member.holds = (_min_ready(rollout.min_ready, since, end),)
-        elif member.state is State.VERIFYING:
-            member.wake = soonest(_too_late_at(rule, member.checks, begun), self._now)
-            deadline = rollout.progress_deadline
-            if deadline is not None and begun + deadline <= self._now:
-                member.state, member.wake = State.FAILED, None
-                member.holds = (_too_late(deadline, begun, begun + deadline),)
+        elif member.state in (State.VERIFYING, State.FAILED):
+            answered = _answered_at(member.checks)
+            if answered is not None:
+                member.ready_at = max(published.at, answered) + rollout.min_ready
+            if member.state is State.VERIFYING:
+                self._wait(rule, member, begun, answered)
+            member.wake = soonest([member.fails_at, answered], self._now)
         return member
+
+    def _wait(
+        self, rule: StageRule, member: Member, begun: datetime, answered: datetime | None
+    ) -> None:
+        """What becomes of a member whose checks are not all answered, and are by `answered`."""
+        deadline = rule.rollout.progress_deadline
+        if deadline is not None and begun + deadline <= self._now:
+            member.state = State.FAILED
+            member.holds = (_too_late(deadline, begun, begun + deadline),)
+            return
+        end = soonest(_too_late_at(rule, member.checks, begun), self._now)
+        if end is not None and (answered is None or end < answered):
+            member.fails_at = end
 
     def _lifted(
         self, stage: str, variant: str, published: Published, checks: tuple[CheckView, ...]
@@ -156,6 +170,18 @@ def _min_ready(wanted: timedelta, since: datetime, end: datetime) -> Hold:
         f" until {written(end)}"
     )
     return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, end)
+
+
+def _answered_at(checks: Iterable[CheckView]) -> datetime | None:
+    """Return when all checks will have passed if nobody says anything more; None if never."""
+    latest: datetime | None = None
+    for check in checks:
+        at = check.at if check.verdict is Verdict.PASSED else check.passes
+        if at is None and check.verdict is not Verdict.PASSED:
+            return None
+        if at is not None and (latest is None or at > latest):
+            latest = at
+    return latest
 
 
 def _too_late_at(

@@ -224,7 +224,7 @@ class StageGate:
 
     def _has_begun(self) -> bool:
         """Is the rollout of the candidate under way, and not through yet?"""
-        if self._judgement.ledgers[self._rule.name].past(self.candidate).passed is not None:
+        if self._judgement.ledgers[self._rule.name].stays(self.candidate):
             return False
         return any(member.released(self.candidate) for member in self._census.members)
 

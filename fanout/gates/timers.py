@@ -56,13 +56,16 @@ def landing(members: Collection[Member], otherwise: str) -> Landing:
 
 def _ends(member: Member) -> datetime | None:
     """When its flight is over by itself. What is on its way to something else goes on then."""
-    flying = member.state is State.VERIFYING and not member.on_its_way
-    return member.wake if flying else None
+    if member.state is not State.VERIFYING or member.on_its_way:
+        return None
+    if member.fails_at is None or member.ready_at is None:
+        return member.fails_at or member.ready_at
+    return min(member.fails_at, member.ready_at)
 
 
 def _runs_out(member: Member) -> bool:
-    """Are its checks answered, so that it is ready when `minReady` is over?"""
-    return any(hold.reason == Reason.MIN_READY_RUNNING for hold in member.holds)
+    """Is all that its checks need said already, so that it will be ready by time alone?"""
+    return member.ready_at is not None and member.fails_at is None
 
 
 def of_published(member: Member, holds: Iterable[Hold], now: datetime) -> datetime | None:

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 
-from fanout.gates.amounts import tolerance
 from fanout.gates.census import Census, Tally
 from fanout.gates.facts import StageHistory
 from fanout.gates.rules import Verdict
-from fanout.gates.soak import NEVER, left, withdrawn
+from fanout.gates.soak import NEVER, begun_again, left, withdrawn
 from fanout.values import frozen
 
 _NONE = Tally()
@@ -25,7 +24,7 @@ class Ledger:
 
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     history: Mapping[str, StageHistory] = field(default_factory=dict)
-    unrecorded: frozenset[str] = frozenset()  # seen to have passed for the first time: no clock yet
+    unrecorded: frozenset[str] = frozenset()  # seen to be ready for the first time: no clock yet
 
     def verdict(self, revision: str) -> Verdict:
         """Nothing known is pending."""
@@ -52,10 +51,10 @@ def judge(
         failing = census.failing(revision) if revision == candidate else 0
         verdict = _verdict(census, revision, past, failing)
         verdicts[revision] = verdict
-        present = _history(census, revision, past, verdict, now)
+        present = _history(census, revision, past, verdict, now, failing)
         if present != NEVER:
             remembered[revision] = present
-        if present.passed is not None and past.passed is None:
+        if present.begun not in (None, past.begun) and present.left is None:
             unrecorded.add(revision)
     return Ledger(verdicts, remembered, frozenset(unrecorded))
 
@@ -63,7 +62,7 @@ def judge(
 def _verdict(census: Census, revision: str, past: StageHistory, failing: int) -> Verdict:
     tally = census.published.get(revision, _NONE)
     counting = census.counting(revision)
-    borne = tolerance(census.rule.rollout.max_failures, counting)
+    borne = census.borne(revision)
     if tally.failed > borne:
         return Verdict.FAILED
     if past.passed is not None:
@@ -75,7 +74,12 @@ def _verdict(census: Census, revision: str, past: StageHistory, failing: int) ->
 
 
 def _history(
-    census: Census, revision: str, past: StageHistory, verdict: Verdict, now: datetime
+    census: Census,
+    revision: str,
+    past: StageHistory,
+    verdict: Verdict,
+    now: datetime,
+    failing: int,
 ) -> StageHistory:
     if verdict is Verdict.FAILED:
         return withdrawn(past)
@@ -83,8 +87,13 @@ def _history(
         return past
     if past.passed is None:
         return StageHistory(passed=now)
+    present = past
     if past.left is None:
-        moved = census.moved_on(revision, past.passed)
+        moved = census.moved_on(revision, past, now)
         if moved is not None:
-            return left(past, moved)
-    return past
+            present = left(past, moved)
+    if present.left is not None and census.finished(revision, failing):
+        again = begun_again(present, now)
+        if census.moved_on(revision, again, now) is None:
+            return again
+    return present

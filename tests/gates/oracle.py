@@ -42,25 +42,35 @@ class Oracle:
     def _verified(
         self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, retried: Decision | None
     ) -> datetime | Verdict | None:
-        """Since when all who reported say that it passed."""
+        """Since when all who reported say that it passed: seen anew at each instant."""
         assert it.published is not None
-        runs: dict[str, tuple[Verdict, datetime, datetime]] = {}  # by → says, since, last
-        for said in facts.records.evidence:
-            about = said.stage == rule.name and said.revision == it.published.revision
-            mine = not said.variants or it.name in said.variants
-            if about and mine and said.at >= it.published.at:
-                says, since, _ = runs.get(said.by, (None, said.at, said.at))
-                runs[said.by] = (said.status, since if says is said.status else said.at, said.at)
-        counted = [
-            (says, since)
-            for says, since, last in runs.values()
-            if not (says is FAILED and retried is not None and last <= retried.at)
+        mine = [
+            said
+            for said in facts.records.evidence
+            if said.stage == rule.name
+            and said.revision == it.published.revision
+            and (not said.variants or it.name in said.variants)
+            and said.at >= it.published.at
         ]
-        if any(says is FAILED for says, _ in counted):
-            return FAILED
-        if not counted or any(says is PENDING for says, _ in counted):
-            return None
-        return max(since for _, since in counted)
+        since = None
+        retry = retried.at if retried is not None else None
+        moments = sorted({said.at for said in mine} | ({retry} if retry is not None else set()))
+        for moment in moments:
+            says = {said.by: said for said in mine if said.at <= moment}
+            forgets = retry is not None and retry <= moment
+            counted = {
+                said.status
+                for said in says.values()
+                if not (forgets and said.status is FAILED and said.at <= retry)
+            }
+            passed = counted == {PASSED}
+            if FAILED in counted:
+                since = FAILED
+            elif not passed:
+                since = None
+            elif since is None or since is FAILED:
+                since = moment
+        return since
 
     def skipped(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
         """Is it taken out of the rollout of the revision?"""

@@ -141,6 +141,13 @@ class Story:
     answers: tuple[tuple[float, Verdict], ...] = ()
     published: bool = True
     left: float | None = None  # when it took the next revision
+    back: float | None = None  # when it came back from that
+
+    def away(self, when: float) -> bool:
+        """Has it the next revision then?"""
+        return (
+            self.left is not None and self.left <= when and (self.back is None or when < self.back)
+        )
 
     def at(self, when: float) -> Verdict | None:
         """How it stands then; None: it is not there."""
@@ -160,6 +167,11 @@ MORE = {  # what became of a stage as a whole
     "answered since": Story(((95, PASSED),)),
     "left in time": Story(((10, PASSED),), left=10 + SOAK),
     "left too early": Story(((10, PASSED),), left=60),
+    "came back in time": Story(((10, PASSED), (35, PASSED)), left=30, back=35),
+    "came back late": Story(((10, PASSED), (60, PASSED)), left=40, back=60),
+    "came back since": Story(((10, PASSED), (90, PASSED)), left=40, back=90),
+    "came back and stood before": Story(((1, PASSED), (75, PASSED)), left=65, back=75),
+    "came back and failed": Story(((10, PASSED), (75, PASSED), (85, FAILED)), left=30, back=75),
 }
 
 
@@ -180,8 +192,26 @@ class Before:
 
     @property
     def left(self) -> float | None:
-        """When its first variant took the next revision."""
-        return min((it.left for it in self.stories if it.left is not None), default=None)
+        """When its first variant took the next revision, if that is still so."""
+        return min((it.left for it in self.stories if it.away(NOW)), default=None)
+
+    def stretches(self, when: float) -> list[tuple[float, float | None]]:
+        """From when to when it was ready, as seen then; what is withdrawn is as if it never was."""
+        stories = self.stories
+        moments = {0.0, *(at for it in stories for at, _ in it.answers)}
+        moments |= {at for it in stories for at in (it.left, it.back) if at is not None}
+        found: list[tuple[float, float | None]] = []
+        for moment in sorted(it for it in moments if it <= when):
+            verdict = self.verdict(moment)
+            ready = verdict is PASSED and not any(it.away(moment) for it in stories)
+            runs = bool(found) and found[-1][1] is None
+            if verdict is FAILED:
+                found = []
+            elif ready and not runs:
+                found.append((moment, None))
+            elif not ready and runs:
+                found[-1] = (found[-1][0], moment)
+        return found
 
     def verdict(self, when: float = NOW) -> Verdict:
         """Of the revision, then."""
@@ -209,11 +239,15 @@ class Before:
     @cache  # noqa: B019  # the stages that there are, are few
     def told(self, when: float = NOW, *, next_one: bool = False) -> Told:
         """What it says at `when` if nobody says more; `next_one`: it is to take a newer one."""
-        begun, left = self.clock(), self.left
-        soaked = 0.0 if begun is None else (left if left is not None else when) - begun
+        spans = [
+            (begun if begun <= RECORDED else NOW, when if end is None else end)
+            for begun, end in self.stretches(NOW)
+        ]
+        soaked = max((end - begun for begun, end in spans), default=0.0)
         there = not next_one or any(it.published for it in self.stories)
-        runs = begun is not None and begun <= RECORDED and left is None
-        return Told(self.verdict(), soaked, runs, there, left is not None)
+        open_one = [begun for begun, end in self.stretches(NOW) if end is None]
+        runs = bool(open_one) and open_one[0] <= RECORDED
+        return Told(self.verdict(), soaked, runs, there, self.left is not None)
 
 
 @dataclass(frozen=True)
@@ -289,8 +323,8 @@ def _asked(world: World) -> frozenset[str]:
 
 def _opens(world: World) -> float | None:
     """The first instant to come at which the gate holds though nobody says anything."""
-    begun = [it.clock() for it in world.stages if it.told().runs]
-    ends = sorted(at + SOAK for at in begun if at is not None and at + SOAK > NOW)
+    begun = [it.stretches(NOW)[-1][0] for it in world.stages if it.told().runs]
+    ends = sorted(at + SOAK for at in begun if at + SOAK > NOW)
     for end in ends:
         if gate(world.require, [it.told(end) for it in world.stages], SOAK, world.lifts) is PASSED:
             return end

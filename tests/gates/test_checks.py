@@ -125,10 +125,31 @@ ROWS = [
         "",
     ),
     (
-        "five minutes ahead are forgiven",
+        "evidence that is dated ahead counts from its own instant",
         [said("dev", PASSED, when=15)],
+        PENDING,
+        "VerificationPending",
+        "00:15:00Z, which counts from then on",
+    ),
+    (
+        "a failure counts at once, five minutes ahead",
+        [said("dev", PASSED), said("dev", FAILED, when=15)],
+        FAILED,
+        "VerificationFailed",
+        "",
+    ),
+    (
+        "what is dated ahead and agrees holds nothing",
+        [said("dev", PASSED), said("dev", PASSED, when=12, by="ann")],
         PASSED,
         "",
+        "",
+    ),
+    (
+        "what is dated ahead takes no failure back yet",
+        [said("dev", FAILED), said("dev", PASSED, when=12)],
+        FAILED,
+        "VerificationFailed",
         "",
     ),
     (
@@ -136,7 +157,7 @@ ROWS = [
         [said("dev", PASSED, when=16)],
         PENDING,
         "FromTheFuture",
-        "00:11:00",
+        "00:16:00",
     ),
     (
         "it counts for nothing beside an answer that passed",
@@ -196,7 +217,45 @@ def test_a_check_held_by_the_future_says_when_it_counts():
     view = EvidenceIndex([said("dev", PASSED, when=30)], NOW).answer(
         "dev", "e2e", "a", published("v1")
     )
-    assert view.until == at(25)
+    assert view.until == view.passes == at(30)
+
+
+SINCE = [
+    ("a second reporter who agrees changes nothing", [(2, PASSED, "ci"), (5, PASSED, "ann")], 2),
+    ("nor does who says it again", [(2, PASSED, "ci"), (5, PASSED, "ci")], 2),
+    ("a failure is a break", [(2, PASSED, "ci"), (4, FAILED, "ci"), (5, PASSED, "ci")], 5),
+    ("so is another's failure", [(2, PASSED, "ci"), (4, FAILED, "ann"), (5, PASSED, "ann")], 5),
+    ("so is somebody at work", [(2, PASSED, "ci"), (4, PENDING, "ann"), (5, PASSED, "ann")], 5),
+    ("all have to agree", [(2, PASSED, "ci"), (1, PENDING, "ann"), (7, PASSED, "ann")], 7),
+]
+
+
+@pytest.mark.parametrize(("_", "course", "since"), SINCE, ids=map(itemgetter(0), SINCE))
+def test_a_check_has_passed_since(_, course, since):
+    evidence = [said("dev", status, when=when, by=by) for when, status, by in course]
+    assert EvidenceIndex(evidence, NOW).answer("dev", "e2e", "a", published("v1")).at == at(since)
+
+
+def test_a_check_has_passed_since_its_last_failure_was_to_be_tried_again():
+    evidence = [said("dev", PASSED, when=2), said("dev", FAILED, when=4, by="ann")]
+    index = EvidenceIndex(evidence, NOW)
+    assert index.answer("dev", "e2e", "a", published("v1"), at(6)).at == at(6)
+
+
+FUTURE = [
+    ("who passes", [(12, PASSED, "ci")], 12),
+    ("who passes, after somebody else", [(13, PASSED, "ci"), (12, PENDING, "ann")], None),
+    ("who fails after that", [(12, PASSED, "ci"), (30, FAILED, "ci")], 12),
+    ("who takes a failure back", [(5, FAILED, "ci"), (40, PASSED, "ci")], 40),
+    ("who does not answer for another", [(5, FAILED, "ann"), (12, PASSED, "ci")], None),
+]
+
+
+@pytest.mark.parametrize(("_", "course", "passes"), FUTURE, ids=map(itemgetter(0), FUTURE))
+def test_a_check_knows_when_it_will_have_passed(_, course, passes):
+    evidence = [said("dev", status, when=when, by=by) for when, status, by in course]
+    view = EvidenceIndex(evidence, NOW).answer("dev", "e2e", "a", published("v1"))
+    assert view.passes == (at(passes) if passes else None)
 
 
 def test_an_answer_is_not_shared_between_variants_published_at_different_times():

@@ -12,6 +12,7 @@ other settings in turn; `make worlds` takes them all.
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from fractions import Fraction
 from functools import cache
 from itertools import chain, combinations, combinations_with_replacement, product
@@ -172,14 +173,21 @@ def tell(name, before, variants, records, history) -> None:
     """What is observed and on record of a stage before."""
     for number, story in enumerate(before.stories):
         own = f"{name} {number}"
-        has = published("v1") if story.left is None else published("v2", story.left)
+        has = published("v2", story.left) if story.away(NOW) else published("v1", story.back or 0)
         variants.append(variant(own, name, has if story.published else None))
         records += [
             said(name, verdict, when=when, variants=(own,)) for when, verdict in story.answers
         ]
-    since = before.since(RECORDED)
-    if since is not None:
-        history[name, "v1"] = passed(since, before.left)
+    spans = before.stretches(RECORDED)
+    if spans:
+        begun, end = spans[-1]
+        longest = max((end - begun for begun, end in spans if end is not None), default=0.0)
+        history[name, "v1"] = StageHistory(
+            at(spans[0][0]),
+            None if end is None else at(end),
+            timedelta(minutes=longest),
+            at(begun) if len(spans) > 1 and end is None else None,
+        )
 
 
 def differs(decision: PolicyDecision, own: str, world: World, expected: Expected) -> str:
@@ -214,11 +222,16 @@ def before_differs(decision: PolicyDecision, name: str, before: Before, *, newer
     clock = decision.history.get((name, "v1"), StageHistory())
     stands = {PASSED: State.READY, FAILED: State.FAILED, PENDING: State.VERIFYING}
     gone = newer or before.left is not None
+    spans = before.stretches(NOW)
+    begun = spans[-1][0] if spans else None
+    if begun is not None and begun > RECORDED:
+        begun = NOW
     failed = sum(it.at(NOW) is FAILED for it in before.stories)
     faults = [
         (view.verdicts.get("v1", PENDING), before.verdict()),
         (clock.passed, None if since is None else at(since)),
         (clock.left, None if before.left is None else at(before.left)),
+        (clock.begun, None if begun is None else at(begun)) if before.left is None else (0, 0),
         (view.candidate, "v2" if newer else "v1"),
         (view.halted, not gone and failed > before.borne),
     ]
