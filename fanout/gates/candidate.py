@@ -140,10 +140,11 @@ def coming(census: Census, ledger: Ledger, candidate: str, revision: str, ages: 
     """Can the stage still come to have passed the revision without going back?
 
     It can while the revision is its candidate, is newer than that, or is published in it and the
-    stage has not moved on.
+    stage has not moved on. Once it has, only as its candidate, when nobody there has a newer one.
     """
     if ledger.past(revision).left is not None:
-        return False
+        newer = (other for other in census.published if ages.older(revision, other))
+        return revision == candidate and next(newer, None) is None
     if revision == candidate or ages.older(candidate, revision):
         return True
     if revision not in census.published:

@@ -35,6 +35,7 @@ class Member:
     ready_at: datetime | None = None  # when time alone will have made it ready
     fails_at: datetime | None = None  # when time alone fails it, if that comes first
     # ----
+    mended: bool = False  # it failed with inputs that are others by now: that failure is over
     candidate: str = ""  # what it is to take next: its stage's candidate, or what it goes back to
     draft: Draft | None = None  # its standing draft of that, when it is not in force
     required: tuple[CheckView, ...] = ()  # what is asked before that is published
@@ -187,7 +188,7 @@ class Census:
                 continue
             if not self.counts(member, revision):
                 continue
-            broken = member.state is State.FAILED
+            broken = member.state is State.FAILED and not member.mended
             waiting, failed = waiting + (not broken), failed + broken
             if member.fails_at is not None:
                 changes.append((member.fails_at, 1, 1))
@@ -201,6 +202,37 @@ class Census:
             if not waiting and failed <= borne:
                 return at
         return None
+
+    def mend(self, member: Member, draft: Draft) -> None:
+        """Take a failure back that was about other inputs than the draft's. (Design §6.)"""
+        published = member.facts.published
+        if published is None or (published.revision, published.digest) == (
+            draft.revision,
+            draft.digest,
+        ):
+            return
+        if published.revision != draft.revision or self.skipped(member, published.revision):
+            return
+        member.mended = True
+        tally = self.published[published.revision]
+        tally.failed, tally.verifying = tally.failed - 1, tally.verifying + 1
+
+    def withdrawing(self, revision: str, past: StageHistory) -> int:
+        """How many of those that carried the verdict on record have failed since.
+
+        Who took the revision later did not carry it. Where the stage has moved on meanwhile nobody
+        can tell, and all of them count.
+        """
+        begun = past.begun if past.left is None else None
+        return sum(
+            begun is None or (published.since or published.at) <= begun
+            for member in self.members
+            if member.state is State.FAILED
+            and not member.mended
+            and (published := member.facts.published) is not None
+            and published.revision == revision
+            and not self.skipped(member, revision)
+        )
 
     def add(self, member: Member) -> None:
         """Count one more variant."""
@@ -241,10 +273,11 @@ def by_stage(
     return {name: groups.get(name, []) for name in stages}, nowhere
 
 
-def offline(member: Member) -> Hold:
-    """Why a variant whose target is offline takes no step."""
+def offline(member: Member, *, released: bool = False) -> Hold:
+    """Why a variant whose target is offline takes no step; `released`: it takes it all the same."""
+    effect = "stays what it was, and counts" if released else "does not count before it is released"
     return Hold(
         Reason.OFFLINE,
-        f"target {member.facts.target} is offline; it does not count before it is released",
+        f"target {member.facts.target} is offline; it {effect}",
         "whoever runs the target; it goes on when the target is there again",
     )

@@ -238,7 +238,8 @@ def _variant(facts: VariantFacts, view: VariantDecision) -> Explanation:
         since=_since(facts, view),
         until=view.next,
         who=_first_who(view.holds),
-        waits=view.state is not State.READY or bool(view.holds),
+        waits=view.state is not State.READY
+        or any(hold.reason not in _NOBODY_WAITS for hold in view.holds),
         children=(
             *map(_check, view.checks),
             *(_held(hold) for hold in view.holds if hold.sentence not in told),

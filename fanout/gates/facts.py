@@ -57,6 +57,7 @@ class Published:
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     undone: Hold | None = None  # somebody took it back on the branch
     heard: str = ""  # the last evidence on record then, where instants alone do not tell
+    since: datetime | None = None  # since when it has the revision; None: since `at`
 
 
 @frozen

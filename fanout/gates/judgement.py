@@ -10,6 +10,7 @@ from functools import cached_property
 
 from fanout.api.reasons import Reason
 from fanout.gates.after import OPEN, Gate, Upstream, ask
+from fanout.gates.answer import State
 from fanout.gates.approvals import ApprovalIndex
 from fanout.gates.candidate import Choice, choose, coming, serialized
 from fanout.gates.census import Census, Member, by_stage
@@ -81,11 +82,6 @@ class Judgement:
         orders = self.standing.orders(rule.name, variant, pin.until)
         return self.gate(rule, pin.until, overrides(orders)).verdict is Verdict.PASSED
 
-    def candidate_of(self, rule: StageRule, variant: str) -> str:
-        """The revision that one variant of the stage is to take next."""
-        pin = self.pin(rule, variant)
-        return pin.revision if pin is not None else self.candidate(rule.name)
-
     def stage_gate(self, rule: StageRule, revision: str) -> Gate:
         """`after` of a stage for a revision, with what a person has lifted for all of the stage."""
         return self.gate(rule, revision, self.standing.stage_overrides(rule.name, revision))
@@ -129,17 +125,21 @@ class Judgement:
     def _require(self, rule: StageRule, member: Member, requirements: Requirements) -> None:
         """What is required of the variant's standing draft, and whether it fails for it."""
         facts = member.facts
-        member.candidate = candidate = self.candidate_of(rule, facts.name)
+        pin = self.pin(rule, facts.name)
+        member.candidate = candidate = pin.revision if pin else self.candidate(rule.name)
         member.draft = draft = standing_draft(facts, candidate)
         if candidate != self.candidate(rule.name):
-            member.returned = _sent_back(self.pin(rule, facts.name))
+            member.returned = _sent_back(pin)
+        if draft is not None and member.state is State.FAILED:
+            self.censuses[rule.name].mend(member, draft)
         if draft is not None and rule.requires:
             waiting = self.standing.waiting(facts, candidate)
             orders = [order for order in waiting if order.covers(facts, draft)]
             member.required, answers = requirements.ask(rule, facts, draft, orders)
             member.answers += answers
         if facts.failed is not None or member.required:
-            member.failing = failing(facts, member.required)
+            # What a stage requires is not asked again of what goes back.
+            member.failing = failing(facts, member.required if pin is None else ())
 
     def ledger(
         self, rule: StageRule, past: Mapping[str, Mapping[str, StageHistory]], candidate: str = ""

@@ -84,6 +84,9 @@ class StageGate:
         found = self._stand(member)
         if found.next is not None:
             self.opens.add(found.next)
+        if member.facts.offline and not any(it.reason == Reason.OFFLINE for it in found.holds):
+            away = offline(member, released=True)  # told, and in nobody's way
+            found = replace(found, holds=(*found.holds, away))
         undone = member.facts.published.undone if member.facts.published else None
         if undone is None or found.state not in (State.DRAFTED, State.HELD):
             return found

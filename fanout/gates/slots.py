@@ -152,7 +152,9 @@ def _failed_at(member: Member, candidate: str) -> bool:
     """Has it failed the candidate, and is no other try of it under way?"""
     if member.failing is not None or member.returned is not None:
         return True
-    return member.has(candidate) and member.state is State.FAILED and not member.on_its_way
+    if member.mended or member.on_its_way:
+        return False
+    return member.has(candidate) and member.state is State.FAILED
 
 
 def _step(rule: RolloutRule, ready: int) -> int | None:

@@ -63,10 +63,9 @@ def _verdict(census: Census, revision: str, past: StageHistory, failing: int) ->
     tally = census.published.get(revision, _NONE)
     counting = census.counting(revision)
     borne = census.borne(revision)
-    if tally.failed > borne:
-        return Verdict.FAILED
     if past.passed is not None:
-        return Verdict.PASSED
+        withdrawn_now = tally.failed > borne and census.withdrawing(revision, past) > borne
+        return Verdict.FAILED if withdrawn_now else Verdict.PASSED
     if tally.failed + failing > borne:
         return Verdict.FAILED
     finished = counting and tally.ready + tally.failed + failing == counting

@@ -181,6 +181,7 @@ def _variant(case: Case, seen: Seen, question: Question, *, chosen: bool) -> Var
             reads=case.reads,
             undone=case.undone,
             heard=question.heard if case.unrecorded else known.heard,
+            since=known.since,
         )
         if known
         else None,

@@ -224,13 +224,17 @@ def _adopted(case: Case, moment: Moment) -> PublishedLine:
         pristine=case.rendered.tree,
         reads=case.inputs.reads,
         heard=before.heard if before and stays else moment.heard,
+        since=before.stay(case.revision) if before else None,
     )
 
 
 def _seen(case: Case, moment: Moment) -> PublishedLine | None:
     """A publication that nobody has recorded."""
-    found = case.published
-    return replace(found, reads=case.reads, heard=moment.heard) if found is not None else None
+    found, before = case.published, case.line.published
+    if found is None:
+        return None
+    since = before.stay(found.revision) if before is not None else None
+    return replace(found, reads=case.reads, heard=moment.heard, since=since)
 
 
 def _in_force(case: Case, moment: Moment) -> PublishedLine:
@@ -246,6 +250,7 @@ def _in_force(case: Case, moment: Moment) -> PublishedLine:
         pristine=trailers.rendered,
         reads=_read(case),
         heard=moment.heard,
+        since=case.published.stay(trailers.revision) if case.published is not None else None,
     )
 
 

@@ -49,6 +49,11 @@ class PublishedLine:
     pristine: str = ""  # tree without anybody's edits; "": not known
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     heard: str = ""  # the last evidence on record then, where instants alone do not tell
+    since: datetime | None = None  # since when it has the revision; None: since `at`
+
+    def stay(self, revision: str) -> datetime | None:
+        """Since when it has the revision without a break; None: it has another one."""
+        return (self.since or self.at) if self.revision == revision else None
 
 
 @frozen
@@ -200,9 +205,7 @@ def _read_variant(line: Mapping[str, Any]) -> VariantLine:
         repository=same_place(line["repository"]),
         path=line["path"],
         grant=_read_grant(grant) if grant else None,
-        published=PublishedLine(**{**published, "at": instant(published["at"])})
-        if published
-        else None,
+        published=_read_published(published) if published else None,
         left=tuple(
             LeftPlace(**{**place, "repository": same_place(place["repository"])})
             for place in line.get("left", ())
@@ -223,11 +226,17 @@ def _read_grant(grant: Mapping[str, Any]) -> GrantLine:
     return GrantLine(**{**grant, **place, "at": instant(grant["at"])})
 
 
+def _read_published(published: Mapping[str, Any]) -> PublishedLine:
+    moments = {name: instant(published[name]) for name in ("at", "since") if name in published}
+    return PublishedLine(**{**published, **moments})
+
+
 def _read_history(line: Mapping[str, Any]) -> StageHistory:
     return StageHistory(
         passed=instant(line["passed"]) if line.get("passed") else None,
         left=instant(line["left"]) if line.get("left") else None,
         soaked=timedelta(seconds=line.get("soaked", 0)),
+        since=instant(line["since"]) if line.get("since") else None,
     )
 
 

@@ -138,7 +138,16 @@ class System:
             return False  # the lease does not fit
         self.publishes(seen, name)
         commits = frozenset({f"commit-{draft.tree}"})
-        place.published = Published(draft.revision, draft.digest, draft.tree, at(self.now), commits)
+        before = place.published
+        stays = before is not None and before.revision == draft.revision
+        place.published = Published(
+            draft.revision,
+            draft.digest,
+            draft.tree,
+            at(self.now),
+            commits,
+            since=(before.since or before.at) if stays else None,
+        )
         place.noted = False
         place.packages[draft.revision] = replace(draft, current=True)
         place.draft = None

@@ -22,6 +22,9 @@ class Oracle:
     def __init__(self) -> None:
         self.since: dict[tuple[str, str], datetime] = {}
         self.left: dict[tuple[str, str], datetime] = {}
+        self.begun: dict[tuple[str, str], datetime] = {}  # the present stretch, or the last one
+        self.best: dict[tuple[str, str], timedelta] = {}  # the longest of those that are over
+        self.carry: dict[tuple[str, str], set[str]] = {}  # who had it when the stretch began
 
     # ---- variants --------------------------------------------------------------------------------
 
@@ -99,15 +102,29 @@ class Oracle:
     # ---- stages ----------------------------------------------------------------------------------
 
     def verdict(self, facts: PolicyFacts, rule: StageRule, revision: str) -> Verdict:
-        """Of one revision. Once it is on record as passed only failures take it back."""
+        """Of one revision. Once it is on record as passed only failures take it back.
+
+        Those of who had it then: as long as the stage has not moved on it is known who that was.
+        """
+        key = (rule.name, revision)
+        counting, ready, failed = self._stands(facts, rule, revision)
+        if key in self.since:
+            mine = [it for it in facts.variants if it.stage == rule.name]
+            if key not in self.left and not self._moved(facts, key, mine):
+                failed &= self.carry[key]
+            return FAILED if len(failed & counting) > borne(rule, len(counting)) else PASSED
+        return stage_verdict(counting, ready, failed, borne(rule, len(counting)))
+
+    def _stands(
+        self, facts: PolicyFacts, rule: StageRule, revision: str
+    ) -> tuple[set[str], set[str], set[str]]:
+        """Who counts for the revision, who is ready with it and who has failed it."""
         mine = [it for it in facts.variants if it.stage == rule.name]
         counting = {it.name for it in mine if self.counts(facts, it, revision)}
         at_it = [it for it in mine if it.published and it.published.revision == revision]
-        by = {it.name: self.stand(facts, rule, it) for it in at_it}
+        by = {it.name: self.stand(facts, rule, it) for it in at_it if not mended(it)}
         ready = {name for name, stand in by.items() if stand is PASSED}
-        failed = {name for name, stand in by.items() if stand is FAILED}
-        found = stage_verdict(counting, ready, failed, borne(rule, len(counting)))
-        return PASSED if found is PENDING and (rule.name, revision) in self.since else found
+        return counting, ready, {name for name, stand in by.items() if stand is FAILED}
 
     def record(self, facts: PolicyFacts) -> None:
         """A pass has put on record what it saw."""
@@ -116,24 +133,49 @@ class Oracle:
             seen = {it.published.revision for it in mine if it.published}
             for revision in seen | {it for name, it in self.since if name == rule.name}:
                 key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
+                had = {it.name for it in mine if it.published and it.published.revision == revision}
+                self.carry[key] = self.carry.get(key, set()) & had
                 if verdict is FAILED:
-                    self.since.pop(key, None)
-                    self.left.pop(key, None)
+                    for kept in (self.since, self.left, self.begun, self.best):
+                        kept.pop(key, None)
                 elif verdict is PASSED and key not in self.since:
-                    self.since[key] = facts.now
-                elif key in self.since and key not in self.left:
-                    self._move(key, mine)
+                    self.since[key] = self.begun[key] = facts.now
+                    self.carry[key] = had
+                elif key in self.since:
+                    self._go_on(facts, rule, key, had)
 
-    def _move(self, key: tuple[str, str], mine: Collection[VariantFacts]) -> None:
+    def _go_on(self, facts: PolicyFacts, rule: StageRule, key: tuple[str, str], had: set[str]):
+        """The present stretch ends, or another one begins."""
+        mine = [it for it in facts.variants if it.stage == rule.name]
+        if key not in self.left:
+            gone = self._moved(facts, key, mine)
+            if gone is None:
+                return
+            self.left[key] = gone
+            self.best[key] = max(self.best.get(key, timedelta(0)), gone - self.begun[key])
+        counting, ready, failed = self._stands(facts, rule, key[1])
+        is_ready = stage_verdict(counting, ready, failed, borne(rule, len(counting))) is PASSED
+        before = self.begun[key]
+        self.begun[key] = facts.now
+        if not is_ready or self._moved(facts, key, mine) is not None:
+            self.begun[key] = before
+            return
+        self.carry[key] = had
+        del self.left[key]
+
+    def _moved(
+        self, facts: PolicyFacts, key: tuple[str, str], mine: Collection[VariantFacts]
+    ) -> datetime | None:
+        """When the present stretch ended: somebody took another revision in it, or has one still
+        that they took since the verdict, and counts again."""
+        others = [it for it in mine if it.published and it.published.revision != key[1]]
         gone = [
-            it.published.at
-            for it in mine
-            if it.published
-            and it.published.revision != key[1]
-            and it.published.at >= self.since[key]
+            it.published.at if it.published.at >= self.begun[key] else facts.now
+            for it in others
+            if it.published.at >= self.begun[key]
+            or (it.published.at >= self.since[key] and self.counts(facts, it, key[1]))
         ]
-        if gone:
-            self.left[key] = min(gone)
+        return min(gone, default=None)
 
     def gate(
         self, facts: PolicyFacts, rule: StageRule, revision: str, lifted: Collection[Override]
@@ -148,13 +190,14 @@ class Oracle:
 
     def _told(self, facts: PolicyFacts, rule: StageRule, revision: str) -> Told:
         key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
-        begun = self.since.get(key) if verdict is not FAILED else None
-        mine = [it for it in facts.variants if it.stage == rule.name]
-        if begun is not None and key not in self.left:
-            self._move(key, mine)
-        end = self.left.get(key, facts.now)
-        soaked = (end - begun) / timedelta(minutes=1) if begun is not None else 0
-        return Told(verdict, soaked)
+        if verdict is FAILED or key not in self.since:
+            return Told(verdict)
+        best = self.best.get(key, timedelta(0))
+        if key not in self.left:
+            mine = [it for it in facts.variants if it.stage == rule.name]
+            gone = self._moved(facts, key, mine)
+            best = max(best, (facts.now if gone is None else gone) - self.begun[key])
+        return Told(verdict, best / timedelta(minutes=1))
 
     def halted(self, facts: PolicyFacts, rule: StageRule, revision: str) -> bool:
         """Have more of its variants failed at the candidate than the stage bears?"""
@@ -167,6 +210,7 @@ class Oracle:
             and it.published.revision == revision
             and self.stand(facts, rule, it) is FAILED
             and not self.under_way(it)
+            and not mended(it)
         ]
         return len(failed) > borne(rule, len(counting))
 
@@ -234,6 +278,14 @@ class Oracle:
                 for about in decision.variants or [f"stage {decision.stage}"]:
                     last[about] = decision.action
         return Action.SUSPEND in (last.get(it.name), last.get(f"stage {it.stage}"))
+
+
+def mended(it: VariantFacts) -> bool:
+    """Has it other inputs by now than those that it may have failed with?"""
+    draft, has = it.draft, it.published
+    if draft is None or has is None or not draft.current:
+        return False
+    return draft.revision == has.revision and draft.digest != has.digest
 
 
 def borne(rule: StageRule, counting: int) -> int:

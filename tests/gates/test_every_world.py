@@ -42,7 +42,6 @@ from gates.worlds import (
     decided,
     draft,
     facts,
-    passed,
     published,
     said,
     stage,

@@ -27,7 +27,7 @@ from gates.worlds import (
 
 from fanout.gates.answer import State
 from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Hold
+from fanout.gates.facts import Hold, StageHistory
 from fanout.gates.records import Action
 from fanout.gates.rules import ApprovalRule, CheckRule, Require
 
@@ -45,6 +45,7 @@ def dev(*variants, records=(), **fields):
 
 
 A, B = variant("a", "dev", V1), variant("b", "dev", V1)
+LATE = variant("z", "dev", published("v1", 5))  # it joined when the verdict was on record
 
 ROWS = [
     ("passed when every variant is ready", dev(A, B, records=[OK]), PASSED),
@@ -118,9 +119,50 @@ ROWS = [
     (
         "until that verification fails",
         dev(
-            variant("a", "dev", published("v1", 5, "new")),
+            variant("a", "dev", replace(published("v1", 5, "new"), since=at(0))),
             history=BEFORE,
             records=[OK, said("dev", FAILED, when=6)],
+        ),
+        FAILED,
+    ),
+    (
+        "a newcomer that fails does not withdraw it",
+        dev(A, LATE, history=BEFORE, records=[OK, said("dev", FAILED, when=6, variants=("z",))]),
+        PASSED,
+    ),
+    (
+        "nor does one that fails beside another newcomer",
+        dev(
+            A,
+            LATE,
+            replace(LATE, name="y"),
+            history=BEFORE,
+            records=[OK, said("dev", FAILED, when=6, variants=("y", "z"))],
+        ),
+        PASSED,
+    ),
+    (
+        "who was there withdraws it beside a newcomer",
+        dev(A, LATE, history=BEFORE, records=[OK, said("dev", FAILED, when=6)]),
+        FAILED,
+    ),
+    (
+        "who came before the stage was ready again carries the present stretch",
+        dev(
+            A,
+            LATE,
+            history={("dev", "v1"): StageHistory(at(-9), since=at(6))},
+            records=[OK, said("dev", FAILED, when=7, variants=("z",))],
+        ),
+        FAILED,
+    ),
+    (
+        "nobody can tell who carried what the stage has left",
+        dev(
+            A,
+            LATE,
+            history={("dev", "v1"): passed(1, 3)},
+            records=[OK, said("dev", FAILED, when=7, variants=("z",))],
         ),
         FAILED,
     ),

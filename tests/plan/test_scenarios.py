@@ -93,6 +93,7 @@ variants:
 - name: a
   stage: dev
   priority: 1
+  earlier: [{revision: v1, digest: before, published: -2h}]
   revision: v1
   commits: [0123456789012345678901234567890123456789]
   reads: {v1/ConfigMap/a: one}

@@ -25,7 +25,19 @@ moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
 reads = st.dictionaries(text, text, max_size=2)
 grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | text, text, reads)
 published = st.builds(
-    PublishedLine, text, text, text, text, moments, text, text, st.booleans(), text, reads, text
+    PublishedLine,
+    text,
+    text,
+    text,
+    text,
+    moments,
+    text,
+    text,
+    st.booleans(),
+    text,
+    reads,
+    text,
+    st.none() | moments,
 )
 left = st.lists(st.builds(LeftPlace, text, text, text), max_size=2).map(tuple)
 verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
@@ -46,6 +58,7 @@ histories = st.builds(
     st.none() | moments,
     st.none() | moments,
     st.integers(0, 10**7).map(lambda seconds: timedelta(seconds=seconds)),
+    st.none() | moments,
 )
 statuses = st.builds(
     Status,
@@ -61,6 +74,34 @@ statuses = st.builds(
 def test_a_status_is_read_as_it_was_written(status):
     written = changes(Status(), status)
     assert read_status({key: line for key, line in written.items() if line is not None}) == status
+
+
+def test_lines_from_before_stretches_and_stays_were_told_apart_are_read():
+    """A verdict with one stretch, and a publication since whose instant its revision is there."""
+    at = "2026-03-01T10:00:00Z"
+    found = read_status(
+        {
+            "stage/dev/v1": {"passed": at, "left": "2026-03-01T12:00:00Z", "soaked": 7200},
+            "stage/dev/v2": {"passed": at},
+            "variant/a": {
+                "repository": "x",
+                "path": "a",
+                "published": {
+                    "revision": "v1",
+                    "commit": "c",
+                    "digest": "d",
+                    "tree": "t",
+                    "at": at,
+                },
+            },
+        }
+    )
+    first, second = found.history["dev", "v1"], found.history["dev", "v2"]
+    assert (first.soaked, first.since, first.begun) == (timedelta(hours=2), None, first.passed)
+    assert (second.since, second.begun) == (None, second.passed)
+    line = found.variants["a"].published
+    assert line is not None
+    assert (line.since, line.stay("v1"), line.stay("v2")) == (None, line.at, None)
 
 
 @given(statuses, statuses)

@@ -152,6 +152,9 @@ class Player:
 
     def publish(self, published: Published) -> None:
         """It has this in force from now on."""
+        before = self.published
+        if before is not None and before.revision == published.revision:
+            published = replace(published, since=before.since or before.at)
         self.published = self.had[published.revision] = published
 
 
