@@ -56,7 +56,8 @@ def _dated_ahead(item: PolicyPass) -> Iterator[Explanation]:
         by_gates = record.kind == "Decision" and record.spec["action"] in tuple(Action)
         if by_gates or record.withdrawn or counts_at_once(record):
             continue
-        start, verb = counts_from(record.at), "revoke" if record.kind == "Approval" else "withdraw"
+        verb = "revoke" if record.kind == "Approval" else "withdraw"
+        start = record.at if record.kind == "Evidence" else counts_from(record.at)
         reason = "" if verb == "revoke" else " --reason WHY"
         yield Explanation(
             str(Reason.FROM_THE_FUTURE),

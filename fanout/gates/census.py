@@ -6,8 +6,7 @@ Made once per pass; every verdict is a look-up in it, so a pass is O(N) in varia
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 from fanout.api.reasons import Reason
 from fanout.gates.amounts import tolerance
@@ -196,10 +195,11 @@ class Census:
             if member.ready_at is not None:
                 changes.append((member.ready_at, int(not broken), -int(broken)))
         borne = self.borne(revision)
-        for at, group in groupby(sorted(changes), key=itemgetter(0)):
-            for _, fewer, more in group:
-                waiting, failed = waiting - fewer, failed + more
-            if not waiting and failed <= borne:
+        changes.sort()
+        for number, (at, fewer, more) in enumerate(changes):
+            waiting, failed = waiting - fewer, failed + more
+            last = number + 1 == len(changes) or changes[number + 1][0] > at  # of this instant
+            if last and not waiting and failed <= borne:
                 return at
         return None
 

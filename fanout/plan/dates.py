@@ -126,6 +126,11 @@ class _Clock:
             line = replace(line, grant=replace(grant, at=at))
         if published is not None and (at := self.instant(published.at)) is not published.at:
             line = replace(line, published=replace(published, at=at))
+            published = line.published
+        if published is not None and published.since is not None:
+            since = self.instant(published.since)
+            if since is not published.since:
+                line = replace(line, published=replace(published, since=since))
         if any(from_the_future(answer.at, self._now) for answer in answers):
             given = (replace(answer, at=self.instant(answer.at)) for answer in answers)
             line = replace(line, answers=tuple(given))
@@ -136,6 +141,8 @@ class _Clock:
             past = replace(past, passed=at)
         if past.left is not None and (at := self.instant(past.left)) is not past.left:
             past = replace(past, left=at)
+        if past.since is not None and (at := self.instant(past.since)) is not past.since:
+            past = replace(past, since=at)
         return past
 
 
