@@ -67,7 +67,7 @@ def _evidence_ahead(fleet: Fleet) -> str:
     fleet.later(minutes=-10)
     assert fleet.states()["sites/ams"] == "Verifying"
     told = fleet.condition("sites/ams")[1]
-    fleet.later(minutes=6).settle()
+    fleet.later(minutes=10).settle()
     assert fleet.states()["sites/ams"] == "Ready"
     return told
 
