@@ -4,21 +4,24 @@ Jinja's own sandbox keeps templates from reaching into Python. It is a seat belt
 escaped from more than once), so the process has the same limits as one for expressions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sized
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError
 from jinja2.exceptions import SecurityError
 from jinja2.meta import find_undeclared_variables
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from fanout.sandbox.language import GLOBALS
 from fanout.sandbox.projection import Reads
+from fanout.sandbox.worker import LONGEST as LONGEST_VALUE
 from fanout.sandbox.worker import RefusedError, serve
 
 KEPT = 256  # compiled templates
 LONGEST = 1 << 16  # characters
+_HIGHEST_POWER = 64
 FILTERS = (
     "capitalize",
     "default",
@@ -42,12 +45,50 @@ FILTERS = (
 )
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, in which operators make no texts or lists that are too long.
+
+    Filters and methods can still make long texts: there the memory of the process is the limit.
+    """
+
+    intercepted_binops = frozenset({"*", "+", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """The operator's value. Raises RefusedError."""
+        if operator == "*":
+            many = next((it for it in (left, right) if isinstance(it, Sized)), None)
+            times = right if many is left else left
+            if many is not None and isinstance(times, int):
+                _refuse_longer(len(many) * times)
+        elif operator == "+" and isinstance(left, Sized) and isinstance(right, Sized):
+            _refuse_longer(len(left) + len(right))
+        elif operator == "**" and isinstance(right, int) and abs(right) > _HIGHEST_POWER:
+            raise RefusedError("LimitExceeded", f"a power is higher than {_HIGHEST_POWER}")
+        return super().call_binop(context, operator, left, right)
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """The text of these pieces, as long as it is not too long. Raises RefusedError."""
+    found: list[str] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        _refuse_longer(size)
+        found.append(piece)
+    return "".join(found)
+
+
+def _refuse_longer(size: int) -> None:
+    if size > LONGEST_VALUE:
+        raise RefusedError("LimitExceeded", f"its value is longer than {LONGEST_VALUE} characters")
+
+
 class Templates:
     """The engine for Jinja."""
 
     def __init__(self) -> None:
         # No autoescape: the text is Markdown, a title or a commit message, never HTML.
-        self._environment = ImmutableSandboxedEnvironment(
+        self._environment = _Environment(
             undefined=StrictUndefined,
             keep_trailing_newline=True,
             trim_blocks=True,
@@ -72,8 +113,8 @@ class Templates:
         """The template filled from a row of variables. Raises RefusedError."""
         template, _ = self._template(text)
         try:
-            return template.render(row)
-        except MemoryError:
+            return _joined(template.generate(row))
+        except (MemoryError, RefusedError):
             raise
         except SecurityError as error:
             raise RefusedError(

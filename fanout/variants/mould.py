@@ -22,6 +22,7 @@ from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import kptfile_edits
 from fanout.variants.functions.function import External, Facts, InProcess, mapping
 from fanout.variants.functions.registry import find
+from fanout.variants.growth import Sizes, sizes_in
 from fanout.variants.leaves import Leaf, marked, split
 from fanout.variants.model import Inputs, Rendered
 from fanout.variants.overlay import Outcome, Overlay
@@ -115,7 +116,9 @@ class Mould:
         leaves: int,
         joining: tuple[Recipe, ...],
         first: Rendered,
+        sizes: Sizes,
     ) -> None:
+        self._sizes = sizes
         varying = {file.path for file in files}
         self._files = files
         self._checks = checks
@@ -136,7 +139,9 @@ class Mould:
 
         Raises InvalidInput where the ordinary way would.
         """
-        made = joined(leaves, self._joined)
+        made = joined(leaves, self._joined, self._sizes.limits.file_size)
+        if made is None:
+            return None
         values = [*leaves, *made]
         if not all(check.passes(values) for check in self._checks):
             return None
@@ -147,9 +152,16 @@ class Mould:
             texts[leaf] = scalar(leaves[leaf])
         plain = "\\n" not in "".join(texts.values())  # none has more than one line
         entries, whole, own = dict(self._entries), self._blobs, dict[str, Filled]()
+        room = self._sizes.room
         for file in self._files:
             found = _quickly(file.text, values, texts) if plain and file.text else None
+            own_texts = found.texts if found else _longest(file, values)
+            if not self._sizes.holds(own_texts):
+                return None
             data = _edited(file, values) if found is None else found.data
+            room -= len(data)
+            if room < 0 or len(data) > self._sizes.limits.file_size:
+                return None
             oid = blob_id(data)
             entries[file.path] = Entry(file.mode, oid)
             if oid == file.upstream or oid in whole or oid in own:
@@ -159,6 +171,12 @@ class Mould:
             else:
                 whole = {**whole, oid: data}
         return Rendered(self._tree.id_of(entries), entries, Blobs(whole, own), self._results)
+
+
+def _longest(file: _File, values: Sequence[Leaf]) -> list[str]:
+    """Texts that are at least as long as all that comes into the file."""
+    slots = sum(count_slots(edit.value) for edit in file.edits)
+    return [max(map(str, values), key=len)] * slots if values else []
 
 
 def _edited(file: _File, values: Sequence[Leaf]) -> bytes:
@@ -226,7 +244,9 @@ def _made(
         for path, its in edits.items()
         if any(has_slot(edit.value) for edit in its)
     ]
-    return Mould(files, checks, slots.leaves, slots.joined, rendered)
+    known = sizes_in(rendered.entries, rendered.blobs, prepared.upstream.files)
+    sizes = Sizes.beside(known, {file.path for file in files}, prepared.limits)
+    return Mould(files, checks, slots.leaves, slots.joined, rendered, sizes)
 
 
 def _before_functions(
@@ -236,8 +256,9 @@ def _before_functions(
     forms = {file: form_of(prepared, file, own) for file in prepared.varying}
     parts = parts_in(forms)
     overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
-    overlays |= {place: overlay_of(parts, own, place) for place in own}
-    return Whole(prepared, forms, overlays, answers=answers)
+    growth = prepared.growth()
+    overlays |= {place: overlay_of(parts, own, place, growth) for place in own}
+    return Whole(prepared, forms, overlays, answers=answers, growth=growth)
 
 
 def _policy_checks(spec: VariantSpec, slots: Slots) -> Iterator[_Check]:

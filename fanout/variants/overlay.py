@@ -142,15 +142,19 @@ class Overlay:
 
     def refused(self, function: str, unfit: Unfit) -> InvalidInput:
         """The error for an object that a function cannot do its work on, with file and line."""
-        return self._unfit(unfit.path, f"{function}: {unfit.problem}", unfit.remedy)
+        return self._unfit(unfit.path, f"{function}: {unfit.problem}", unfit.remedy, unfit.reason)
 
     def _unfit(
-        self, path: Path, sentence: str, remedy: str = "correct the upstream package"
+        self,
+        path: Path,
+        sentence: str,
+        remedy: str = "correct the upstream package",
+        reason: Reason = Reason.RENDER_FAILED,
     ) -> InvalidInput:
         name = mapping(mapping(self.value).get("metadata")).get("name", "")
         return InvalidInput(
             sentence,
-            reason=Reason.RENDER_FAILED,
+            reason=reason,
             remedy=remedy,
             where=Where(
                 object=f"{mapping(self.value).get('kind', '')}/{name}",

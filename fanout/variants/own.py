@@ -7,13 +7,14 @@ all targets share that bring texts for the same places.
 from collections.abc import Callable, Iterator, Mapping
 
 from fanout.api.labels import Label
-from fanout.package.edits import MISSING, REMOVE, Edit, same
+from fanout.package.edits import MISSING, REMOVE, Edit, get, same
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import form_key, kptfile_form
 from fanout.variants.context import CONTEXT, context_changes, refuse_keys
-from fanout.variants.functions.function import Change, Path, mapping
+from fanout.variants.functions.function import Change, Path, Unfit, mapping
+from fanout.variants.growth import Growth
 from fanout.variants.model import Injection, Inputs
 from fanout.variants.overlay import Overlay
 from fanout.variants.parts import Part, parts_of
@@ -120,9 +121,17 @@ def parts_in(forms: Forms) -> Parts:
     return {(file, at): part for file, it in forms.items() for at, part in parts_of(it).items()}
 
 
-def overlay_of(parts: Parts, own: Own, place: Place) -> Overlay:
-    """The object with what the target changes in it."""
+def overlay_of(parts: Parts, own: Own, place: Place, growth: Growth) -> Overlay:
+    """The object with what the target changes in it.
+
+    Raises InvalidInput with file and line when the package would exceed its limits.
+    """
     overlay = Overlay(place[0], parts[place])
-    for path, value in own[place].items():
-        overlay.set(path, value)
+    try:
+        for path, value in own[place].items():
+            growth.put(place[0], path, get(overlay.value, path), value)
+            overlay.set(path, value)
+    except Unfit as unfit:
+        what = "package context" if place[0] == CONTEXT else "injection"
+        raise overlay.refused(what, unfit) from None
     return overlay

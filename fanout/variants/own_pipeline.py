@@ -46,7 +46,7 @@ def own_pipeline(
 
 def _run(prepared: PreparedPackage, answers: Answers) -> Whole:
     overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
-    whole = Whole(prepared, {}, overlays, answers=answers)
+    whole = Whole(prepared, {}, overlays, answers=answers, growth=prepared.growth())
     whole.run(prepared.functions)
     return whole
 

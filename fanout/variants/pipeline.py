@@ -91,9 +91,10 @@ def configured(function: InProcess | External, config: Object, where: Where) -> 
 
 def refused(function: InProcess | External, problem: InvalidInput, where: Where) -> InvalidInput:
     """The error as one of this function, at this place."""
+    limited = problem.reason == Reason.LIMIT_EXCEEDED
     return InvalidInput(
         f"{function.name}: {problem.problem}",
-        reason=Reason.RENDER_FAILED,
+        reason=problem.reason if limited else Reason.RENDER_FAILED,
         remedy=problem.remedy,
         where=where,
     )

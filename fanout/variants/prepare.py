@@ -87,6 +87,8 @@ def prepare(
             custom=_custom_schemas(others),
             shapes=schemas_of(part.value for part in others.values()),
         ),
+        limits=limits,
+        size=sum(len(data) for _, data in package.files.values()),
         waits=any(_waits(part.value) for part in others.values()),
         fingerprint=_fingerprint(package, functions, declared_scopes),
     )
@@ -116,16 +118,7 @@ def _version(item: Declared, scopes: DeclaredScopes) -> list[object]:
 
 
 def _check_files(package: UpstreamPackage, limits: Limits) -> None:
-    if len(package.files) > limits.files:
-        raise _refused(
-            f"the package has {len(package.files):,} files, more than {limits.files:,}",
-            "split the package",
-        )
-    size = sum(len(data) for _, data in package.files.values())
-    if size > limits.size:
-        raise _refused(
-            f"the package has {size:,} bytes, more than {limits.size:,}", "split the package"
-        )
+    limits.check_sizes({path: len(data) for path, (_, data) in package.files.items()})
     for path, (entry, _) in sorted(package.files.items()):
         if entry.mode not in _REGULAR:
             kind = "a symbolic link" if entry.mode == _SYMLINK else "a submodule"

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
+from fanout.package.limits import SizeLimits
 from fanout.package.manifests import Manifest
 from fanout.package.tree import Entry
 from fanout.values import frozen
 from fanout.variants.functions.function import Facts, Result
+from fanout.variants.growth import Growth
 from fanout.variants.model import UpstreamPackage
 from fanout.variants.overlay import Outcome
 from fanout.variants.parts import Part
@@ -65,8 +67,14 @@ class PreparedPackage:
     policy_at: int  # how many of them run before the policy's
     facts: Facts
     waits: bool  # some object names others that it waits for
+    limits: SizeLimits
+    size: int  # of all upstream files
     fingerprint: str  # the part of the digest that all variants share
     # What was made before, by pipeline: memories, no part of the value.
     forms: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
     settled: dict[object, Settled] = field(default_factory=dict, compare=False, repr=False)
     moulds: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def growth(self) -> Growth:
+        """Begins to count what one rendering adds."""
+        return Growth(self.limits, self.upstream.files, self.size)

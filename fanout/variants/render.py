@@ -14,6 +14,7 @@ from fanout.package.tree import Entry, tree_id
 from fanout.selection.model import VariantSpec
 from fanout.variants.cloning import kptfile_edits
 from fanout.variants.functions.function import Object, Result
+from fanout.variants.growth import Growth, sizes_in
 from fanout.variants.leaves import split
 from fanout.variants.model import Inputs, Rendered
 from fanout.variants.mould import Mould, Unsuited, make
@@ -78,32 +79,38 @@ def _one_by_one(
     prepared: PreparedPackage, spec: VariantSpec, inputs: Inputs, answers: Answers
 ) -> Rendered:
     """The same for one variant alone, step by step."""
-    own = own_content(prepared, spec, inputs)
+    own, growth = own_content(prepared, spec, inputs), prepared.growth()
     forms = {file: form_of(prepared, file, own) for file in prepared.varying}
     pipeline = in_order(
         prepared.functions, prepared.policy_at, spec, prepared.manifests, prepared.programs
     )
     entries, blobs, tree, results = (_wholly if _whole(prepared, pipeline) else _mostly_shared)(
-        prepared, forms, own, pipeline, answers
+        prepared, forms, own, pipeline, answers, growth
     )
     refuse_errors(results)
     form = kptfile_form_of(prepared, spec)
     put(KPTFILE, form.edited(kptfile_edits(form, spec, inputs)), entries, blobs)
+    prepared.limits.check_sizes(sizes_in(entries, blobs, prepared.upstream.files))
     return Rendered(tree(entries), entries, blobs, results)
 
 
 def _mostly_shared(
-    prepared: PreparedPackage, forms: Forms, own: Own, pipeline: Pipeline, answers: Answers
+    prepared: PreparedPackage,
+    forms: Forms,
+    own: Own,
+    pipeline: Pipeline,
+    answers: Answers,
+    growth: Growth,
 ) -> _Files:
     """The files, those in which targets do not differ from memory."""
     parts = parts_in(forms)
-    overlays = {place: overlay_of(parts, own, place) for place in own}
+    overlays = {place: overlay_of(parts, own, place, growth) for place in own}
     settled = settled_for(prepared, _steps(prepared, forms, pipeline, overlays), answers)
     entries, blobs = dict(settled.entries), dict(settled.blobs)
     tree: Callable[[Mapping[str, Entry]], str] = settled.tree.id_of
     found = [item for item in settled.results if item.place not in overlays]
     for file, form in forms.items():
-        data = written(form, _outcomes(prepared, settled, form, overlays, found))
+        data = written(form, _outcomes(prepared, settled, form, overlays, found, growth))
         if data is None:
             tree = tree_id  # the remembered form of the tree has a place for the file
         if data is None or file not in entries or data != prepared.upstream.files[file][1]:
@@ -112,16 +119,22 @@ def _mostly_shared(
 
 
 def _wholly(
-    prepared: PreparedPackage, forms: Forms, own: Own, pipeline: Pipeline, answers: Answers
+    prepared: PreparedPackage,
+    forms: Forms,
+    own: Own,
+    pipeline: Pipeline,
+    answers: Answers,
+    growth: Growth,
 ) -> _Files:
     """The files after functions that look at the objects of a package together."""
     parts = parts_in(forms)
     overlays = {
-        place: overlay_of(parts, own, place) if place in own else Overlay(place[0], part)
+        place: overlay_of(parts, own, place, growth) if place in own else Overlay(place[0], part)
         for place, part in prepared.objects.items()
     }
-    overlays |= {place: overlay_of(parts, own, place) for place in own.keys() - overlays.keys()}
-    whole = Whole(prepared, forms, overlays, answers=answers)
+    others = own.keys() - overlays.keys()
+    overlays |= {place: overlay_of(parts, own, place, growth) for place in others}
+    whole = Whole(prepared, forms, overlays, answers=answers, growth=growth)
     whole.run(pipeline)
     return *whole.write(), tree_id, tuple(whole.results)
 
@@ -166,6 +179,7 @@ def _outcomes(
     form: Manifest,
     overlays: Mapping[Place, Overlay],
     results: list[Found],
+    growth: Growth,
 ) -> dict[int, Outcome]:
     """What becomes of the objects of a file in which targets differ; adds to `results`."""
     found: dict[int, Outcome] = {}
@@ -176,7 +190,7 @@ def _outcomes(
             if place in prepared.objects:
                 for number, (step, facts) in enumerate(settled.steps):
                     if sees(prepared, step, place, overlay):
-                        said = run_step(step, facts, form.file, overlay)
+                        said = run_step(step, facts, form.file, overlay, growth)
                         if said:
                             results += [Found(number, place, result) for result in said]
             found[at] = overlay.outcome()

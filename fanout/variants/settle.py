@@ -21,6 +21,7 @@ from fanout.variants.functions.function import (
     mapping,
 )
 from fanout.variants.functions.scope import is_namespaced
+from fanout.variants.growth import Growth
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
 from fanout.variants.own import KEPT
 from fanout.variants.pipeline import Step, refused
@@ -60,18 +61,22 @@ def sees(prepared: PreparedPackage, step: Step, place: Place, overlay: Overlay) 
     )
 
 
-def run_step(step: Step, facts: Facts, file: str, overlay: Overlay) -> Iterable[Result]:
+def run_step(
+    step: Step, facts: Facts, file: str, overlay: Overlay, growth: Growth
+) -> Iterable[Result]:
     """Let a function change an object that it sees; answers what it finds wrong with it.
 
-    Raises InvalidInput with file and line when the object is not fit for it.
+    Raises InvalidInput with file and line when the object is not fit for it, or when the package
+    would exceed its limits.
     """
     function = step.function
     assert isinstance(function, InProcess), "programs see all objects at once"
     if function.in_text:
-        facts = replace(facts, file=file[len(step.below) :], written=overlay)
+        facts = replace(facts, file=file[len(step.below) :], written=overlay, room=growth)
     try:
         changes = function.changes(step.config, overlay.value, facts)
         for path, value in () if step.validates else changes:
+            growth.put(file, path, get(overlay.value, path), value)
             if not path and value is not REMOVE:
                 become(overlay, value, facts.shapes)
             elif isinstance(value, list) and isinstance(get(overlay.value, path), list):
@@ -125,12 +130,13 @@ def _settle(prepared: PreparedPackage, steps: tuple[Step, ...], answers: Answers
     overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
     known: list[tuple[Step, Facts]] = []
     results: list[Found] = []
+    growth = prepared.growth()
     for number, step in enumerate(steps):
         facts = facts_for(prepared, step, overlays, answers)
         known.append((step, facts))
         for place, overlay in overlays.items():
             if sees(prepared, step, place, overlay):
-                said = run_step(step, facts, place[0], overlay)
+                said = run_step(step, facts, place[0], overlay, growth)
                 results += [Found(number, place, result) for result in said]
     outcomes = {place: overlay.outcome() for place, overlay in overlays.items()}
     entries = dict(prepared.entries)

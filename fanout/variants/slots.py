@@ -46,9 +46,15 @@ class Slots:
         return tuple(self._numbers)[self.leaves :]
 
 
-def joined(leaves: Sequence[Leaf], recipes: Iterable[Recipe]) -> list[str]:
-    """The texts that these recipes make of these leaves."""
-    return ["".join([p if isinstance(p, str) else str(leaves[p]) for p in it]) for it in recipes]
+def joined(leaves: Sequence[Leaf], recipes: Iterable[Recipe], longest: int) -> list[str] | None:
+    """The texts that these recipes make of these leaves; None where one would be too long."""
+    made = []
+    for recipe in recipes:
+        parts = [part if isinstance(part, str) else str(leaves[part]) for part in recipe]
+        if sum(map(len, parts)) > longest:
+            return None
+        made.append("".join(parts))
+    return made
 
 
 def holds_mark(value: object) -> bool:

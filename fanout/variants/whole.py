@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from fanout.errors import InvalidInput
 from fanout.package.dump import dump
+from fanout.package.edits import MISSING
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
 from fanout.package.paths import check_path
@@ -23,9 +24,11 @@ from fanout.variants.functions.function import (
     Object,
     Result,
     Seen,
+    Unfit,
     mapping,
 )
 from fanout.variants.functions.resourcelist import field_path
+from fanout.variants.growth import Growth
 from fanout.variants.overlay import UNTOUCHED, Outcome, Overlay
 from fanout.variants.parts import is_any_list, is_plain_list, parts_of
 from fanout.variants.pipeline import Declared, Step, refused
@@ -48,6 +51,7 @@ class Whole:
     fresh: dict[Place, Manifest] = field(default_factory=dict)  # objects that functions added
     results: list[Result] = field(default_factory=list)
     answers: Answers = field(default_factory=lambda: NOTHING_KNOWN)
+    growth: Growth = field(default_factory=Growth)
 
     def run(self, pipeline: Sequence[Step | Declared]) -> None:
         """All functions in their order, up to the first that finds an error.
@@ -115,8 +119,10 @@ class Whole:
 
     def _step(self, step: Step, function: InProcess) -> None:
         seen = self.seen(step)
+        # What a survey makes of the objects is counted by itself: it is put into them afterwards.
+        room = self.growth.copy()
         around = tuple(
-            Seen(overlay.value, place[0][len(step.below) :], overlay)
+            Seen(overlay.value, place[0][len(step.below) :], overlay, room)
             for place, overlay in seen.items()
         )
         facts = facts_for(self.prepared, step, self.overlays, self.answers)
@@ -130,7 +136,7 @@ class Whole:
         except InvalidInput as problem:
             raise refused(function, problem, step.where) from None
         for place, overlay in seen.items():
-            self.results += run_step(step, facts, place[0], overlay)
+            self.results += run_step(step, facts, place[0], overlay, self.growth)
         if not step.validates:
             for path, item in new:
                 self._add(step, f"{step.below}{path}", item)
@@ -173,6 +179,17 @@ class Whole:
             name = mapping(item.get("metadata")).get("name", "")
             found = InvalidInput(f"{item.get('kind', '')}/{name}: {problem}", remedy=remedy)
             raise refused(step.function, found, step.where)
+        try:
+            self.growth.put(file, (), MISSING, dict(item))
+            added = len({name for name, _ in self.fresh} | {file} - self.prepared.entries.keys())
+            limits = self.prepared.limits
+            if added + len(self.prepared.entries) > limits.files:
+                raise refused(step.function, limits.too_many(), step.where)
+        except Unfit as unfit:
+            kind, name = item.get("kind", ""), mapping(item.get("metadata")).get("name", "")
+            problem = f"{file}: {kind}/{name}: {unfit.problem}"
+            found = InvalidInput(problem, reason=unfit.reason, remedy=unfit.remedy)
+            raise refused(step.function, found, step.where) from None
         manifest = Manifest.parse(dump(item).encode(), file)
         number = max(self._numbers(file), default=-1) + 1
         self.fresh[file, number] = manifest

@@ -18,6 +18,7 @@ from fanout.variants.functions.function import (
     Object,
     Path,
     Result,
+    Room,
     Seen,
     Unfit,
 )
@@ -31,10 +32,13 @@ class _Draft:
     """One object while the replacements are made."""
 
     value: Object
+    file: str
+    room: Room
     changes: list[Change] = field(default_factory=list)
     unfit: Unfit | None = None
 
     def set(self, path: Path, value: object) -> None:
+        self.room.put(self.file, path, get(self.value, path), value)
         try:
             self.value = with_value(self.value, path, value)
         except BlockedPath as blocked:
@@ -51,7 +55,7 @@ class _Survey:
 
 
 def _survey(config: _Config, items: Sequence[Seen]) -> _Survey:
-    survey = _Survey({id(item.written): _Draft(item.value) for item in items})
+    survey = _Survey({id(item.written): _Draft(item.value, item.file, item.room) for item in items})
     drafts = survey.drafts.values()
     for number, replacement in enumerate(config):
         value = _source(replacement, f"replacements[{number}].source", list(drafts))
@@ -110,7 +114,7 @@ def _replace(draft: _Draft, target: Target, value: object) -> None:
             _put(draft, parts, value, target.options)
         except Unfit as unfit:
             problem = f"{target.at}.fieldPaths[{number}] ({text}): {unfit.problem}"
-            raise Unfit(unfit.path, problem, unfit.remedy) from None
+            raise Unfit(unfit.path, problem, unfit.remedy, unfit.reason) from None
 
 
 def _put(draft: _Draft, parts: tuple[Part, ...], value: object, options: Options) -> None:
@@ -127,10 +131,10 @@ def _put(draft: _Draft, parts: tuple[Part, ...], value: object, options: Options
             draft.set(*change)
         paths = [path]
     for path in paths:
-        draft.set(path, _new(get(draft.value, path), value, path, options))
+        draft.set(path, _new(get(draft.value, path), value, path, options, draft.room))
 
 
-def _new(present: object, value: object, path: Path, options: Options) -> object:
+def _new(present: object, value: object, path: Path, options: Options, room: Room) -> object:
     """What the field is from now on. Text stays text, whatever is put there, and stays itself."""
     if options.delimiter:
         if isinstance(present, dict | list) or isinstance(value, dict | list):
@@ -143,7 +147,7 @@ def _new(present: object, value: object, path: Path, options: Options) -> object
             parts.append(text)
         else:
             parts[options.index] = text
-        return options.delimiter.join(parts)
+        return room.joined(options.delimiter, parts, path)
     if isinstance(present, str) and not isinstance(value, dict | list | str):
         return _text(value, "")
     return value

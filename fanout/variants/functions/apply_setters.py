@@ -56,7 +56,8 @@ def _scalar(
             f"there is no value for {', '.join(dict.fromkeys(missing))}",
             "give it, for it cannot be had from the present value",
         )
-    return typed(filled(pattern, known), spelling, path, item)
+    assert facts.room is not None, "it looks at the text"
+    return typed(filled(pattern, known, facts.room, path), spelling, path, item)
 
 
 def _elements(values: Mapping[str, str], path: Path, pattern: str) -> list[object]:

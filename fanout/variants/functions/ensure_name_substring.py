@@ -27,6 +27,7 @@ from fanout.variants.functions.scope import CLUSTER_KINDS
 from fanout.variants.functions.set_namespace import DEPENDS_ON
 
 _NAME: Path = ("metadata", "name")
+_LONGEST_NAME = 253  # characters of an object's name
 _MODES = ("prepend", "append")
 _KEPT = frozenset(
     {
@@ -73,6 +74,9 @@ def _configure(config: Object) -> _Config:
         raise InvalidInput(f"editMode is {mode!r}", remedy="use prepend or append")
     if not text:
         raise InvalidInput(f"the text to {mode} is empty", remedy="give some")
+    if len(text) > _LONGEST_NAME:
+        problem = f"the text to {mode} has {len(text):,} characters"
+        raise InvalidInput(problem, remedy=f"a name has at most {_LONGEST_NAME}")
     return _Config(text, mode == "append", further(rows, "additionalNameFields"))
 
 

@@ -6,10 +6,12 @@ what it yields for an object can be kept for all targets that share its configur
 functions that must look at several objects at once say so, and run for every target anew.
 """
 
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple, Protocol
 
+from fanout.api.reasons import Reason
 from fanout.errors import Where
 from fanout.package.dump import dump
 from fanout.package.merge.keys import Schemas
@@ -39,8 +41,11 @@ class Comment(NamedTuple):
 class Unfit(Exception):
     """An object does not fit what the function is to do; the pipeline adds file and line."""
 
-    def __init__(self, path: Path, problem: str, remedy: str) -> None:
+    def __init__(
+        self, path: Path, problem: str, remedy: str, reason: Reason = Reason.RENDER_FAILED
+    ) -> None:
         super().__init__(problem)
+        self.reason = reason
         self.path = path
         self.problem = problem
         self.remedy = remedy
@@ -82,12 +87,32 @@ class Written(Protocol):
         """The spelling of a value that is there."""
 
 
+class Room(Protocol):
+    """How much may still be put into the package; all raise Unfit for the path."""
+
+    def put(self, file: str, path: Path, before: object, after: object) -> None:
+        """Count that a value takes the place of another one."""
+
+    def substituted(
+        self,
+        pattern: re.Pattern[str],
+        text: str,
+        value: Callable[[re.Match[str]], str],
+        path: Path,
+    ) -> str:
+        """The text with values in place of what the pattern matches."""
+
+    def joined(self, separator: str, parts: Sequence[str], path: Path) -> str:
+        """The parts with the separator between them."""
+
+
 class Seen(NamedTuple):
     """One of the objects that a function sees."""
 
     value: Object
     file: str  # from the directory of the package whose pipeline it is
     written: Written
+    room: Room
 
 
 @frozen
@@ -95,8 +120,8 @@ class Facts:
     """What a function may know of the package around an object, as it stands before the function.
 
     `namespaced` is filled in only where some object of the package names its dependencies, `survey`
-    and `answer` where the function has one, `file` and `written` where it looks at the text.
-    `custom` is by apiVersion and kind.
+    and `answer` where the function has one; `file`, `written` and `room` where it looks at the
+    text. `custom` is by apiVersion and kind.
     """
 
     # Whether custom kinds have a namespace, by definitions in the package and declared ones.
@@ -108,6 +133,7 @@ class Facts:
     shapes: Schemas = field(default_factory=dict)  # what they say of lists
     file: str = ""
     written: Written | None = None
+    room: Room | None = None
 
 
 @frozen

@@ -157,18 +157,23 @@ def _put(
     assert facts.written is not None
     spelling = facts.written.spelling(path)
     if config.put_value:
-        value = typed(_resolved(config, config.put_value, groups), spelling, path, item)
+        value = typed(
+            _resolved(config, config.put_value, groups, facts, path), spelling, path, item
+        )
         yield path, value
     if config.put_comment:
         if not spelling.comments:
             raise Unfit(path, "there is no room for a comment", "write the value on its own line")
-        yield path, Comment(_resolved(config, config.put_comment, groups))
+        yield path, Comment(_resolved(config, config.put_comment, groups, facts, path))
 
 
-def _resolved(config: _Config, text: str, groups: tuple[str | None, ...]) -> str:
+def _resolved(
+    config: _Config, text: str, groups: tuple[str | None, ...], facts: Facts, path: Path
+) -> str:
     if not config.expression:
         return text
-    return _GROUP.sub(lambda match: groups[int(match[1])] or "", text)
+    assert facts.room is not None, "it looks at the text"
+    return facts.room.substituted(_GROUP, text, lambda match: groups[int(match[1])] or "", path)
 
 
 def _missing(config: _Config, item: Object, path: Path, facts: Facts) -> Iterator[Change]:

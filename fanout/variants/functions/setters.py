@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from fanout.variants.functions.function import Path, Written
+from fanout.variants.functions.function import Path, Room, Written
 
 MARK = "kpt-set:"
 _SETTER = re.compile(r"\$\{([^}]*)\}")
@@ -29,9 +29,9 @@ def single(pattern: str) -> str:
     return match[1] if match else ""
 
 
-def filled(pattern: str, values: Mapping[str, str]) -> str:
-    """The pattern with values in the place of its setters."""
-    return _SETTER.sub(lambda match: values[match[1]], pattern)
+def filled(pattern: str, values: Mapping[str, str], room: Room, path: Path) -> str:
+    """The pattern with values in the place of its setters. Raises Unfit where it grows too long."""
+    return room.substituted(_SETTER, pattern, lambda match: values[match[1]], path)
 
 
 def derived(pattern: str, text: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from variants.running import after, configured_by, rendered, run
 from fanout.errors import InvalidInput
 from fanout.selection.model import Function
 from fanout.variants.functions.setters import derived, filled, names
+from fanout.variants.growth import Growth
 
 HEAD = "apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n"
 
@@ -192,9 +193,9 @@ WORDS = st.text("ab-.${", min_size=1, max_size=4).filter(lambda text: "${" not i
 def test_what_is_derived_from_a_value_gives_the_value_again(parts, last):
     pattern = "".join(f"{literal}${{{name}}}" for literal, name in parts) + last
     values = {name: f"{name}1" for name in names(pattern)}
-    found = derived(pattern, filled(pattern, values))
+    found = derived(pattern, filled(pattern, values, Growth(), ()))
     assert found.keys() == values.keys()
-    assert filled(pattern, found) == filled(pattern, values)
+    assert filled(pattern, found, Growth(), ()) == filled(pattern, values, Growth(), ())
 
 
 WARNED = [
