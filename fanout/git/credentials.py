@@ -1,8 +1,11 @@
 """Secrets on their way to git: in the child's environment or a private file, nowhere else."""
 
+import fcntl
+import os
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,6 +28,9 @@ Password*) printf '%s\\n' "$FANOUT_GIT_PASSWORD" ;;
 esac
 """
 
+_PREFIX, _HELD = "secret-", "held"
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
 
 @frozen
 class Access:
@@ -44,12 +50,61 @@ class Access:
 def write_askpass(directory: Path) -> Path:
     """The program that hands git the secret it finds in its environment."""
     path = directory / "askpass"
-    if not path.exists() or path.read_text(encoding="utf-8") != _ASKPASS:
+    if not path.exists() or path.read_bytes() != _ASKPASS.encode():
         fresh = directory / "askpass.new"
         fresh.write_text(_ASKPASS, encoding="utf-8")
         fresh.chmod(0o700)
         fresh.replace(path)
     return path
+
+
+def remove_left_keys(directory: Path) -> None:
+    """Remove the keys and certificates of processes that were killed; those in use stay."""
+    with _one_at_a_time(directory):
+        for private in directory.glob(f"{_PREFIX}*"):
+            if not _is_held(private / _HELD):
+                shutil.rmtree(private, ignore_errors=True)
+
+
+@contextmanager
+def _private(directory: Path) -> Iterator[Path]:
+    """A directory for the owner alone, locked for as long as the block lasts.
+
+    The lock ends with the process, however that ends, and tells `remove_left_keys` what is in use.
+    """
+    with ExitStack() as stack:
+        with _one_at_a_time(directory):
+            private = TemporaryDirectory(prefix=_PREFIX, dir=directory)
+            file = os.open(Path(private.name) / _HELD, _FLAGS, 0o600)
+            stack.callback(os.close, file)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield Path(stack.enter_context(private))
+
+
+@contextmanager
+def _one_at_a_time(directory: Path) -> Iterator[None]:
+    """Keep a directory that is not locked yet from being taken for one that is left."""
+    file = os.open(directory / "secrets.lock", _FLAGS, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def _is_held(lock: Path) -> bool:
+    try:
+        file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(file)
 
 
 @contextmanager
@@ -64,8 +119,7 @@ def presented(access: Access, directory: Path, askpass: Path) -> Iterator[Mappin
     elif secret is None:
         yield {"GIT_ASKPASS": str(askpass), **_ssh(Secret(), Path())}
     else:
-        with TemporaryDirectory(prefix="secret-", dir=directory) as name:
-            private = Path(name)
+        with _private(directory) as private:
             if protocol is Protocol.SSH:
                 yield _ssh(secret, private)
             else:

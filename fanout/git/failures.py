@@ -20,12 +20,19 @@ class _Rule:
     reason: str
     problem: str
     remedy: str = ""
+    quotes: bool = True  # False: git's words name its own helpers, and say no more
 
 
 def _rule(
-    pattern: str, family: type[FanoutError], reason: str, problem: str, remedy: str = ""
+    pattern: str,
+    family: type[FanoutError],
+    reason: str,
+    problem: str,
+    remedy: str = "",
+    *,
+    quotes: bool = True,
 ) -> _Rule:
-    return _Rule(re.compile(pattern, re.IGNORECASE), family, reason, problem, remedy)
+    return _Rule(re.compile(pattern, re.IGNORECASE), family, reason, problem, remedy, quotes)
 
 
 _RIGHTS = "check the secret of the Repository and what its owner may do there"
@@ -74,6 +81,132 @@ _REFUSALS = (
     _REFUSED,
 )
 
+_NAME_ONE = "name a secret with {} in spec.secretRef of the Repository"
+_HOST_KEY = (
+    "add the server's host key, compared with what its owner publishes, to `known_hosts` in the"
+    " directory of the secret that spec.secretRef names; without one there,"
+    " to ~/.ssh/known_hosts of the user who runs fanout"
+)
+_ASKED = r"could not read (username|password)|terminal prompts disabled|askpass response"
+
+# Whom no secret is named for.
+_WITHOUT_SECRET = (
+    _rule(
+        rf"{_ASKED}|authentication failed|returned error: 401|invalid credentials",
+        Denied,
+        "RemoteDenied",
+        "the server asks for a user name and password (HTTP 401)",
+        _NAME_ONE.format("a token or user:password"),
+        quotes=False,
+    ),
+    _rule(
+        r"returned error: 403",
+        Denied,
+        "RemoteDenied",
+        "the server refuses access (HTTP 403)",
+        _NAME_ONE.format("a token or user:password"),
+        quotes=False,
+    ),
+    _rule(
+        r"permission denied \([\w,-]*publickey|too many authentication failures",
+        Denied,
+        "RemoteDenied",
+        "the SSH server accepts no key that it is offered",
+        _NAME_ONE.format("a private key"),
+        quotes=False,
+    ),
+)
+
+# Who is not let in, or finds no server; the secret that is named is part of it.
+_AT_THE_DOOR = (
+    _rule(
+        r"remote host identification has changed",
+        Denied,
+        "RemoteDenied",
+        "the SSH server has another host key than the one that is known",
+        f"see with its owner whether the key was changed; then {_HOST_KEY}",
+        quotes=False,
+    ),
+    _rule(
+        r"host key verification failed|host key is known for",
+        Denied,
+        "RemoteDenied",
+        "the SSH server's host key is not known",
+        _HOST_KEY,
+        quotes=False,
+    ),
+    _rule(
+        r"load key \"",
+        Denied,
+        "RemoteDenied",
+        "SSH cannot read the secret's private key",
+        "write a key without a passphrase, in OpenSSH's format, to the secret that spec.secretRef"
+        " names",
+        quotes=False,
+    ),
+    _rule(
+        r"permission denied \([\w,-]*publickey|too many authentication failures",
+        Denied,
+        "RemoteDenied",
+        "the SSH server does not accept the secret's private key",
+        "let the server's owner add its public key, or correct the secret that spec.secretRef"
+        " names",
+        quotes=False,
+    ),
+    _rule(
+        r"authentication failed|returned error: 401|invalid credentials",
+        Denied,
+        "RemoteDenied",
+        "the server does not accept the secret's user name and password (HTTP 401)",
+        "correct the secret that spec.secretRef names; its token may have expired",
+        quotes=False,
+    ),
+    _rule(
+        _ASKED,
+        Denied,
+        "RemoteDenied",
+        "the server asks for a user name and password that the secret does not give it (HTTP 401)",
+        "write a token or user:password to the secret that spec.secretRef names, and let spec.url"
+        " name the server itself: one that it redirects to gets no secret",
+        quotes=False,
+    ),
+    _rule(
+        r"returned error: 403",
+        Denied,
+        "RemoteDenied",
+        "the server refuses access (HTTP 403)",
+        "let its owner give the account of the secret that spec.secretRef names the right to read"
+        " and to push",
+        quotes=False,
+    ),
+    _rule(
+        r"could not resolve (host|proxy)|name or service not known|failure in name resolution",
+        Unavailable,
+        "RemoteUnavailable",
+        "the server's name cannot be resolved (DNS)",
+        "correct spec.url of the Repository, or mend DNS on this machine",
+        quotes=False,
+    ),
+    _rule(
+        r"ssl certificate|certificate (verif|has expired|is not trusted|problem)|self.signed cert"
+        r"|no alternative certificate|gnutls_|ssl routines|ssl_(connect|error)|schannel",
+        Unavailable,
+        "RemoteUnavailable",
+        "no TLS connection that can be trusted comes about",
+        "put the certificate of the server's authority into `ca.crt` of the secret that"
+        " spec.secretRef names, or let the server's owner renew its certificate",
+    ),
+    _rule(
+        r"connection (refused|timed out|reset)|operation timed out|could(n't| not) connect"
+        r"|failed to connect|no route to host|network is unreachable",
+        Unavailable,
+        "RemoteUnavailable",
+        "no server answers at this address",
+        "check spec.url of the Repository, and whether the server runs and can be reached from"
+        " this machine",
+    ),
+)
+
 _RULES = (
     _rule(
         r"no space left on device|disk quota exceeded|out of diskspace|write error",
@@ -82,10 +215,9 @@ _RULES = (
         "the disk of the mirrors is full",
         "make room in the directory of the mirrors",
     ),
+    *_AT_THE_DOOR,
     _rule(
-        r"authentication failed|could not read (username|password)|permission denied"
-        r"|returned error: 40[13]|host key verification failed|access denied|dubious ownership"
-        r"|invalid credentials|terminal prompts disabled",
+        r"permission denied|access denied|dubious ownership",
         Denied,
         "RemoteDenied",
         "the remote did not let git in",
@@ -152,7 +284,9 @@ _DAMAGE = re.compile(
     r"commit)|object file .* is empty|inflate|bad config|packfile .* (cannot|does not|is )|"
     r"not a valid (commit|object|tree)|could not (read|parse) [0-9a-f]{40}|loose object|"
     r"unknown index file|bad signature|does not point to a valid object|can't (load|find) tree|"
-    r"unexpected line in .*packed-refs|malformed|broken ref|not found: [0-9a-f]{40}",
+    r"unexpected line in .*packed-refs|malformed|broken ref|not found: [0-9a-f]{40}|"
+    r"unterminated line|multi-pack-index|commit-graph|index file .* is too small|"
+    r"pack-objects died|bad shallow|index (unavailable|not opened)",
     re.IGNORECASE,
 )
 _REJECTED = re.compile(r"^!\t[^\t]*\t(.*)$", re.MULTILINE)
@@ -165,18 +299,26 @@ def translate(stdout: str, stderr: str, access: Access | None) -> FanoutError:
     words = _remote_words(stderr)
     local = "\n".join(line for line in stderr.splitlines() if not line.startswith("remote:"))
     rejected = _REJECTED.findall(stdout)
+    if rejected and "unpacker error" in stdout and _DAMAGE.search(local):
+        return _error(_DAMAGED, _telling_line(local), access)  # what was sent broke off
     if rejected:
         return _rejection(rejected, words, access)
     if _BROKEN.pattern.search(stderr):
         return _error(_BROKEN, words or _telling_line(local), access)
-    for rule in _RULES:
+    for rule in (*(_WITHOUT_SECRET if access and access.secret is None else ()), *_RULES):
         if rule.pattern.search(local):
-            return _error(rule, words or _telling_line(local), access)
+            about = (line for line in local.splitlines() if rule.pattern.search(line))
+            return _error(rule, words or next(about, local), access)
     if access is not None and _FSCK.search(local):
         return _error(_UNSOUND, _telling_line(local), access)
     if access is None or _DAMAGE.search(local):
         return _error(_DAMAGED, _telling_line(local), access)
     return _error(_UNREACHABLE, words or _telling_line(local), access)
+
+
+def broken_remote(error: DamagedMirrorError, access: Access) -> FanoutError:
+    """The error for a mirror that is damaged though it was made just now: the remote is."""
+    return _error(_BROKEN, error.problem, access)
 
 
 def _rejection(rejected: list[str], words: str, access: Access | None) -> FanoutError:
@@ -194,7 +336,7 @@ def _rejection(rejected: list[str], words: str, access: Access | None) -> Fanout
 
 
 def _error(rule: _Rule, said: str, access: Access | None) -> FanoutError:
-    said = _CONTROL.sub(" ", said).strip()
+    said = _CONTROL.sub(" ", said).strip() if rule.quotes else ""
     # Before it is cut: half a secret is recognised by nobody.
     said = (access.redact(said) if access else said)[:LONGEST]
     return rule.family(

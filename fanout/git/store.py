@@ -12,9 +12,9 @@ from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git.address import address
 from fanout.git.change import apply_change, check_change
 from fanout.git.command import GitProgram
-from fanout.git.credentials import Access
+from fanout.git.credentials import Access, remove_left_keys
 from fanout.git.engines import engine_of
-from fanout.git.failures import DamagedMirrorError
+from fanout.git.failures import DamagedMirrorError, broken_remote
 from fanout.git.listing import Looked, look
 from fanout.git.mirror import Mirror, Mirrors, state_of
 from fanout.git.pack import LARGEST
@@ -64,6 +64,7 @@ class MirrorStore:
         try:
             self._mirrors = Mirrors(directory)
             self._git = GitProgram(directory, tuple(allowed), counters, timeout)
+            remove_left_keys(directory)
         except OSError as error:
             raise _disk_error(error) from error
         self._engine = engine_of(engine, self._git, largest_pack)
@@ -188,7 +189,10 @@ class MirrorStore:
             except DamagedMirrorError:
                 self._mirrors.drop(mirror)
         with self._mirrors.opened(access.address) as mirror:
-            return work(mirror)
+            try:
+                return work(mirror)
+            except DamagedMirrorError as error:
+                raise broken_remote(error, access) from error
 
     # ---- all repositories ----------------------------------------------------------------------
 

@@ -9,10 +9,11 @@ from fanout.errors import Bug, FanoutError, InvalidInput, Where
 from fanout.package.limits import in_package
 from fanout.package.revision import Revision, allowed, parse_range, releases, tagged
 from fanout.plan.cases import Case
-from fanout.plan.repository import Listing
+from fanout.plan.repository import Listing, Look
 from fanout.ports import GitStore
 from fanout.reconcile.look import remote_of, upstream_path
 from fanout.reconcile.names import Named
+from fanout.reconcile.rereading import read_again
 from fanout.values import replace
 from fanout.variants.model import Limits, UpstreamPackage
 from fanout.variants.prepare import prepare
@@ -180,7 +181,10 @@ class Packages:
         key = (repository.spec.url, path, f"{name}@{commit}")
         known = self._prepared.get(key)
         if known is None or not _has_scopes(known, scopes):
-            upstream = self._read(repository, path, name, commit)
+            look = Look(remote_of(repository), ("refs/heads/*", f"refs/tags/{path}/*"))
+            upstream = read_again(
+                self.git, look, lambda: self._read(repository, path, name, commit)
+            )
             self._prepared[key] = _prepare(upstream, self.limits, scopes)
             for old in list(self._prepared)[:-KEPT]:
                 del self._prepared[old]

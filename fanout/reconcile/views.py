@@ -15,10 +15,11 @@ from fanout.plan.disputes import read as read_disputes
 from fanout.plan.disputes import settled_by
 from fanout.plan.merging import Files
 from fanout.plan.observation import OpenDraft, RepositoryView
-from fanout.plan.repository import Commit, Listing, PathState, Remote
+from fanout.plan.repository import Commit, Listing, Look, PathState, Remote
 from fanout.plan.soundness import new_faults
 from fanout.plan.trailers import NONE, Trailers, read_trailers
 from fanout.ports import GitStore, Reader
+from fanout.reconcile.rereading import read_again
 from fanout.selection.naming import drafts_under, vendor_ref
 from fanout.values import frozen
 
@@ -69,8 +70,10 @@ class Views:
         """The repository as listed; `paths` are those of all variants that go there."""
         if isinstance(listing, FanoutError):
             return RepositoryView(remote, branch, {}, failure=listing)
+        refs, wanted = listing.refs, sorted(set(paths))
+        look = Look(remote, (branch, f"{drafts_under(self.install)}*", vendor_ref(self.install)))
         try:
-            return self._read(remote, branch, listing.refs, sorted(set(paths)))
+            return read_again(self.git, look, lambda: self._read(remote, branch, refs, wanted))
         except FanoutError as error:
             return RepositoryView(remote, branch, listing.refs, failure=error)
 

@@ -71,10 +71,15 @@ def test_a_password_opens_an_http_remote_and_is_seen_nowhere(
 
 
 WRONG = [
-    ("no secret is named", "", {}, "did not let git in"),
-    ("the secret is wrong", "token", {"token": Secret("robot", "wr0ng-secret")}, "did not let"),
+    ("no secret is named", "", {}, "name a secret with a token or user:password in spec.secretRef"),
+    (
+        "the secret is wrong",
+        "token",
+        {"token": Secret("robot", "wr0ng-secret")},
+        "does not accept the secret's user name and password (HTTP 401)",
+    ),
     ("the secret is not there", "token", {}, "secret 'token' was not found"),
-    ("the secret is empty", "token", {"token": Secret()}, "did not let git in"),
+    ("the secret is empty", "token", {"token": Secret()}, "that the secret does not give it"),
 ]
 
 
@@ -87,6 +92,13 @@ def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, wo
     assert isinstance(answer, Denied), answer
     assert words in str(answer)
     assert "wr0ng-secret" not in str(answer)
+    assert_plain(str(answer))
+
+
+def assert_plain(sentence: str) -> None:
+    """It does not tell how fanout and git talk to each other."""
+    for word in ("askpass", "terminal prompts", "fatal:", "could not read"):
+        assert word not in sentence
 
 
 def test_a_redirect_to_another_host_gets_no_secret(make_store, bare, serve):
@@ -108,7 +120,10 @@ def test_a_netrc_of_the_user_answers_for_nobody(make_store, bare, serve, tmp_pat
 
 def test_a_server_that_is_not_there_is_unavailable(make_store):
     url = "http://127.0.0.1:1/remote.git"
-    assert isinstance(make_store().look([Look(Remote(url), ())])[url], Unavailable)
+    answer = make_store().look([Look(Remote(url), ())])[url]
+    assert isinstance(answer, Unavailable)
+    assert "no server answers at this address" in str(answer)
+    assert "check spec.url" in str(answer)
 
 
 def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_store, monkeypatch):
@@ -133,6 +148,8 @@ def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_sto
     url = "git@git.example.com:team/edge.git"
     answer = store.look([Look(Remote(url, "key"), ())])[url]
     assert isinstance(answer, Denied)
+    assert "the SSH server does not accept the secret's private key" in str(answer)
+    assert "could not read" not in str(answer).lower()
     arguments, mode, *content = note.read_text().splitlines()
     assert "BatchMode=yes" in arguments
     assert "StrictHostKeyChecking=yes" in arguments

@@ -28,6 +28,71 @@ SAID = [
 ]  # fmt: skip
 
 
+_SSH_END = (
+    "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access"
+    " rights\nand the repository exists."
+)
+_PROMPT = (
+    "error: unable to read askpass response from '/state/mirrors/askpass'\n"
+    "fatal: could not read Username for 'https://x': terminal prompts disabled"
+)
+_NOT_LET_IN = "fatal: Authentication failed for 'https://x/'"
+_FORBIDDEN = "fatal: unable to access 'https://x/': The requested URL returned error: 403"
+_KEY_REFUSED = f"git@x: Permission denied (publickey,password).\n{_SSH_END}"
+_NO_HOST_KEY = (
+    "No ED25519 host key is known for x and you have requested strict checking.\n"
+    f"Host key verification failed.\n{_SSH_END}"
+)
+_OTHER_HOST_KEY = (
+    "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n"
+    f"Host key verification failed.\n{_SSH_END}"
+)
+_BAD_KEY = (
+    'Load key "/state/mirrors/secret-x/key": error in libcrypto\n'
+    f"git@x: Permission denied (publickey).\n{_SSH_END}"
+)
+_BAD_TLS = (
+    "fatal: unable to access 'https://x/': SSL certificate problem: unable to get local issuer"
+    " certificate"
+)
+_GNUTLS = (
+    "fatal: unable to access 'https://x/': server certificate verification failed. CAfile: none"
+)
+_NO_NAME = "fatal: unable to access 'https://x/': Could not resolve host: x"
+_SSH_NO_NAME = f"ssh: Could not resolve hostname x: Name or service not known\n{_SSH_END}"
+_REFUSED = f"ssh: connect to host x port 22: Connection refused\n{_SSH_END}"
+_TOKEN, _KEY = Secret("robot", PASSWORD), Secret(private_key="-----BEGIN")
+NOBODY = None
+
+AT_THE_DOOR = [  # what git says, the secret, what happened, what to set
+    (_PROMPT, NOBODY, "asks for a user name and password (HTTP 401)", "name a secret with a token"),
+    (_PROMPT, _TOKEN, "that the secret does not give it", "gets no secret"),
+    (_NOT_LET_IN, _TOKEN, "does not accept the secret's user name", "token may have expired"),
+    (_FORBIDDEN, NOBODY, "refuses access (HTTP 403)", "name a secret with a token"),
+    (_FORBIDDEN, _TOKEN, "refuses access (HTTP 403)", "the right to read and to push"),
+    (_KEY_REFUSED, NOBODY, "accepts no key", "name a secret with a private key"),
+    (_KEY_REFUSED, _KEY, "does not accept the secret's private key", "add its public key"),
+    (_BAD_KEY, _KEY, "cannot read the secret's private key", "without a passphrase"),
+    (_NO_HOST_KEY, _KEY, "host key is not known", "`known_hosts`"),
+    (_NO_HOST_KEY, NOBODY, "host key is not known", "~/.ssh/known_hosts"),
+    (_OTHER_HOST_KEY, _KEY, "another host key than the one that is known", "`known_hosts`"),
+    (_BAD_TLS, _TOKEN, "no TLS connection", "`ca.crt`"),
+    (_GNUTLS, NOBODY, "no TLS connection", "`ca.crt`"),
+    (_NO_NAME, NOBODY, "name cannot be resolved (DNS)", "spec.url"),
+    (_SSH_NO_NAME, _KEY, "name cannot be resolved (DNS)", "spec.url"),
+    (_REFUSED, _KEY, "no server answers", "spec.url"),
+]
+
+
+@pytest.mark.parametrize(("stderr", "secret", "problem", "remedy"), AT_THE_DOOR)
+def test_who_is_not_let_in_is_told_what_to_set(stderr, secret, problem, remedy):
+    error = translate("", stderr, Access(address("https://x/", {"https"}), secret))
+    assert problem in error.problem
+    assert remedy in error.remedy
+    for word in ("askpass", "terminal prompts", "Could not read", "could not read"):
+        assert word not in str(error)
+
+
 @pytest.mark.parametrize(("stderr", "family", "reason"), SAID, ids=[row[0][:60] for row in SAID])
 def test_what_git_says_becomes_a_family(stderr, family, reason):
     access = Access(address("https://x/", {"https"}), Secret("robot", PASSWORD))

@@ -87,6 +87,39 @@ def test_a_mirror_is_made_again(fleet: Fleet, damage: Callable[[Path], None]):
         repo.fsck()
 
 
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def zeroed(data: bytes) -> bytes:
+    return bytes(len(data) or 16)
+
+
+def garbled(data: bytes) -> bytes:
+    return random.Random(len(data)).randbytes(len(data) or 16)
+
+
+@pytest.mark.parametrize("way", [cut, zeroed, garbled], ids=lambda way: way.__name__)
+def test_the_next_sweep_succeeds_whatever_became_of_all_that_is_kept(
+    fleet: Fleet, way: Callable[[bytes], bytes]
+):
+    """Mirrors, the records' among them, and every cache and lock file."""
+    fleet.settle()
+    fleet.report("dev", "v1")
+    fleet.settle()
+    state = fleet.root / fleet.state
+    kept = [it for it in state.rglob("*") if it.is_file() and "records.git" not in it.parts]
+    assert {"packed-refs", "askpass", "publish-sweep.json"} <= {it.name for it in kept}
+    for file in kept:
+        file.chmod(0o600)
+        file.write_bytes(way(file.read_bytes()))
+    fleet.release("v2")
+    swept = fleet.sweep()
+    assert (swept.code, swept.err) == (0, "")
+    fleet.settle()
+    assert fleet.published()["sites/ams"] == "v2"
+
+
 @pytest.fixture
 def tiny(fleet: Fleet) -> Iterator[Path]:
     """A disk of its own for the mirrors, as small as a tmpfs can be made."""
