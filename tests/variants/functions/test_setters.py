@@ -102,8 +102,8 @@ def test_setters_that_an_earlier_function_made():
 
 
 def test_values_of_a_json_file_are_a_warning():
-    text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "1"}}\n'
-    function = Function("create-setters", config={"n": "1"})
+    text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}\n'
+    function = Function("create-setters", config={"n": "web"})
     [result] = rendered({"a.json": text}, function).results
     assert (result.severity, result.field) == ("warning", "metadata.name")
 
