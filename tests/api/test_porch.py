@@ -211,3 +211,20 @@ def test_what_is_no_object_is_named(junk):
     [(_, remark)] = answer.remarks
     assert "is no object" in remark.problem or "is not translated" in remark.problem
     assert "nothing" not in remark.problem
+
+
+# ---- repetition ----------------------------------------------------------------------------------
+
+
+def test_a_key_to_be_removed_twice_is_removed_once():
+    made, said = one(variant(packageContext={"removeKeys": ["x", "a", "x", "x"]}))
+    assert made["spec"]["packageContext"]["removeKeys"] == ["x", "a"]
+    assert not [field for field, is_lost in said if is_lost]
+
+
+def test_a_fault_behind_a_repeated_key_is_at_its_own_place():
+    item = variant(packageContext={"removeKeys": ["x", "x", True, "a b"]})
+    made, _ = one(item)
+    assert made["spec"]["packageContext"]["removeKeys"] == ["x"]
+    field = "spec.packageContext.removeKeys"
+    assert lost(item) == [f"{field}[2]", f"{field}[3]"]

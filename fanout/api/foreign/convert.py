@@ -22,10 +22,13 @@ def text(found: Found) -> Iterator[Put | Remark]:
 
 
 def once(found: Found) -> Iterator[Put | Remark]:
-    """The same list; what is in it twice counts once."""
+    """The same list; what is in it twice counts once, and each element keeps its own place."""
     values = items(found.value)
-    distinct = [value for index, value in enumerate(values) if value not in values[:index]]
-    yield Put(found.to, distinct if values else found.value, found.path)
+    kept = [index for index, value in enumerate(values) if value not in values[:index]]
+    for at, index in enumerate(kept):
+        yield Put((*found.to, at), values[index], (*found.path, index))
+    if not values:
+        yield from copied(found)
 
 
 def without(*prefixes: str) -> Convert:
