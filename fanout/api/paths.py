@@ -5,6 +5,7 @@ What an expression yields for a path is checked here too, before anything is nam
 """
 
 import re
+from posixpath import normpath
 from typing import Annotated
 
 from pydantic import AfterValidator, StringConstraints
@@ -56,11 +57,21 @@ def check_directory(path: str) -> str:
     return check_path(path) if path else path
 
 
+def path_inside(path: str) -> str:
+    """The path without `.` and `..`, relative to the directory that it begins in.
+
+    "" when it leads out of that directory, or names the directory itself. That is what kpt accepts.
+    """
+    shortest = normpath(path) if path else ""
+    leaves = shortest.startswith("/") or shortest.partition("/")[0] in ("..", ".")
+    return "" if leaves else shortest
+
+
 def check_file(path: str) -> str:
     """The path of a file of a package itself. Raises BadValue when it leads out of the package."""
-    if path.startswith("/") or ".." in path.split("/") or not path.isprintable():
+    if not path_inside(path) or not path.isprintable():
         raise BadValue(f"the path {path!r} leads out of the package", "name a file of the package")
-    return path
+    return path  # as it is written: it enters digests
 
 
 def check_executable(path: str) -> str:

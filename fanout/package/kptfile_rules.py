@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from fanout.api.paths import path_inside
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.edits import Path, show
@@ -198,7 +199,7 @@ def _function(entry: Mapping[str, Any], path: Path) -> _Found:
             f"{_shown(image)} is no image",
             "write name:tag or name@digest",
         )
-    if isinstance(config, str) and (config.startswith("/") or ".." in config.split("/")):
+    if isinstance(config, str) and config and not path_inside(config):
         yield (
             (*path, "configPath"),
             f"{_shown(config)} leads out of the package",

@@ -6,6 +6,7 @@ committed first are people's edits edits, and objects that a function renames th
 
 from collections.abc import Iterator, Mapping
 
+from fanout.api.paths import path_inside
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput, Where
 from fanout.package.edits import Edit
@@ -99,7 +100,7 @@ def _configuring(path: str, data: bytes) -> Iterator[str]:
     for _, entry in functions_of(value):
         name = entry.get("configPath") if isinstance(entry, Mapping) else None
         if isinstance(name, str):
-            yield path[: -len(NAME)] + name
+            yield path[: -len(NAME)] + path_inside(name)
 
 
 def _rendered(

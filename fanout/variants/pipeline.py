@@ -9,6 +9,7 @@ skipped (design §4).
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from fanout.api.paths import path_inside
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput, Where
 from fanout.package.kptfile import NAME as KPTFILE
@@ -187,7 +188,7 @@ def _entry(
     except InvalidInput as problem:
         raise _at(problem, where) from None
     if path := entry.get("configPath"):
-        file = f"{directory}{str(path).removeprefix('./')}"
+        file = f"{directory}{path_inside(str(path)) or path}"
         if file not in files or not _is_one_object(files[file]):
             raise InvalidInput(
                 f"{file}, the configuration of {function.name}, is no file with one object",

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from fanout.api.paths import path_inside
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.package.invalid import InvalidManifest
@@ -125,7 +126,9 @@ def _returned(item: object, number: int) -> Returned:
             del notes[key]
     clean = {key: value for key, value in meta.items() if key != "annotations"}
     whole = {**item, "metadata": {**clean, "annotations": notes} if notes else clean}
-    return Returned(whole, file or "", None if index is None else int(str(index)))
+    # What leads out of the package is refused as it was given, where its name is checked.
+    file = path_inside(file) or file if file else ""
+    return Returned(whole, file, None if index is None else int(str(index)))
 
 
 def _said(row: object) -> Said:

@@ -10,6 +10,7 @@ marked as for tools alone. The mark is about that file; what is put into the pac
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from fanout.api.paths import path_inside
 from fanout.errors import InvalidInput
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
@@ -61,6 +62,7 @@ def _object(item: object, *without: str) -> tuple[Any, str]:
         )
     notes = dict(mapping(meta.get("annotations")))
     file = str(notes.pop(TARGET_PATH, ""))
+    file = path_inside(file) or file  # what leads out of the package is refused where it is added
     for key in without:
         notes.pop(key, None)
     clean = {key: value for key, value in meta.items() if key != "annotations"}
