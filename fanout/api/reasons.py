@@ -32,6 +32,7 @@ class Reason(StrEnum):
     BUDGET_EXHAUSTED = "BudgetExhausted", "as many variants are in flight as may be"
     CHECK_SETTLING = "CheckSettling", "it is too early to ask a check"
     CHECK_TIMED_OUT = "CheckTimedOut", "a check got no answer in its time"
+    CONFLICT_DECIDED = "ConflictDecided", "one side's value was not taken at a merge conflict"
     CONTRADICTION = "Contradiction", "reporters of one check say different things"
     DEADLINE_EXCEEDED = "DeadlineExceeded", "a variant was in flight for too long"
     DECISION_WAITS = "DecisionWaits", "a person's decision has nothing to act on now"

@@ -89,13 +89,25 @@ def of_variant(
     item: PolicyPass, case: Case, conflicts: Sequence[Conflict]
 ) -> tuple[Explanation, ...]:
     """Each conflict of its draft with who won and who decided, and whether it is out of band."""
-    told = [_conflict(item, case, one) for one in conflicts]
+    told = list(of_conflicts(item, case, conflicts))
     if case.lost_tag:
         told.append(Explanation(str(Reason.TAG_MISSING), "True", tag_lost(case)))
     if case.shows_edits:
         told.append(Explanation("Edited", "True", edited(case)))
     pin = _pin(item, case.spec.stage, case.spec.name)
     return (*pin, *told, *_damage([case]), *_out_of_band([case]))
+
+
+def of_conflicts(
+    item: PolicyPass, case: Case, conflicts: Sequence[Conflict]
+) -> Iterator[Explanation]:
+    """Each conflict of the variant's draft, and each value not taken in what is published."""
+    yield from (_conflict(item, case, one) for one in conflicts)
+    if case.published is None:
+        return
+    for line in case.published.rejected:
+        sentence = f"decided when {case.published.revision} was published: {line}"
+        yield Explanation(str(Reason.CONFLICT_DECIDED), "True", sentence, since=case.published.at)
 
 
 def _pin(item: PolicyPass, stage: str, variant: str = "") -> Iterator[Explanation]:
@@ -143,16 +155,19 @@ def _conflict(item: PolicyPass, case: Case, one: Conflict) -> Explanation:
     decision = _decision(item, case, one)
     if decision is not None:
         why = decision.spec.get("reason", "")
-        said = f"{one}, as {decision.by} decided in {decision.name}: {why}"
+        said = f"{one} and stands in the draft, as {decision.by} decided in {decision.name}: {why}"
         return Explanation(subject, Verdict.PASSED.value, said, since=decision.at)
     if case.draft is not None and one.key in case.draft.settled:
-        said = f"{one}; a commit on the draft has decided it"
+        said = f"{one}; a commit on the draft has decided it, and its value stands"
         return Explanation(subject, Verdict.PASSED.value, said)
+    if case.choices.otherwise is not None:
+        said = f"{one} and stands in the draft, as spec.onConflict says"
+        return Explanation(subject, Verdict.PASSED.value, said, who="the policy's author")
     other = "local" if one.winner == "upstream" else "upstream"
     return Explanation(
         subject,
         Verdict.PENDING.value,
-        f"{one}, until somebody decides",
+        f"{one} and stands in the draft until a person decides",
         who="whoever maintains the package: a commit on the draft that changes the file, or"
         f" fanout resolve"
         f" {item.named.name} --variant {case.spec.name} --reason WHY; with --take"

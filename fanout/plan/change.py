@@ -11,6 +11,7 @@ from fanout.plan.departing import Departure, departing
 from fanout.plan.disputes import written
 from fanout.plan.observation import OpenDraft, RepositoryView
 from fanout.plan.planner import PolicyPlan
+from fanout.plan.rejected import lines_of, of_draft, paragraph
 from fanout.plan.removal import Removal
 from fanout.plan.repository import (
     DraftCommit,
@@ -22,7 +23,7 @@ from fanout.plan.repository import (
     VendorCommit,
 )
 from fanout.plan.steps import Planned, Step
-from fanout.plan.trailers import Trailers, draft_message, publication_message
+from fanout.plan.trailers import Trailers, draft_message, publication_message, with_paragraph
 from fanout.selection.naming import drafts_under, tag_ref, vendor_ref
 from fanout.values import frozen, replace
 
@@ -177,10 +178,14 @@ def _draft(case: Case, writing: Writing) -> DraftCommit:
         path=spec.path,
         entries=case.content.entries,
         tree=case.content.tree,
-        message=draft_message(_subject(case), trailers),
+        message=draft_message(_subject(case), trailers, paragraph(_conflicts(case))),
         when=max(case.upstream_time, case.view.head_time),
         also=tuple([draft.commit for view, draft in taken if view.key == case.view.key]),
     )
+
+
+def _conflicts(case: Case) -> tuple[str, ...]:
+    return lines_of(case.merged.conflicts) if case.merged is not None else ()
 
 
 def _subject(case: Case) -> str:
@@ -242,9 +247,21 @@ def _merge(key: Publication, cases: Sequence[Case], plan: PolicyPlan, writing: W
     granted = [plan.planned.variants[case.spec.name].grant for case in cases]
     return Merge(
         drafts=tuple(_merged(case) for case in cases),
-        message=writing.messages.get(key) or default_message(key, cases),
+        message=with_paragraph(
+            writing.messages.get(key) or default_message(key, cases), paragraph(_rejected(cases))
+        ),
         when=max(int(grant.at.timestamp()) for grant in granted if grant),
     )
+
+
+def _rejected(cases: Sequence[Case]) -> list[str]:
+    """The values that drafts published together have not taken; of several, each with its path."""
+    return [
+        f"{case.spec.path}: {line}" if len(cases) > 1 else line
+        for case in cases
+        if case.draft is not None
+        for line in of_draft(case.draft)
+    ]
 
 
 def default_message(key: Publication, cases: Sequence[Case]) -> str:

@@ -9,6 +9,7 @@ from fanout.package.merge.conflicts import NO_CHOICES, Choices
 from fanout.plan.cases import Case
 from fanout.plan.moving import Former, Leaving, Stray, author_of
 from fanout.plan.observation import NOTHING, Renderings, RepositoryView
+from fanout.plan.rejected import bounded, of_draft
 from fanout.plan.status import PublishedLine, VariantLine
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref
@@ -99,6 +100,7 @@ def _publication(case: Case, around: Around) -> PublishedLine | None:
             out_of_band=not granted,
             pristine=trailers.rendered,
             reads=grant.reads if grant is not None and granted else {},
+            rejected=bounded(of_draft(draft)),
         )
     if grant is not None and grant.tree == tree:
         return PublishedLine(
@@ -110,6 +112,7 @@ def _publication(case: Case, around: Around) -> PublishedLine | None:
             merge=case.view.head,
             pristine=case.drafted_rendering or case.published_rendering or "",
             reads=grant.reads,
+            rejected=grant.rejected,
         )
     return None
 

@@ -23,6 +23,7 @@ class OpenDraft:
     settled: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
     people: frozenset[str] = frozenset()  # who wrote and who committed that work
+    rejected: tuple[str, ...] = ()  # values not taken at merge conflicts, as fanout's commit says
 
     @property
     def carries(self) -> bool:

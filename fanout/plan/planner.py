@@ -15,6 +15,7 @@ from fanout.plan.clearing import Clearing, Leftovers
 from fanout.plan.clearing import actions as clearing_actions
 from fanout.plan.departing import Departure
 from fanout.plan.departing import actions as departing_actions
+from fanout.plan.rejected import bounded, of_draft
 from fanout.plan.status import (
     GrantLine,
     LeftPlace,
@@ -195,6 +196,7 @@ def _grant(case: Case, now: datetime) -> GrantLine:
         case.draft.tree or "",
         now,
         reads=_read(case),
+        rejected=bounded(of_draft(case.draft)),
     )
     if case.line.place == (case.view.key, case.spec.path):
         return grant
@@ -225,6 +227,7 @@ def _adopted(case: Case, moment: Moment) -> PublishedLine:
         reads=case.inputs.reads,
         heard=before.heard if before and stays else moment.heard,
         since=before.stay(case.revision) if before else None,
+        rejected=before.rejected if before and stays else (),
     )
 
 
@@ -251,6 +254,7 @@ def _in_force(case: Case, moment: Moment) -> PublishedLine:
         reads=_read(case),
         heard=moment.heard,
         since=case.published.stay(trailers.revision) if case.published is not None else None,
+        rejected=bounded(of_draft(case.draft)),
     )
 
 

@@ -32,6 +32,7 @@ class GrantLine:
     repository: str = ""  # where it is for, when that is not where the variant is
     path: str = ""
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
+    rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
 
 
 @frozen
@@ -50,6 +51,7 @@ class PublishedLine:
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     heard: str = ""  # the last evidence on record then, where instants alone do not tell
     since: datetime | None = None  # since when it has the revision; None: since `at`
+    rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
 
     def stay(self, revision: str) -> datetime | None:
         """Since when it has the revision without a break; None: it has another one."""
@@ -223,12 +225,17 @@ def _read_answer(answer: Mapping[str, Any]) -> Answer:
 
 def _read_grant(grant: Mapping[str, Any]) -> GrantLine:
     place = {"repository": same_place(grant["repository"])} if grant.get("repository") else {}
-    return GrantLine(**{**grant, **place, "at": instant(grant["at"])})
+    return GrantLine(**{**grant, **place, **_of_release(grant)})
 
 
 def _read_published(published: Mapping[str, Any]) -> PublishedLine:
-    moments = {name: instant(published[name]) for name in ("at", "since") if name in published}
-    return PublishedLine(**{**published, **moments})
+    since = {"since": instant(published["since"])} if "since" in published else {}
+    return PublishedLine(**{**published, **_of_release(published), **since})
+
+
+def _of_release(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a release and a publication have in common that is no plain text."""
+    return {"at": instant(line["at"]), "rejected": tuple(map(str, line.get("rejected", ())))}
 
 
 def _read_history(line: Mapping[str, Any]) -> StageHistory:
@@ -254,7 +261,8 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(item, Mapping):
             result |= {name: _plain(item)} if item else {}
         elif isinstance(item, tuple):
-            result |= {name: [_plain(one) for one in item]} if item else {}
+            entries = [one if isinstance(one, str) else _plain(one) for one in item]
+            result |= {name: entries} if item else {}
         elif item is not None and item not in ("", False):
             result[name] = item
     return result

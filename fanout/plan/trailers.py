@@ -1,10 +1,12 @@
 """What a draft commit says about itself, written and read. (Design §5: commit trailers.)"""
 
+import re
 from operator import attrgetter
 
 from fanout.api.trailers import Trailer
 from fanout.values import frozen
 
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ")
 NONE = "none"  # `Fanout-Onto` of a package that is not on the branch yet
 
 
@@ -59,9 +61,21 @@ def read_trailers(message: str) -> Trailers | None:
     return Trailers(**values) if values.keys() >= _ALWAYS else None
 
 
-def draft_message(subject: str, trailers: Trailers) -> str:
+def draft_message(subject: str, trailers: Trailers, body: str = "") -> str:
     """A subject and body, then the trailers as a paragraph of their own."""
-    return f"{subject.strip()}\n\n{trailers.text()}"
+    above = f"{subject.strip()}\n\n{body}" if body else f"{subject.strip()}\n"
+    return f"{above}\n{trailers.text()}"
+
+
+def with_paragraph(message: str, paragraph: str) -> str:
+    """The message with one more paragraph, before its trailers if it ends with some."""
+    if not paragraph:
+        return message
+    head, _, last = message.strip("\n").rpartition("\n\n")
+    if head and all(_TRAILER.match(line) for line in last.split("\n")):
+        return f"{head}\n\n{paragraph}\n{last}\n"
+    text = message.strip("\n")
+    return f"{text}\n\n{paragraph}"
 
 
 def publication_message(policy: str, stage: str, revision: str, variants: list[str]) -> str:

@@ -22,6 +22,7 @@ from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Hold
 from fanout.plan.cases import Case
 from fanout.plan.status import written
+from fanout.reconcile.conflict_conditions import conflict_conditions
 from fanout.reconcile.damage import broken, edited
 from fanout.reconcile.gone import told
 from fanout.reconcile.names import place_of, repository_key
@@ -108,8 +109,9 @@ def drafts(observed: Observed) -> list[Plain]:
 def variants(observed: Observed) -> list[Plain]:
     """Every variant as the PackageVariant it is, with its status."""
     return [
-        _variant(item, case, decision)
+        _variant(item, case, decision, disputed.get(case.spec.name, 0))
         for item in observed.policies
+        for disputed in (item.disputed,)
         for case, decision in _decided(item)
     ]
 
@@ -170,7 +172,7 @@ def _policy_object(item: PolicyPass) -> Plain:
     return body
 
 
-def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
+def _variant(item: PolicyPass, case: Case, decision: VariantDecision, undecided: int) -> Plain:
     spec, published = case.spec, case.published
     body: Plain = {
         "apiVersion": API_VERSION,
@@ -189,7 +191,7 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
             "target": spec.target,
             "state": decision.state.value,
             "candidate": decision.candidate,
-            "conditions": _variant_conditions(case, decision),
+            "conditions": _variant_conditions(case, decision, undecided),
             "checks": [
                 {"name": check.name, "verdict": check.verdict.value, "message": check.sentence}
                 for check in decision.checks
@@ -223,7 +225,7 @@ def _variant(item: PolicyPass, case: Case, decision: VariantDecision) -> Plain:
     return body
 
 
-def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
+def _variant_conditions(case: Case, decision: VariantDecision, undecided: int) -> list[Plain]:
     hold = decision.holds[0] if decision.holds else None
     conditions = [
         {
@@ -238,6 +240,7 @@ def _variant_conditions(case: Case, decision: VariantDecision) -> list[Plain]:
         conditions.append(
             {"type": "OutOfBand", "status": "True", "reason": "OutOfBand", "message": message}
         )
+    conditions += [_holds_too(*told) for told in conflict_conditions(case, undecided)]
     if case.shows_edits:
         conditions.append(_holds_too("Edited", "EditedDownstream", edited(case)))
     if case.undone is not None:

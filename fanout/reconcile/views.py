@@ -15,6 +15,7 @@ from fanout.plan.disputes import read as read_disputes
 from fanout.plan.disputes import settled_by
 from fanout.plan.merging import Files
 from fanout.plan.observation import OpenDraft, RepositoryView
+from fanout.plan.rejected import read_lines
 from fanout.plan.repository import Commit, Listing, Look, PathState, Remote
 from fanout.plan.soundness import new_faults
 from fanout.plan.trailers import NONE, Trailers, read_trailers
@@ -39,6 +40,7 @@ class _Tip:
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
     settled: frozenset[str] = frozenset()  # keys of the disputes that people's commits decided
     people: frozenset[str] = frozenset()  # whose commits are in it
+    rejected: tuple[str, ...] = ()  # values not taken at merge conflicts, as fanout's commit says
 
 
 @dataclass(slots=True)
@@ -169,7 +171,9 @@ def _read_tip(reader: Reader, path: str, oid: str) -> _Tip:
             people = _people(reader, tip, amended=own and tree != trailers.tree)
     except InvalidInput as error:  # what no package may be; other drafts are read all the same
         faults = (in_package(error, path),)
-    return _Tip(trailers, own, tree, faults, settled, people)
+    disputed = trailers is not None and trailers.conflicts != NONE
+    rejected = read_lines(commit.message) if disputed else ()
+    return _Tip(trailers, own, tree, faults, settled, people, rejected)
 
 
 def _people(reader: Reader, tip: Commit, *, amended: bool) -> frozenset[str]:
@@ -220,7 +224,9 @@ def _files(reader: Reader, tree: str) -> Files:
 def _draft(ref: str, oid: str, tip: _Tip, trailers: Trailers) -> OpenDraft:
     """A person has edited it when the tip is not fanout's, or is amended."""
     edited = not tip.own or tip.tree != trailers.tree
-    return OpenDraft(ref, oid, tip.tree, trailers, edited, tip.settled, tip.faults, tip.people)
+    return OpenDraft(
+        ref, oid, tip.tree, trailers, edited, tip.settled, tip.faults, tip.people, tip.rejected
+    )
 
 
 def _trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:

@@ -60,10 +60,10 @@ def test_a_variant_names_each_conflict_and_who_won(fleet: Fleet, stages: str):
     out = fleet.run("explain", "monitoring/dev/sites/ams").out
     lines = [line for line in out.splitlines() if "- conflict " in line]
     [replicas] = [line for line in lines if "spec.replicas" in line]
-    assert "(base 1, upstream 3, local 7); upstream won, until somebody decides" in replicas
+    assert "(base 1, upstream 3, local 7); upstream won and stands in the draft until" in replicas
     assert "fanout resolve monitoring --variant monitoring-ams-047978a1d8 --reason WHY" in replicas
     [service] = [line for line in lines if "service.yaml" in line]
-    assert "; local won, until somebody decides" in service
+    assert "; local won and stands in the draft until" in service
     for subject in ("monitoring", "monitoring/dev"):
         told = fleet.run("explain", subject).out
         assert "2 merge conflicts in its draft: see `fanout diff" in told
@@ -80,7 +80,7 @@ def test_a_decision_says_what_it_decided(fleet: Fleet):
     lines = [line for line in out.splitlines() if "+ conflict " in line]
     assert len(lines) == 2
     for line in lines:
-        assert "; local won, as Ann <ann@x.org> decided in " in line
+        assert "; local won and stands in the draft, as Ann <ann@x.org> decided in " in line
         assert ": seven it is; since " in line
     assert fleet.run("explain", "monitoring").out.count("MergeConflict") == 0
 

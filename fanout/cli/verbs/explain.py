@@ -14,7 +14,7 @@ from fanout.cli.lookup import check_policies, not_found
 from fanout.cli.naming import not_one, variant_called
 from fanout.cli.options import with_settings
 from fanout.cli.output import show_value, write
-from fanout.cli.remarks import disputed, of_policy, of_stage, of_variant
+from fanout.cli.remarks import disputed, of_conflicts, of_policy, of_stage, of_variant
 from fanout.cli.settings import Format, Settings
 from fanout.cli.sides import open_sides
 from fanout.cli.start import Program, open_program
@@ -24,6 +24,7 @@ from fanout.errors import InvalidInput
 from fanout.gates.answer import State
 from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
 from fanout.gates.rules import Verdict
+from fanout.package.merge.conflicts import Conflict
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.passes import Mode
@@ -125,12 +126,21 @@ def _explain(program: Program, item: PolicyPass, stage: str, variant: str) -> Ex
             return explain_leaving(item, gone[0])
         case = _variant(item, stage, variant)
         explained = explain_variant(item.facts, item.decision, case.spec.name)
-        known = case.standing and disputed(case)
-        conflicts = open_sides(program, case.spec.name).conflicts if known else ()
-        return _with(explained, of_variant(item, case, conflicts))
+        return _with(explained, of_variant(item, case, _conflicts(program, case)))
     if stage:
         return _with(explain_stage(item.facts, item.decision, stage), of_stage(item, stage))
-    return _with(explain_policy(item.facts, item.decision), of_policy(item))
+    explained = _with(explain_policy(item.facts, item.decision), of_policy(item))
+    if item.named.policy is None:  # a variant written by hand, which is explained as its own policy
+        for case in item.cases:
+            told = of_conflicts(item, case, _conflicts(program, case))
+            explained = _with(explained, tuple(told))
+    return explained
+
+
+def _conflicts(program: Program, case: Case) -> tuple[Conflict, ...]:
+    """The conflicts of the variant's draft, decided or not, from merging it once more."""
+    known = case.standing and disputed(case)
+    return open_sides(program, case.spec.name).conflicts if known else ()
 
 
 def _with(one: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:

@@ -99,7 +99,10 @@ def _report(result: MergeResult) -> dict[str, Any]:
 
 
 def _plain(conflict: Conflict) -> dict[str, Any]:
-    """A conflict as data. A side that has no value has no field, for null is a value too."""
+    """A conflict as data. A side that has no value has no field, for null is a value too.
+
+    Of a Secret no value is told.
+    """
     values = {"base": conflict.origin, "upstream": conflict.upstream, "local": conflict.local}
     return {
         "file": conflict.file,
@@ -108,8 +111,12 @@ def _plain(conflict: Conflict) -> dict[str, Any]:
         "field": conflict.field,
         "cause": str(conflict.cause),
         "winner": str(conflict.winner),
-        **{name: _value(value) for name, value in values.items() if value is not MISSING},
+        **({} if conflict.is_secret else _present(values)),
     }
+
+
+def _present(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _value(value) for name, value in values.items() if value is not MISSING}
 
 
 def _value(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """A place where both sides changed the same thing: what each said, and whose word it got."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
@@ -49,15 +50,47 @@ class Conflict:
     def __str__(self) -> str:
         """One line for people."""
         place = f"{self.file}:{self.line}" if self.line else self.file
-        parts = [part for part in (place, self.object, self.field) if part]
-        if self.gist:
-            return f"{': '.join(parts)}: {self.cause} ({self.gist}); {self.winner} won"
-        above, (base, theirs, ours) = _apart((self.origin, self.upstream, self.local))
-        lines = f"from line {above + 1} of it: " if above else ""
+        values = "" if self.gist else ", ".join(f"{side} {value}" for side, value in self._values())
+        lines = f"from line {self._above + 1} of it: " if self._above and not self.gist else ""
         return (
-            f"{': '.join(parts)}: {self.cause} ({lines}base {_shown(base)}, upstream "
-            f"{_shown(theirs)}, local {_shown(ours)}); {self.winner} won"
+            f"{self._named(place)}: {self.cause} ({lines}{self.gist or values}); {self.winner} won"
         )
+
+    @property
+    def outcome(self) -> str:
+        """One line with the place, the value that stands and the value that was not taken."""
+        values = dict(self._values())
+        loser = Side.LOCAL if self.winner is Side.UPSTREAM else Side.UPSTREAM
+        if self.gist:
+            return (
+                f"{self._named(self.file)}: {self.winner} stands, {loser} not taken ({self.gist})"
+            )
+        stands, rejected = values[self.winner], values[loser]
+        return (
+            f"{self._named(self.file)}: {self.winner} {stands} stands, {loser} {rejected} not taken"
+        )
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether the values may be those of a Secret, which are never shown."""
+        values = (self.origin, self.upstream, self.local)
+        return self.object.partition("/")[0] == _HIDDEN_KIND or any(map(_holds_secret, values))
+
+    @property
+    def _above(self) -> int:
+        return 0 if self.is_secret else _apart((self.origin, self.upstream, self.local))[0]
+
+    def _named(self, place: str) -> str:
+        return ": ".join(part for part in (place, self.object, self.field) if part)
+
+    def _values(self) -> list[tuple[str, str]]:
+        """The three values by side, as people are shown them."""
+        values = (self.origin, self.upstream, self.local)
+        if self.is_secret:
+            texts = ["absent" if value is MISSING else "(not shown)" for value in values]
+        else:
+            texts = [_shown(value) for value in _apart(values)[1]]
+        return list(zip(("base", Side.UPSTREAM, Side.LOCAL), texts, strict=True))
 
 
 Winners = Mapping[str, Side]
@@ -78,6 +111,19 @@ class Choices:
 
 NO_CHOICES: Final = Choices()
 _LONGEST: Final = 60
+_HIDDEN_KIND: Final = "Secret"
+_SECRET_IN_TEXT: Final = re.compile(rb"""kind["']?\s*:\s*["']?Secret\b""")
+
+
+def _holds_secret(value: Any) -> bool:
+    """Is a Secret in it: in a file that was merged as text, or among the items of a List?"""
+    if isinstance(value, str):
+        value = value.encode(errors="replace")
+    if isinstance(value, bytes):
+        return _SECRET_IN_TEXT.search(value) is not None
+    if isinstance(value, Mapping):
+        return value.get("kind") == _HIDDEN_KIND or any(map(_holds_secret, value.values()))
+    return isinstance(value, list | tuple) and any(map(_holds_secret, value))
 
 
 def _apart(values: tuple[Any, Any, Any]) -> tuple[int, tuple[Any, Any, Any]]:

@@ -1,0 +1,93 @@
+"""The lines of values not taken: what a commit message has of them, and what is read again."""
+
+from dataclasses import replace
+
+import pytest
+
+from fanout.errors import Where
+from fanout.package.edits import MISSING
+from fanout.package.merge.conflicts import NO_CHOICES, Cause, Choices, Side, disputed
+from fanout.plan.rejected import HEADING, bounded, lines_of, paragraph, read_lines
+from fanout.plan.trailers import read_trailers, with_paragraph
+
+LOCAL = Choices(otherwise=Side.LOCAL)
+
+
+def conflict(values=(1, 2, 7), subject="Deployment/web", field="spec.replicas", choices=NO_CHOICES):
+    where = Where(subject, field, "deployment.yaml", 8)
+    return disputed(where, Cause.BOTH_CHANGED, values, Side.UPSTREAM, choices)
+
+
+PLACE = "deployment.yaml: Deployment/web: spec.replicas"
+SECRET_PLACE = "deployment.yaml: Secret/shop/db: data.pw"
+SECRET = {"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="}}
+OUTCOMES = [
+    ("upstream's value stands", conflict(), f"{PLACE}: upstream 2 stands, local 7 not taken"),
+    (
+        "the local value stands",
+        conflict(choices=LOCAL),
+        f"{PLACE}: local 7 stands, upstream 2 not taken",
+    ),
+    (
+        "a value that is not there",
+        conflict((1, MISSING, 7)),
+        f"{PLACE}: upstream absent stands, local 7 not taken",
+    ),
+    (
+        "lines of a text, without those that are alike",
+        conflict(("a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\n")),
+        f'{PLACE}: upstream "x\\n" stands, local "y\\n" not taken',
+    ),
+    (
+        "a Secret's values are not shown",
+        conflict(("aHVudGVyMg==", "aHVudGVyMw==", "aHVudGVyNA=="), "Secret/shop/db", "data.pw"),
+        f"{SECRET_PLACE}: upstream (not shown) stands, local (not shown) not taken",
+    ),
+]
+
+
+@pytest.mark.parametrize(("_", "one", "line"), OUTCOMES, ids=[row[0] for row in OUTCOMES])
+def test_an_outcome(_, one, line):
+    assert lines_of([one]) == (f"{one.key} {line}",)
+
+
+HIDDEN = [
+    ("in a file that is merged as text", b"kind: Secret\ndata: {a: aHVudGVyMg==}\n{{"),
+    ("in a JSON text", '{"kind": "Secret", "data": {"a": "aHVudGVyMg=="}}'),
+    ("as an object", SECRET),
+    ("as an item of a List", {"kind": "List", "items": [SECRET]}),
+]
+
+
+@pytest.mark.parametrize(("_", "value"), HIDDEN, ids=[row[0] for row in HIDDEN])
+def test_a_secret_is_not_shown_wherever_it_stands(_, value):
+    for one in (conflict((MISSING, "a", value), ""), conflict((value, "a", "b"), "")):
+        for text in (str(one), one.outcome):
+            assert "aHVudGVyMg" not in text
+            assert "(not shown)" in text
+
+
+def test_what_is_written_is_read_again():
+    lines = lines_of([conflict(), conflict((1, 3, 7)), conflict()])
+    assert len(lines) == 2
+    message = with_paragraph("Update a\n\nFanout-Policy: default/a\n", paragraph(lines))
+    assert message.splitlines()[2] == HEADING
+    assert message.endswith("\n\nFanout-Policy: default/a\n")
+    assert read_lines(message) == lines
+    assert with_paragraph("Update a\n", "") == "Update a\n"
+
+
+def test_a_name_with_line_breaks_writes_no_trailer():
+    odd = replace(conflict(), file="a\n\nFanout-Policy: default/other\n\nb.yaml")
+    message = with_paragraph("Update a\n\nFanout-Policy: default/a\n", paragraph(lines_of([odd])))
+    assert len(message.split("\n\n")) == 3
+    assert read_trailers(message) is None
+
+
+def test_lines_are_cut_whole_and_counted():
+    many = [f"{number:016x} {PLACE}" for number in range(500)]
+    shown = bounded(many)
+    assert list(shown[:-1]) == many[: len(shown) - 1]
+    assert shown[-1] == f"and {500 - len(shown) + 1} more conflicts"
+    assert len(paragraph(many)) < 9000
+    assert bounded(["x" * 9000]) == ("and 1 more conflict",)
