@@ -20,7 +20,7 @@ from fanout.plan.book import Recorded, standing
 from fanout.plan.cases import Case
 from fanout.plan.dates import ahead, counts_at_once
 from fanout.plan.disputes import RESOLVE, read, resolutions
-from fanout.reconcile.damage import broken, edited, lost_renderings
+from fanout.reconcile.damage import broken, edited, lost_renderings, tag_trouble
 from fanout.reconcile.gathering import gathered
 from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.upstream import tag_lost
@@ -30,8 +30,9 @@ _FOR_THE_POLICY = (
     Reason.MERGE_CONFLICT,
     Reason.PACKAGE_BROKEN,
     Reason.TAG_MISSING,
+    Reason.TAG_MOVED,
 )
-_FOR_THE_STAGE = (Reason.MERGE_CONFLICT, Reason.TAG_MISSING)
+_FOR_THE_STAGE = (Reason.MERGE_CONFLICT, Reason.TAG_MISSING, Reason.TAG_MOVED)
 
 
 def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
@@ -92,6 +93,8 @@ def of_variant(
     told = list(of_conflicts(item, case, conflicts))
     if case.lost_tag:
         told.append(Explanation(str(Reason.TAG_MISSING), "True", tag_lost(case)))
+    if (own := tag_trouble(case)) is not None:
+        told.append(Explanation(str(own[0]), "True", own[1]))
     if case.shows_edits:
         told.append(Explanation("Edited", "True", edited(case)))
     pin = _pin(item, case.spec.stage, case.spec.name)

@@ -5,6 +5,7 @@ None of it holds anything by itself; it is told before the next revision meets i
 
 from collections.abc import Iterable, Iterator
 
+from fanout.api.reasons import Reason
 from fanout.gates.wording import counted
 from fanout.plan.cases import Case
 from fanout.plan.soundness import remedied
@@ -22,6 +23,33 @@ def broken(case: Case) -> str:
     others = f" (and {len(more)} more)" if more else ""
     apart = "" if first.where.file else " "
     return f"{case.home.repository}:{apart}{remedied(first)} on the branch{others}"
+
+
+def tag_trouble(case: Case) -> tuple[Reason, str] | None:
+    """That the tag of what is published is gone or points elsewhere, and what to do; None: neither.
+
+    Told of published variants alone: a tag is made by the push that publishes.
+    """
+    published, view = case.published, case.home.view
+    if published is None or case.unrecorded or view.failure is not None:
+        return None
+    if not (published.tag and published.merge):
+        return None
+    ref = f"refs/tags/{published.tag}"
+    found = view.refs.get(ref, "")
+    if found == published.merge:
+        return None
+    what = f"tag {published.tag}"
+    put_back = f"`git push {view.remote.url} {published.merge}:{ref}`"
+    if found:
+        return Reason.TAG_MOVED, (
+            f"{what} of {case.home.repository} points to {found[:12]}, and {published.revision} was"
+            f" published with it at {published.merge}; delete it and put it back: {put_back}"
+        )
+    return Reason.TAG_MISSING, (
+        f"{what} is gone from {case.home.repository}, and {published.revision} was published with"
+        f" it; put it back: {put_back}"
+    )
 
 
 def lost_renderings(cases: Iterable[Case]) -> Iterator[tuple[str, str]]:

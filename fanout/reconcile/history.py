@@ -22,7 +22,14 @@ from fanout.values import frozen
 
 _DEPTH = 64  # of a person's commits on top of a draft
 _RENDERINGS = 10_000  # commits on the branch of renderings
+_COMMITS = 10_000  # of the branch
 _DIGITS = 40  # of a digest
+
+
+def number_of(tag: str, path: str) -> int:
+    """The number in a publication's tag, without `refs/tags/`; 0 for one of another path."""
+    number = tag.removeprefix(f"{path}/v")
+    return int(number) if number != tag and number.isdecimal() else 0
 
 
 def lock_in(reader: Reader, tree: str) -> Lock | None:
@@ -58,10 +65,12 @@ class History:
     view: RepositoryView
     spec: VariantSpec
     drafts: dict[str, Trailers | None]  # what is known of drafts by their tips: many share a merge
+    number: int = 0  # of the newest publication on record
 
     def revisions(self) -> tuple[str, ...]:
         """The revision of each publication that is on the branch, the newest first."""
-        return tuple(found.revision for found, _, _ in self._publications())
+        publications = self._merged() if self._lacks_tags else self._publications()
+        return tuple(found.revision for found, _, _ in publications)
 
     def newest(self) -> tuple[str, str, Earlier] | None:
         """The last publication by its tag: the tag, its commit, and what the draft said it was.
@@ -93,7 +102,43 @@ class History:
         for found, end, onto in self._publications():
             if found.revision == revision:
                 return self._as_last_in_force(found, end, onto)
+        for found, end, onto in self._merged() if self._lacks_tags else ():
+            if found.revision == revision:
+                return self._as_last_in_force(found, end, onto)
         return None
+
+    @property
+    def _lacks_tags(self) -> bool:
+        """Whether tags of publications are gone, or two of them point to one commit.
+
+        Numbers are given without gaps. Only then the branch is walked, which takes a look at each
+        of its commits.
+        """
+        known = self.view.tags.get(self.spec.path, 0)
+        newest = max(known, self.number, int(self.spec.path in self.view.published))
+        numbers = range(1, known + 1)
+        commits = {self.view.refs.get(tag_ref(self.spec.path, number), "") for number in numbers}
+        return len(commits - {""}) < newest
+
+    def _merged(self) -> Iterator[tuple[Earlier, str, str]]:
+        """As `_publications`, by the commits of the branch that merged a draft of the variant."""
+        commit = end = self.view.head
+        onto = ""
+        for _ in range(_COMMITS):
+            if not commit or not self.reader.has(commit):
+                return
+            parents = self.reader.commit(commit).parents
+            before = parents[0] if parents else ""
+            tree = self._tree(commit)
+            said = None
+            if tree is not None and not (before and self._tree(before) == tree):
+                said = self._trailers(commit)
+            if said is not None and tree is not None:
+                found = self._published(tree, said)
+                if found is not None:
+                    yield found, end, onto
+                end, onto = before, said.onto
+            commit = before
 
     def _publications(self) -> Iterator[tuple[Earlier, str, str]]:
         """Each with the last commit that had it, and the tree that the next one replaced."""

@@ -23,7 +23,7 @@ from fanout.gates.facts import Hold
 from fanout.plan.cases import Case
 from fanout.plan.status import written
 from fanout.reconcile.conflict_conditions import conflict_conditions
-from fanout.reconcile.damage import broken, edited
+from fanout.reconcile.damage import broken, edited, tag_trouble
 from fanout.reconcile.gone import told
 from fanout.reconcile.names import place_of, repository_key
 from fanout.reconcile.readiness import conditions, failed
@@ -245,11 +245,21 @@ def _variant_conditions(case: Case, decision: VariantDecision, undecided: int) -
         conditions.append(_holds_too("Edited", "EditedDownstream", edited(case)))
     if case.undone is not None:
         conditions.append(_holds_too("Reverted", case.undone.reason, case.undone.sentence))
-    if case.lost_tag:
-        conditions.append(_holds_too("TagMissing", Reason.TAG_MISSING, tag_lost(case)))
+    conditions += [_holds_too(reason, reason, told) for reason, told in _tags(case).items()]
     if case.faults:
         conditions.append(_holds_too("Broken", Reason.PACKAGE_BROKEN, broken(case)))
     return conditions
+
+
+def _tags(case: Case) -> dict[str, str]:
+    """What became of upstream's tag and of the publication's, by reason: one condition for each."""
+    found: dict[str, str] = {}
+    if case.lost_tag:
+        found[Reason.TAG_MISSING] = tag_lost(case)
+    if (own := tag_trouble(case)) is not None:
+        reason, told = own
+        found[reason] = "; ".join(filter(None, (found.get(reason), told)))
+    return found
 
 
 def _holds_too(name: str, reason: str, message: str) -> Plain:

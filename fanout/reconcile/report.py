@@ -20,7 +20,7 @@ from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
 from fanout.plan.repository import Listing, Look, RepositoryChange
 from fanout.plan.status import Status
-from fanout.reconcile.damage import broken, lost_renderings
+from fanout.reconcile.damage import broken, lost_renderings, tag_trouble
 from fanout.reconcile.gone import GoneVariant, told
 from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import tag_lost
@@ -196,6 +196,8 @@ def _of_variant(item: PolicyPass, case: Case, standing: int) -> Iterator[Trouble
         yield _trouble(item, case, held.reason, held.sentence, failed=misplaced)
     if case.lost_tag:
         yield _trouble(item, case, Reason.TAG_MISSING, tag_lost(case))
+    if found := tag_trouble(case):
+        yield _trouble(item, case, *found)
     if case.faults and case.failure is None:
         yield _trouble(item, case, Reason.PACKAGE_BROKEN, broken(case))
     if disputed := _disputed(case, standing):

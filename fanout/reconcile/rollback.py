@@ -16,7 +16,7 @@ from fanout.plan.earlier import Earlier, moved_away, never_published, put_aside,
 from fanout.plan.merging import Files, Merged
 from fanout.plan.trailers import Trailers
 from fanout.ports import GitStore, Reader
-from fanout.reconcile.history import History
+from fanout.reconcile.history import History, number_of
 from fanout.selection.naming import tag_ref
 from fanout.values import replace
 from fanout.variants.model import Inputs, Rendered
@@ -118,7 +118,8 @@ class _Readers:
         if url not in self._open:
             self._open[url] = self.stack.enter_context(self.git.reader(case.view.remote)), {}
         reader, drafts = self._open[url]
-        return History(reader, case.view, case.spec, drafts)
+        tag = case.published.tag if case.published is not None else ""
+        return History(reader, case.view, case.spec, drafts, number_of(tag, case.spec.path))
 
 
 def _barred(case: Case, pin: Pin) -> Hold | None:

@@ -1,0 +1,96 @@
+"""Tags of publications that are deleted or moved are told, and a stage goes back all the same."""
+
+from pathlib import Path
+
+from companies import company
+from fleet import Fleet
+from returning import BER, FILE, OURS, rollback, two_sites
+
+V1, V2 = f"refs/tags/{BER}/v1", f"refs/tags/{BER}/v2"
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    return two_sites(root)
+
+
+def conditions(fleet: Fleet) -> dict[str, str]:
+    return {it["type"]: it["message"] for it in fleet.variants()[BER]["conditions"]}
+
+
+def test_a_deleted_tag_is_told_with_the_commit_to_put_it_back_on(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    commit = edge.refs()[V2]
+    edge.git("update-ref", "-d", V2)
+    told = fleet.sweep()
+    assert told.code == 0
+    assert told.err.count(f"tag {BER}/v2 is gone from edge") == 1
+    assert f"{commit}:{V2}" in told.err
+    assert f"tag {BER}/v2 is gone from edge" in conditions(fleet)["TagMissing"]
+    assert "TagMissing" in fleet.run("get", "variants").out
+    for subject in ("monitoring", "monitoring/prod", f"monitoring/prod/edge:{BER}"):
+        assert fleet.run("explain", subject).out.count("TagMissing: ") == 1
+    edge.git("update-ref", V2, commit)
+    assert fleet.sweep().err == ""
+
+
+def test_a_moved_tag_is_told_with_both_commits(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    commit, other = edge.refs()[V2], edge.refs()[V1]
+    edge.git("update-ref", V2, other)
+    told = fleet.sweep()
+    assert told.code == 0
+    assert f"tag {BER}/v2 of edge points to {other[:12]}" in told.err
+    assert commit in told.err
+    assert "TagMoved" in conditions(fleet)
+    assert "TagMissing" not in conditions(fleet)
+
+
+def test_both_are_told_where_upstream_has_lost_its_tag_too(fleet: Fleet):
+    fleet.repos["edge"].git("update-ref", "-d", V2)
+    fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v2")
+    told = conditions(fleet)["TagMissing"]
+    assert "is gone from blueprints" in told
+    assert "is gone from edge" in told
+
+
+def goes_back(fleet: Fleet) -> None:
+    """With the person's edit of then, as with its tag."""
+    done = rollback(fleet, "--revision", "v1")
+    assert done.code == 0, done.err
+    fleet.settle()
+    assert fleet.published()[BER] == "v1"
+    text = fleet.repos["edge"].file("main", FILE)
+    assert "replicas: 1" in text
+    assert OURS in text
+
+
+def test_a_rollback_needs_no_tag_of_what_it_goes_back_to(fleet: Fleet):
+    fleet.repos["edge"].git("update-ref", "-d", V1)
+    goes_back(fleet)
+
+
+def test_a_rollback_needs_no_tag_at_all(fleet: Fleet):
+    for ref in (V1, V2):
+        fleet.repos["edge"].git("update-ref", "-d", ref)
+    goes_back(fleet)
+
+
+def test_a_rollback_is_not_misled_by_a_tag_that_was_moved(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    edge.git("update-ref", V1, edge.refs()[V2])
+    goes_back(fleet)
+
+
+def test_a_rollback_without_a_revision_finds_the_one_before(fleet: Fleet):
+    fleet.repos["edge"].git("update-ref", "-d", V1)
+    assert rollback(fleet, "--variant", BER).code == 0
+    fleet.settle()
+    assert fleet.published()[BER] == "v1"
+
+
+def test_what_was_never_published_is_still_said_to_be_so(fleet: Fleet):
+    fleet.repos["edge"].git("update-ref", "-d", V1)
+    refused = rollback(fleet, "--revision", "v7")
+    assert refused.code == 2
+    assert "v7 was never published" in refused.err
