@@ -96,7 +96,8 @@ class PromotionPolicySpec(Model):
         default=(), description="Names of PackageVariants that were written by hand."
     )
     auto_promotion: AutoPromotion | None = Field(
-        default=None, description="What is promoted without a person; absent: nothing."
+        default=None,
+        description="What is promoted without a person; absent: this object does not say.",
     )
     merge: MergeMethod = Field(
         default=MergeMethod.DIRECT, description="How a draft gets merged where there is a forge."

@@ -33,10 +33,15 @@ def recordable(program: Program, policy: str) -> PolicyPass:
     records that are lost look like a beginning.
     """
     item = found(program, policy)
+    refuse_unrecordable(item)
+    return item
+
+
+def refuse_unrecordable(item: PolicyPass) -> None:
+    """Raise Stopped where nobody can say what is on record about the policy."""
     problem = item.problem
     if problem is not None and (not item.book.head or problem.reason in _UNKNOWN):
         refuse_stopped(item)
-    return item
 
 
 def refuse_stopped(item: PolicyPass) -> None:

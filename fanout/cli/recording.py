@@ -32,6 +32,11 @@ by_option: Option = click.option(
 
 def about_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """POLICY, --stage and --variant: what a record is about; `about` makes its fields of them."""
+    return policy_argument(scope_options(function))
+
+
+def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """--stage and --variant: what of a policy a record is about."""
     stage = click.option(
         "--stage",
         metavar="STAGE",
@@ -47,7 +52,7 @@ def about_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help="A variant that it is about, by any of its names; may be given more than once. All, if"
         " not said.",
     )
-    return policy_argument(stage(variants(function)))
+    return stage(variants(function))
 
 
 def identity(by: str | None) -> Identity:

@@ -53,7 +53,7 @@ class Automation:
         if self._rule.opposed:
             sentence = (
                 f"PromotionPolicy {listed(self._rule.opposed)} does not switch automatic promotion"
-                f" on for {named} as others do, and all that name the policy must"
+                f" on for {named} as others do, and all that have autoPromotion must"
             )
         return Hold(
             Reason.AUTOMATION_OFF,

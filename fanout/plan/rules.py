@@ -6,7 +6,7 @@ from datetime import timedelta
 from fanout.api.approvers import governs
 from fanout.api.checks import Check
 from fanout.api.people import person
-from fanout.api.promotion_policy import AtClose, PromotionPolicy, matches
+from fanout.api.promotion_policy import AtClose, AutoPromotion, PromotionPolicy, matches
 from fanout.api.promotion_policy import Period as WrittenPeriod
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -41,10 +41,15 @@ def stage_rules(
 ) -> tuple[StageRule, ...]:
     """The policy's stages; `promotions` are those that name it.
 
-    A stage is automatic when all of them say so, and at least one does. (Design §7.) `condition`
-    makes of the text of an expression what the gates can ask.
+    A stage is automatic when all of those that have `autoPromotion` name it, and at least one does;
+    the others are neutral. (Design §2.) `condition` makes of the text of an expression what the
+    gates can ask.
     """
-    automations = [(item.metadata.name, _automation(item)) for item in promotions]
+    automations = [
+        (item.metadata.name, _automation(item.spec.auto_promotion))
+        for item in promotions
+        if item.spec.auto_promotion is not None
+    ]
     opposed = {
         stage.name: [name for name, automates in automations if not automates(stage.name)]
         for stage in policy.spec.stages
@@ -60,16 +65,16 @@ def stage_rules(
             control_flow=stage.control_flow,
             pin=stage.pin or "",
             automatic=bool(automations) and not opposed[stage.name],
-            opposed=_some(opposed[stage.name], promotions),
+            opposed=_some(opposed[stage.name], len(automations)),
             suspended=stage.suspend,
         )
         for stage in policy.spec.stages
     )
 
 
-def _some(opposed: Sequence[str], promotions: Sequence[PromotionPolicy]) -> tuple[str, ...]:
+def _some(opposed: Sequence[str], automations: int) -> tuple[str, ...]:
     """Those that do not switch automation on for a stage, where others do."""
-    return tuple(opposed) if len(opposed) < len(promotions) else ()
+    return tuple(opposed) if len(opposed) < automations else ()
 
 
 def hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> StageRule:
@@ -131,12 +136,10 @@ def _rollout(stage: Stage) -> RolloutRule:
     )
 
 
-def _automation(promotion: PromotionPolicy) -> Callable[[str], bool]:
-    """Whether the PromotionPolicy promotes a stage of this name; most of what it says are names."""
-    automation = promotion.spec.auto_promotion
-    said = automation.stages if automation is not None else ()
-    names = frozenset(said)
-    patterns = [item for item in said if "*" in item]
+def _automation(automation: AutoPromotion) -> Callable[[str], bool]:
+    """Whether it promotes a stage of this name; most of what it says are names."""
+    names = frozenset(automation.stages)
+    patterns = [item for item in automation.stages if "*" in item]
     return lambda stage: stage in names or any(matches(item, stage) for item in patterns)
 
 

@@ -166,6 +166,9 @@ AUTOMATIC = [
     ("by a pattern", [["qa", "pr*"]], True),
     ("two do not agree", [["prod"], ["dev"]], False),
     ("two agree", [["prod"], ["*"]], True),
+    ("one that says nothing switches nothing off", [["prod"], None], True),
+    ("nor does it switch anything on", [["dev"], None], False),
+    ("two that say nothing", [None, None], False),
 ]
 
 
@@ -176,9 +179,10 @@ def test_a_stage_is_automatic_when_all_who_name_the_policy_say_so(_, stages, exp
 
 
 def test_who_keeps_a_stage_from_being_automatic_is_named_where_others_do_not():
-    said = [promotion(autoPromotion={"stages": ["prod"]}), promotion(name="second")]
+    second = promotion(name="second", autoPromotion={"stages": ["dev"]})
+    said = [promotion(autoPromotion={"stages": ["prod"]}), second, promotion(name="freeze")]
     assert ruled({}, *said).opposed == ("second",)
-    assert ruled({}, said[1]).opposed == ()
+    assert ruled({}, second).opposed == ()
 
 
 def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():

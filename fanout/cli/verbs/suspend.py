@@ -5,5 +5,5 @@ from fanout.gates.records import Action
 
 command = verb(
     Action.SUSPEND,
-    "Suspend a policy, a stage or a variant. No file is edited; `fanout resume` ends it.",
+    "Suspend a policy, a stage, a variant, or --all. No file is edited; `fanout resume` ends it.",
 )

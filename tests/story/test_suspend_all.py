@@ -1,0 +1,103 @@
+"""`suspend --all` and `resume --all`: a recorded decision for each policy that it changes."""
+
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import Fleet
+
+WHY = ("--reason", "incident 42", "--by", "Ann <ann@example.com>")
+BY_HAND = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: agent}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1"}}
+  downstream: {repository: edge, package: agent}
+"""
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Two policies for one site, and a variant that is written by hand."""
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
+    made.policy("logging")
+    made.write("agent.yaml", BY_HAND)
+    made.settle()
+    return made
+
+
+def decisions(fleet: Fleet) -> list[str]:
+    items = fleet.run("get", "decisions", "-o", "json").items
+    return [f"{it['spec']['action']} {it['spec'].get('policy', '')}".strip() for it in items]
+
+
+def test_everything_is_suspended_once_and_resumed(fleet: Fleet):
+    told = fleet.run("suspend", "--all", *WHY)
+    assert told.code == 0, told.err
+    assert [line.split(" recorded for ")[1] for line in told.out.splitlines()] == [
+        "default/logging",
+        "default/monitoring",
+        "default/agent",
+    ]
+    assert "suspended: 3; nothing to do: 0; failed: 0" in told.err
+    fleet.release("v2")
+    fleet.settle()
+    assert set(fleet.published().values()) <= {"v1", ""}
+    again = fleet.run("suspend", "--all", *WHY)
+    assert (again.code, again.out) == (0, "")
+    assert (
+        "nothing to do for default/logging: the policy is suspended already, by ann@example.com"
+        in again.err
+    )
+    resumed = fleet.run("resume", "--all", *WHY)
+    assert (resumed.code, len(resumed.out.splitlines())) == (0, 3)
+    assert "resumed: 3; nothing to do: 0; failed: 0" in resumed.err
+    assert sorted(decisions(fleet)) == [
+        "Resume", "Resume logging", "Resume monitoring",
+        "Suspend", "Suspend logging", "Suspend monitoring",
+    ]  # fmt: skip
+    fleet.settle()
+    assert fleet.published()["sites/ams"] == "v2"
+
+
+def test_only_what_is_not_suspended_yet_is(fleet: Fleet):
+    assert fleet.run("suspend", "logging", *WHY).code == 0
+    told = fleet.run("suspend", "--all", *WHY)
+    assert len(told.out.splitlines()) == 2
+    assert "suspended: 2; nothing to do: 1; failed: 0" in told.err
+
+
+def test_the_policies_of_another_namespace_are_left_alone(fleet: Fleet):
+    fleet.write(
+        "elsewhere.yaml", BY_HAND.replace("name: agent", "name: other, namespace: elsewhere")
+    )
+    told = fleet.run("suspend", "--all", "-n", "elsewhere", *WHY)
+    assert (told.code, told.out) == (3, ""), "it has no repository that it may use"
+    assert "not suspended: elsewhere/other: " in told.err
+    assert decisions(fleet) == []
+    assert len(fleet.run("suspend", "--all", "-n", "default", *WHY).out.splitlines()) == 3
+
+
+USAGE = [
+    (("--all", "monitoring"), "--all means every policy, and monitoring means one"),
+    (("--all", "--stage", "dev"), "--all means every policy, and --stage means one"),
+    ((), "it is not said which policy is meant"),
+]
+
+
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
+@pytest.mark.parametrize(("line", "problem"), USAGE)
+def test_one_policy_or_all_of_them_is_meant(fleet: Fleet, verb: str, line, problem: str):
+    told = fleet.run(verb, *line, *WHY)
+    assert told.code == 2
+    assert problem in told.err
+
+
+def test_a_policy_whose_records_are_lost_keeps_no_other_from_being_suspended(fleet: Fleet):
+    head = "refs/heads/fanout/default/default/logging"
+    fleet.records().git("update-ref", "-d", head)
+    told = fleet.run("suspend", "--all", *WHY)
+    assert told.code == 3, told.err
+    assert "recorded for default/monitoring" in told.out
+    assert "not suspended: default/logging: " in told.err
