@@ -52,6 +52,7 @@ class Reason(StrEnum):
     GROUP_AWAITS = "GroupAwaits", "a group of the rollout that comes first has not passed"
     HALTED = "Halted", "more variants of the stage have failed than may"
     IMPORT_FAILED = "ImportFailed", "git answered otherwise than its protocol says"
+    INTERNAL_ERROR = "InternalError", "a fault of fanout's own stopped this; the others go on"
     INVALID_AUTHOR = "InvalidAuthor", "a name or address cannot stand in a commit"
     INVALID_MANIFEST = "InvalidManifest", "a file is no YAML of objects"
     INVALID_MESSAGE = "InvalidMessage", "a commit message cannot be written"

@@ -17,6 +17,7 @@ from fanout.cli.lookup import check_files
 from fanout.cli.progress import progress_for
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import say
+from fanout.cli.traces import traces_shown
 from fanout.cluster.configuration import read_configuration
 from fanout.cluster.declared import Declared
 from fanout.cluster.files import FileCluster
@@ -136,7 +137,11 @@ def open_program(
     records = GitRecords(repository, setup.install, setup.identity)
     sweeps = SweepLog(repository, setup.install, setup.identity)
     kept = settings.state_dir / "expressions.json"
-    with ProcessSandbox(_sandbox_limits(configuration), counters, kept) as sandbox:
+    shown = bool(settings.verbosity) and not stays  # a process that stays logs them
+    with (
+        traces_shown(redactor, shown=shown),
+        ProcessSandbox(_sandbox_limits(configuration), counters, kept) as sandbox,
+    ):
         workshop = function_runner(configuration, counters)
         lent = {it.name: it.addresses for it in configuration.check_secrets}
         tell = partial(say, color=settings.color) if settings.verbosity else None

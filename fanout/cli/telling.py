@@ -1,16 +1,17 @@
 """What a pass did, told to people on stderr; what it came to as data on stdout."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from fanout.cli.ending import hold
 from fanout.cli.output import show_value, table, write
 from fanout.cli.settings import Format, Settings
 from fanout.cli.terminal import say
 from fanout.cluster.declared import Declared
+from fanout.cluster.findings import folded
 from fanout.gates.wording import counted
 from fanout.plan.actions import Action, Kind, Outcome
-from fanout.reconcile.gathering import failures, gathered
+from fanout.reconcile.gathering import failures, gathered, lines, undone
 from fanout.reconcile.report import Observed, Report, Trouble
 
 _DONE = {
@@ -26,23 +27,29 @@ _DONE = {
 def tell_faults(declared: Declared) -> int:
     """Say every error in the files; answers how many there are."""
     errors = [fault for fault in declared.faults if fault.severity == "error"]
-    for fault in errors:
-        say(str(fault), fg="red")
+    for line in folded(errors):
+        say(line, fg="red")
     return len(errors)
 
 
-def tell_plan(observed: Observed, settings: Settings) -> None:
-    """The plan on stdout: a line per action, or the plan and what it leaves out as JSON or YAML."""
+def tell_plan(observed: Observed, settings: Settings, faults: int = 0) -> None:
+    """The plan on stdout: a line per action, or the plan and what it leaves out as JSON or YAML.
+
+    `faults`: how many errors there are in the files.
+    """
     hold(observed)
     tell_problems(observed, settings)
     if settings.output in (Format.JSON, Format.YAML):
         show_value({**observed.plan.plain(), **troubles_plain(observed)}, settings.output)
     else:
-        write(_lines(observed.plan.actions) or f"{_nothing(observed)}\n")
+        write(_lines(observed.plan.actions) or f"{_nothing(observed, faults)}\n")
 
 
-def _nothing(observed: Observed) -> str:
-    failed = failures(observed.troubles)
+def _nothing(observed: Observed, faults: int, undone_actions: int = 0) -> str:
+    """What is said where nothing was done: why, if it is not that all is well."""
+    actions = counted(undone_actions, "action") if undone_actions else ""
+    faulty = f"{counted(faults, 'error')} in the files" if faults else ""
+    failed = ", ".join(filter(None, (failures(observed.troubles), actions, faulty)))
     return f"nothing to do; failed: {failed}" if failed else "nothing to do"
 
 
@@ -60,18 +67,19 @@ def _lines(actions: Iterable[Action]) -> str:
     return table(("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"), rows) if rows else ""
 
 
-def tell_report(report: Report, settings: Settings, effect: str = "") -> None:
+def tell_report(report: Report, settings: Settings, effect: str = "", faults: int = 0) -> None:
     """What was done, by kind and for each failure; with -o json the outcomes.
 
-    `effect` is the line that says what the decision does that the pass acted on.
+    `effect` is the line that says what the decision does that the pass acted on; `faults`, how many
+    errors there are in the files.
     """
     hold(report)
     if settings.output in (Format.JSON, Format.YAML):
         show_value(_plain(report), settings.output)
         return
     tell_problems(report.observed, settings)
-    for line in _failed(report):
-        say(line, settings.color, fg="red")
+    for line in undone(report.failed):
+        say(f"failed: {line}", settings.color, fg="red")
     if settings.verbosity:
         write(_lines(outcome.action for outcome in report.outcomes if outcome.done))
     counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.done)
@@ -79,17 +87,8 @@ def tell_report(report: Report, settings: Settings, effect: str = "") -> None:
     if effect:
         write(f"{effect}\n")
     if parts or not effect:
-        write((", ".join(parts) or _nothing(report.observed)) + "\n")
-
-
-def _failed(report: Report) -> Iterator[str]:
-    """A line for each problem: a push that fails is one, however many drafts were in it."""
-    by_problem: dict[str, list[Outcome]] = {}
-    for outcome in report.failed:
-        by_problem.setdefault(outcome.problem, []).append(outcome)
-    for problem, outcomes in by_problem.items():
-        further = f" and {len(outcomes) - 1} more" if len(outcomes) > 1 else ""
-        yield f"failed: {outcomes[0].action.sentence()}{further}: {problem}"
+        nothing = _nothing(report.observed, faults, len(report.failed))
+        write((", ".join(parts) or nothing) + "\n")
 
 
 def _done(number: int, noun: str, verb: str) -> str:
@@ -100,9 +99,8 @@ def tell_problems(observed: Observed, settings: Settings) -> None:
     """Policies that are stopped, targets without a variant, variants that cannot go on."""
     for warning in observed.warnings:
         say(f"warning: {warning}", settings.color, fg="yellow")
-    for one in gathered(observed.troubles):
-        colour = "red" if one.first.failed else "yellow"
-        say(f"{one.first.policy}: {one.reminder}", settings.color, fg=colour)
+    for failed, line in lines(gathered(observed.troubles)):
+        say(line, settings.color, fg="red" if failed else "yellow")
 
 
 def troubles_plain(observed: Observed) -> dict[str, object]:

@@ -98,6 +98,7 @@ def put_together(
     found = tuple(found)
     faults = [*found, *(fault for one in contents.values() for fault in one.findings)]
     faults += _twice({**doubled, **doubled_others})
+    faults += _twice_somewhere(stock.twice, doubled_others)
     left_out = sorted({*doubled, *(key for key, _ in broken)})
     unread = [one.where.file for one in found]
     unread += (at for at, one in contents.items() if one.unread)
@@ -155,17 +156,38 @@ def _unusable(
     for one in contents.values():
         yield from one.nameless
     for key, places in doubled.items():
-        yield f"{key.kind}/{key.name}, which is declared {len(places)} times"
+        times = f"{len(places)} times" if len(places) > 1 else "more than once"
+        yield f"{key.kind}/{key.name}, which is declared {times}"
     yield from (f"{key.kind}/{key.name}" for key in left_out if key.kind == "Repository")
 
 
 def _twice(places: Mapping[ObjectKey, Sequence[Place]]) -> Iterator[Finding]:
-    for key, (first, *others) in places.items():
+    for key, (first, *others) in _found(places):
         for place in others:
             at = f"{first.file}:{first.line(_NAME)}"
             problem = f"is already declared in namespace {key.namespace} at {at}; none is used"
             fault = Fault(_NAME, problem, "rename or remove one")
             yield finding(f"{key.kind}/{key.name}", place, fault)
+
+
+def _found(
+    places: Mapping[ObjectKey, Sequence[Place]],
+) -> Iterator[tuple[ObjectKey, Sequence[Place]]]:
+    """Those that have more than one place."""
+    return ((key, found) for key, found in places.items() if len(found) > 1)
+
+
+def _twice_somewhere(
+    twice: Mapping[ObjectKey, Sequence[str]], places: Mapping[ObjectKey, Sequence[Place]]
+) -> Iterator[Finding]:
+    """Objects that are declared more than once, at lines that nobody can name."""
+    located = dict(_found(places))
+    for key, files in twice.items():
+        if key not in located:
+            where = Where(f"{key.kind}/{key.name}", field_name(_NAME), files[0])
+            also = f", also in {listed}" if (listed := ", ".join(files[1:])) else ""
+            problem = f"is declared more than once in namespace {key.namespace}{also}; none is used"
+            yield Finding(where, problem, "rename or remove one")
 
 
 def _position(one: Finding) -> tuple[str, int]:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from fanout.cluster.discovery import discover
 from fanout.cluster.documents import FileContent, ObjectKey, Place, places, read_content
 from fanout.cluster.findings import Finding
 from fanout.cluster.parsed import SMALLEST, ParsedFiles, key_of
-from fanout.cluster.stock import NOTHING, joined
-from fanout.errors import Where
-from fanout.package.invalid import MAX_OBJECTS, InvalidManifest
+from fanout.cluster.stock import NOTHING, Stock, joined
+from fanout.errors import FanoutError, Unavailable, Where
+from fanout.package.invalid import MAX_OBJECTS
 from fanout.package.jsontext import is_json
 from fanout.package.plainlines import Texts
+from fanout.telemetry.barrier import BARRIER, run_contained, without_faulty
 from fanout.values import frozen
 
 # A file written so short a time ago could change again and keep its time stamps.
@@ -64,12 +66,11 @@ class FileCluster:
         self._namespace = namespace
         self._typed = typed
         self._parsed = parsed
-        content = None if typed is None else read_content(typed, _TYPED, namespace)
-        self._always = {} if content is None else {Path(_TYPED): _Read(None, b"", content)}
         self._files: dict[Path, _Read] = {}
         self._found: tuple[Finding, ...] = ()
         self._stock = NOTHING
         self._declared: Declared | None = None
+        self._always = {} if typed is None else {Path(_TYPED): self._read_typed(typed)}
 
     def read(self) -> Declared:
         """What the files declare now; the same value as before when nothing changed.
@@ -81,21 +82,46 @@ class FileCluster:
         files = dict(self._always)
         for path in found.files:
             try:
-                files[path] = self._file(path, texts)
-            except OSError as error:
-                # Not skipped: what it would have declared is not known.
-                problem = f"cannot be read: {error.strerror}"
-                fault = Finding(Where(file=str(path)), problem, "make it readable")
-                files[path] = _Read(None, b"", FileContent(findings=(fault,), unread=True))
+                with BARRIER:
+                    files[path] = self._file(path, texts)
+            except FanoutError as error:
+                files[path] = self._unread(path, error.problem, error.remedy)
         same = [*files] == [*self._files] and all(
             read.content is self._files[path].content for path, read in files.items()
         )
         if self._declared is None or not same or tuple(findings) != self._found:
             contents = {str(path): read.content for path, read in files.items()}
-            self._stock = joined(contents, self._stock)
-            self._declared = put_together(contents, findings, self._stock, self._locate)
+            self._stock, self._declared = self._together(contents, findings)
         self._files, self._found = files, tuple(findings)
         return self._declared
+
+    def _together(
+        self, contents: Mapping[str, FileContent], findings: Sequence[Finding]
+    ) -> tuple[Stock, Declared]:
+        """All that the files declare. A file with which that fails counts as one not read."""
+
+        def together(files: Sequence[tuple[str, FileContent]]) -> tuple[Stock, Declared]:
+            stock = joined(dict(files), self._stock)
+            return stock, put_together(dict(files), findings, stock, self._locate)
+
+        found, faulty = without_faulty(together, [*contents.items()])
+        if not faulty:
+            return found
+        names = [*contents]
+        unread = {
+            names[index]: _unread(Path(names[index]), error.problem, error.remedy)
+            for index, error in faulty.items()
+        }
+        whole = run_contained(partial(together, [*{**contents, **unread}.items()]))
+        if not isinstance(whole, FanoutError):
+            return whole
+        stock, declared = found  # even their names make it fail; what is told of others may be less
+        faults = (it for content in unread.values() for it in content.findings)
+        return stock, replace(
+            declared,
+            faults=(*declared.faults, *faults),
+            unread=(*declared.unread, *unread),
+        )
 
     def digest(self) -> str:
         """Of all files as they are now, none of them parsed; "" where one cannot be read."""
@@ -119,20 +145,40 @@ class FileCluster:
         return whole.hexdigest()
 
     def _file(self, path: Path, texts: _Texts) -> _Read:
-        """The file's content, parsed anew only when its bytes are others. Raises OSError."""
+        """The file's content, parsed anew only when its bytes are others. Raises Unavailable."""
         known = self._files.get(path)
-        if known is not None and known.stamp == _stamp(path.stat()):
-            return known
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            # No more than tells that it is too large, which parsing it then says with its name.
-            data = file.read(MAX_OBJECTS + 1)
+        try:
+            if known is not None and known.stamp == _stamp(path.stat()):
+                return known
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                # No more than tells that it is too large, which parsing it then says with its name.
+                data = file.read(MAX_OBJECTS + 1)
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+            raise Unavailable(problem, remedy="make it readable") from error
         changed = max(status.st_mtime_ns, status.st_ctime_ns)
         stamp = _stamp(status) if time.time_ns() - changed > _SETTLED_NS else None
         digest = hashlib.sha256(data).digest()
         if known is not None and known.digest == digest:
             return replace(known, stamp=stamp)
         return _Read(stamp, digest, self._content(path, data, digest, texts))
+
+    def _read_typed(self, data: bytes) -> _Read:
+        try:
+            with BARRIER:
+                return _Read(None, b"", read_content(data, _TYPED, self._namespace))
+        except FanoutError as error:
+            return self._unread(Path(_TYPED), error.problem, error.remedy)
+
+    def _unread(self, path: Path, problem: str, remedy: str) -> _Read:
+        """A file that could not be read: not skipped, since what it would declare is not known.
+
+        The same value as before where it is the same failure, so that nothing has changed.
+        """
+        content = _unread(path, problem, remedy)
+        known = self._files.get(path)
+        return known if known and known.content == content else _Read(None, b"", content)
 
     def _content(self, path: Path, data: bytes, digest: bytes, texts: _Texts) -> FileContent:
         """What the bytes hold; files of many plain objects are not read twice."""
@@ -149,12 +195,19 @@ class FileCluster:
         return content
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[Place]]:
+        """The places in a file; none where it changed in this very moment or has a fault."""
         try:
-            if file == _TYPED and self._typed is not None:
-                return places(self._typed, file, self._namespace)
-            return places(Path(file).read_bytes(), file, self._namespace)
-        except (InvalidManifest, OSError):  # changed in this very moment; the next pass tells
+            data = self._typed if file == _TYPED else None
+            data = Path(file).read_bytes() if data is None else data
+            with BARRIER:
+                return places(data, file, self._namespace)
+        except (FanoutError, OSError):
             return {}
+
+
+def _unread(path: Path, problem: str, remedy: str) -> FileContent:
+    fault = Finding(Where(file=str(path)), problem, remedy)
+    return FileContent(findings=(fault,), unread=True)
 
 
 def read_directory(paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> Declared:

@@ -1,10 +1,11 @@
 """What is wrong with the files that a user handed in: told all at once, each with its place."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from fanout.api.faults import Severity
 from fanout.errors import InvalidInput, Where
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen
@@ -21,6 +22,35 @@ class Finding:
         place = str(self.where)
         sentence = f"{place}: {self.problem}" if place else self.problem
         return f"{sentence}; {self.remedy}" if self.remedy else sentence
+
+
+SHOWN = 3  # equal findings that are told one by one, and places named of more
+# What sets equal sentences apart: where something else is, and names and values in them.
+_PLACE = re.compile(r"\S+:\d+")
+
+
+def folded(findings: Iterable[Finding]) -> Iterator[str]:
+    """A line for each finding; where more than a few are equal, one line for all, and their number.
+
+    Equal is the same problem in the same field of other objects.
+    """
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(_sort_of(one), []).append(one)
+    for first, *others in groups.values():
+        if len(others) < SHOWN:
+            yield from map(str, (first, *others))
+            continue
+        places = ", ".join(str(replace(it.where, field="")) for it in others[:SHOWN])
+        yield f"{first} (and {len(others):,} more, at {places}, …)"
+
+
+def _sort_of(one: Finding) -> tuple[str, ...]:
+    kind, _, name = one.where.object.partition("/")
+    problem = _PLACE.sub("", one.problem)
+    if name:
+        problem = problem.replace(name, "")
+    return kind, one.where.field, problem, one.remedy, one.severity
 
 
 class InvalidFiles(InvalidInput):

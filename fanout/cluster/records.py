@@ -7,6 +7,7 @@ changed.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fanout.cluster.arrivals import message
@@ -28,10 +29,11 @@ from fanout.cluster.books import (
 from fanout.cluster.contention import until_it_wins
 from fanout.cluster.reading import Branch, Shard, read_branch, read_shards
 from fanout.cluster.records_repository import RecordsRepository
-from fanout.errors import InvalidInput, Where
+from fanout.errors import Bug, FanoutError, InvalidInput, Where
 from fanout.package.tree import blob_id
 from fanout.plan.book import Book, BookKey, StatusChange
 from fanout.plan.repository import FileCommit, Identity
+from fanout.telemetry.barrier import run_contained
 from fanout.values import replace
 
 
@@ -68,13 +70,21 @@ class GitRecords:
         return {key: head for key, head in known.items() if key is not None}
 
     def _books(self, heads: Mapping[BookKey, str]) -> Mapping[BookKey, Book]:
+        failed: dict[BookKey, Book] = {}
         moved = [key for key, head in heads.items() if head != self._seen(key).book.head]
         if any(heads[key] for key in moved):
             with self._repository.reader() as reader:
                 for key in filter(heads.__getitem__, moved):
                     before = self._seen(key)
-                    self._branches[key] = read_branch(reader, heads[key], key, before)
-        return {key: self._placed(key) if head else Book() for key, head in heads.items()}
+                    branch = run_contained(partial(read_branch, reader, heads[key], key, before))
+                    if isinstance(branch, Bug):  # that book's own; the next reading tries again
+                        failed[key] = Book(heads[key], failure=branch)
+                    elif isinstance(branch, FanoutError):
+                        raise branch
+                    else:
+                        self._branches[key] = branch
+        found = {key: self._placed(key) if head else Book() for key, head in heads.items()}
+        return found | failed
 
     def blank(self) -> str:
         """Where nothing at all is on record for this installation; "" when something is.

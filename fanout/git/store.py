@@ -24,12 +24,14 @@ from fanout.git.workers import Workers
 from fanout.package.limits import DEFAULT_SIZES, SizeLimits
 from fanout.plan.repository import Listing, Look, Remote, RepositoryChange, Written
 from fanout.ports import Secret
+from fanout.telemetry.barrier import Barrier
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress, Quiet
 
 DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
 TIMEOUT = 600.0  # seconds for one git process
 
+_REPOSITORY = Barrier(OSError)  # what the disk of the mirrors does is no bug
 _Work = TypeVar("_Work")
 _Result = TypeVar("_Result")
 
@@ -203,7 +205,7 @@ class MirrorStore:
 
         def answer(one: _Work) -> _Result | FanoutError:
             try:
-                with self._git.counters.times.work("all"):
+                with self._git.counters.times.work("all"), _REPOSITORY:
                     return do(one)
             except FanoutError as error:
                 return error

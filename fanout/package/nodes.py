@@ -119,6 +119,9 @@ def _after_error(text: str, line: int) -> str:
     return "\n" * text.count("\n", 0, marker.start()) + text[marker.start() :]
 
 
+_MARK_INSIDE = "\n\ufeff"
+
+
 def events(text: str, file: str) -> Iterator[Any]:
     """libyaml's events; raises Refused for broken syntax."""
     try:
@@ -142,6 +145,11 @@ def _syntax_fault(error: yaml.YAMLError, file: str, text: str) -> InvalidInput:
     if mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
         sentence = "YAML syntax: something stands behind the quotes that end a value"
         return fault(file, line, sentence, "put the whole value in quotes of the other kind")
+    # libyaml counts a mark inside the text as a column, and fails at the line behind it.
+    if mark and (behind := text.rfind(_MARK_INSIDE, 0, mark.index + 1)) >= 0:
+        line = text.count("\n", 0, behind) + 2
+        sentence = "YAML syntax: a byte order mark stands inside the file"
+        return fault(file, line, sentence, "remove it; only the first character can be one")
     context = getattr(error, "context", None)
     sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
     return fault(file, line, sentence, "correct the syntax")

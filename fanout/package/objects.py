@@ -28,6 +28,8 @@ def load_objects(data: bytes, file: str, texts: Texts | None = None) -> list[dic
         values = [read_json(text, file)]
     else:
         try:
+            if BYTE_ORDER_MARK in text:
+                raise _Rare  # read part by part, a mark behind a marker would begin a file
             known = Texts() if texts is None else texts
             values = [value for part in _documents(text) for value in _read(part, known, file)]
         except _Rare:
@@ -57,6 +59,7 @@ class _Rare(Exception):
 
 
 _MARKER = "---\n"
+BYTE_ORDER_MARK = "\ufeff"
 
 
 def _documents(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from fanout.errors import FanoutError
 from fanout.values import frozen, replace
 
 
@@ -57,6 +58,7 @@ class Book:
     records: tuple[Recorded, ...] = ()  # in the order in which they were recorded
     status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
     unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
+    failure: FanoutError | None = None  # why nothing of it is known; holds its policy too
 
 
 @frozen

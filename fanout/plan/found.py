@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 
+from fanout.api.reasons import Reason
+from fanout.errors import FanoutError
 from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import NO_CHOICES, Choices
 from fanout.plan.cases import Case
@@ -131,12 +133,19 @@ def _unmoved(case: Case, around: Around) -> bool:
     return case.adopts if draft is None else draft.trailers.onto == case.state.tree
 
 
+def unreadable(failure: FanoutError, owner: str) -> Hold:
+    """What holds a variant of whose repository nothing is known."""
+    if failure.reason == Reason.INTERNAL_ERROR:
+        return Hold(failure.reason, str(failure), who="whoever runs fanout")
+    return Hold("RepositoryUnavailable", str(failure), who=owner)
+
+
 def _obstacle(case: Case, around: Around) -> Hold | None:
     """The first thing that is in the way of any draft for this variant."""
     spec, view = case.spec, case.view
     owner = "the maintainers of " + spec.repository
     if view.failure is not None:
-        return Hold("RepositoryUnavailable", str(view.failure), who=owner)
+        return unreadable(view.failure, owner)
     if spec.name in around.collisions:
         return Hold("PathCollision", around.collisions[spec.name], who=author_of(spec))
     if not view.head:

@@ -78,8 +78,10 @@ class Conditions:
             decision = evaluate(facts)
         if decision.unanswered:
             self._otherwise = _TOO_MANY
-            decision = evaluate(facts)
-            self._otherwise = UNKNOWN
+            try:
+                decision = evaluate(facts)
+            finally:  # other policies are asked next
+                self._otherwise = UNKNOWN
         return decision
 
     def _known(self, text: str) -> Callable[[Variables], object]:

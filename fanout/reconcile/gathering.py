@@ -4,12 +4,16 @@ A repository that does not answer stops all its variants; a mistake in a policy 
 targets. Such a line says how many there are, and names the first of them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fanout.api.reasons import Reason
 from fanout.gates.wording import counted, listed
+from fanout.plan.actions import Outcome
 from fanout.reconcile.report import Trouble
 from fanout.values import frozen
+
+_SHOWN = 3  # policies with equal troubles that have a line each
 
 
 @frozen
@@ -50,10 +54,41 @@ def gathered(troubles: Iterable[Trouble]) -> Iterator[Gathered]:
         yield Gathered(group[0], tuple(trouble.subject for trouble in group), again)
 
 
+def lines(groups: Iterable[Gathered]) -> Iterator[tuple[bool, str]]:
+    """Whether it is a failure, and its line, which names the policy.
+
+    Where more than a few policies have equal troubles, there is one line for all of them.
+    """
+    equal: dict[tuple[object, ...], list[Gathered]] = {}
+    for one in groups:
+        told = one.first
+        key = (told.noun, told.reason, told.failed, one.again, _shape(told))
+        equal.setdefault(key, []).append(one)
+    for found in equal.values():
+        first = found[0]
+        if len(found) <= _SHOWN:
+            yield from ((it.first.failed, f"{it.first.policy}: {it.reminder}") for it in found)
+            continue
+        policies = listed(it.first.policy for it in found)
+        troubles = sum(len(it.subjects) for it in found)
+        about = f", {counted(troubles, first.first.noun)} in all" if first.first.subject else ""
+        yield first.first.failed, f"{policies}{about}; the first: {first.reminder}"
+
+
+def undone(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """A sentence for each problem: a push that fails is one, however many drafts were in it."""
+    by_problem: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_problem.setdefault(outcome.problem, []).append(outcome)
+    for problem, those in by_problem.items():
+        further = f" and {len(those) - 1} more" if len(those) > 1 else ""
+        yield f"{those[0].action.sentence()}{further}: {problem}"
+
+
 def failures(troubles: Iterable[Trouble]) -> str:
     """How many of each sort failed, as `1 policy, 4 targets`; "" when none did."""
-    nouns = [trouble.noun for trouble in troubles if trouble.failed]
-    parts = [_counted(nouns.count(noun), noun) for noun in ("policy", "target", "variant")]
+    nouns = Counter(trouble.noun for trouble in troubles if trouble.failed)
+    parts = [_counted(nouns[noun], noun) for noun in ("policy", "target", "variant")]
     return ", ".join(part for part in parts if part)
 
 

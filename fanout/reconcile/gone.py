@@ -62,7 +62,7 @@ def gone_variants(
     named: Named, status: Status, views: Iterable[RepositoryView]
 ) -> tuple[GoneVariant, ...]:
     """All that is on record or drafted for a policy and that none of its targets asks for."""
-    if named.policy is None:
+    if named.policy is None or not named.complete:
         return ()
     drafts = _drafts(owner_of(named), views)
     failed = {variant_digest(named.namespace, named.name, it.target) for it in named.failures}

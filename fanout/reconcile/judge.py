@@ -45,6 +45,7 @@ from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions, with_lost_tags
 from fanout.reconcile.whereabouts import Known
 from fanout.reconcile.world import Setup
+from fanout.telemetry.barrier import BARRIER
 from fanout.values import frozen, replace
 
 History = Mapping[tuple[str, str], StageHistory]
@@ -83,22 +84,26 @@ class Judge:
         """The policy in this pass, and its plan unless something stops the policy as a whole."""
         status = Status()
         try:
-            recorded = _status(told, self._recalled(told))
-            status = corrected(recorded, self.now)
-            told = replace(told, book=_dated(told.book, self.now, recorded))
-            if told.named.problem is not None:
-                raise told.named.problem
-            allowed = revisions(told.named, told.listings, status.revisions)
-            done, plan = self._judge(told, status, allowed)
-            return done, redated(plan, recorded, status, _seen_ahead(told.book, self.now, recorded))
+            with BARRIER:
+                recorded = _status(told, self._recalled(told))
+                status = corrected(recorded, self.now)
+                told = replace(told, book=_dated(told.book, self.now, recorded))
+                if told.named.problem is not None:
+                    raise told.named.problem
+                allowed = revisions(told.named, told.listings, status.revisions)
+                done, plan = self._judge(told, status, allowed)
+                return done, redated(
+                    plan, recorded, status, _seen_ahead(told.book, self.now, recorded)
+                )
         except FanoutError as problem:
             return self._stopped(told, status, problem), None
 
     def _stopped(self, told: Told, status: Status, problem: FanoutError) -> PolicyPass:
         """A policy in which nothing can go on, with what records and repositories show of it."""
         try:
-            cases = self._opener(told, status).cases()
-            gone = gone_variants(told.named, status, told.known.views.values())
+            with BARRIER:
+                cases = self._opener(told, status).cases()
+                gone = gone_variants(told.named, status, told.known.views.values())
         except FanoutError:  # the repositories cannot be read either
             cases, gone = (), ()
         return PolicyPass(
@@ -307,6 +312,8 @@ class Judge:
 
 def _status(told: Told, recalled: Recalled) -> Status:
     """What is on record. Fail closed: what cannot be read holds the policy."""
+    if told.book.failure is not None:
+        raise told.book.failure
     if told.book.unreadable:
         raise InvalidInput(told.book.unreadable[0], reason="RecordUnreadable")
     try:

@@ -5,11 +5,13 @@ from typing import Any
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.cluster.declared import Declared
+from fanout.errors import FanoutError
 from fanout.plan.cases import Case
 from fanout.plan.change import Publication, publications
 from fanout.plan.planner import PolicyPlan
 from fanout.ports import Sandbox
 from fanout.selection.model import Broken
+from fanout.telemetry.barrier import BARRIER
 from fanout.values import frozen
 
 VARIABLES = ("namespace", "policy", "revision", "stage", "variants")  # of a template
@@ -38,7 +40,13 @@ def commit_messages(
     warnings: list[str] = []
     for promotion, asked in _by_promotion(plans, promotions):
         template = promotion.spec.commit_template or ""
-        [answers] = sandbox.fill([template], [context for _, context in asked])
+        where = declared.where(promotion, "spec.commitTemplate")
+        try:
+            with BARRIER:
+                [answers] = sandbox.fill([template], [context for _, context in asked])
+        except FanoutError as error:
+            warnings.append(f"{where}: {error}; the commit has the default message")
+            continue
         for (key, _), text in zip(asked, answers, strict=True):
             problem = "it gives an empty text"
             if isinstance(text, Broken):
@@ -46,7 +54,6 @@ def commit_messages(
             elif text.strip():
                 texts[key] = f"{text.strip()}\n"
                 continue
-            where = declared.where(promotion, "spec.commitTemplate")
             warnings.append(f"{where}: {problem}; correct it, the commit has the default message")
     return Messages(texts, tuple(dict.fromkeys(warnings)))
 

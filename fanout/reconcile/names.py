@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 
 from fanout.api.nearest import suggestion
 from fanout.api.package_variant import PackageVariant
@@ -20,6 +21,7 @@ from fanout.selection.model import TargetFailure, VariantSpec
 from fanout.selection.questions import Answers, Question, first_round, second_round
 from fanout.selection.rollout import group_of, variables_of
 from fanout.selection.targets import Inventory, Target, as_object, select, usable_by
+from fanout.telemetry.barrier import BARRIER, run_contained
 from fanout.values import frozen, replace
 
 
@@ -40,6 +42,7 @@ class Named:
     variables: Mapping[str, Variables] = field(default_factory=dict)  # for propagateWhen and checks
     failures: tuple[TargetFailure, ...] = ()
     problem: FanoutError | None = None
+    complete: bool = True  # False: what variants it has could not be found out
     targets: Mapping[str, Target] = field(default_factory=dict)  # by key
 
 
@@ -49,17 +52,34 @@ def name_variants(
     """All policies and hand-written variants, each with its variants, in order of name.
 
     `before` is what was answered when less or other things were declared: where a target is as it
-    was, nothing is asked about it again.
+    was, nothing is asked about it again. What fails is that policy's or variant's `problem`.
     """
     known = {(it.namespace, it.name): it for it in before if it.policy is not None}
-    named = [
-        _policy(
-            policy, declared, sandbox, known.get((policy.metadata.namespace, policy.metadata.name))
-        )
-        for policy in declared.policies
-    ]
-    named += [_written(variant, declared) for variant in declared.variants]
+    named = []
+    for policy in declared.policies:
+        meta = policy.metadata
+        old = known.get((meta.namespace, meta.name))
+        made = run_contained(partial(_policy, policy, declared, sandbox, old))
+        failed = Named(meta.namespace, meta.name, policy, None, None)
+        named.append(unnamed(failed, made) if isinstance(made, FanoutError) else made)
+    for variant in declared.variants:
+        made = run_contained(partial(_written, variant, declared))
+        failed = Named(variant.metadata.namespace, variant.metadata.name, None, variant, None)
+        named.append(unnamed(failed, made) if isinstance(made, FanoutError) else made)
     return tuple(named)
+
+
+def unnamed(named: Named, problem: FanoutError) -> Named:
+    """The policy or variant, stopped by a problem before anybody knew its variants."""
+    return Named(
+        named.namespace,
+        named.name,
+        named.policy,
+        named.written,
+        None,
+        problem=problem,
+        complete=False,
+    )
 
 
 def _policy(
@@ -144,7 +164,14 @@ def _variants(
     objects = {name: as_object(repository) for name, repository in unique.items()}
     seen = {key: objects[repository.metadata.name] for key, repository in places.items()}
     assembly = Assembly(policy, _ask(second_round(policy, targets, seen), sandbox))
-    return {target.key: assembly.variant(target, places[target.key]) for target in targets}
+    made: dict[str, VariantSpec | TargetFailure] = {}
+    for target in targets:
+        try:
+            with BARRIER:
+                made[target.key] = assembly.variant(target, places[target.key])
+        except FanoutError as error:
+            made[target.key] = _failure(policy, target, error)
+    return made
 
 
 def _groups(
@@ -211,7 +238,11 @@ def _repositories(
     places: dict[str, Repository] = {}
     failures: list[TargetFailure] = []
     for target in targets:
-        name = assembly.repository(target)
+        try:
+            with BARRIER:
+                name = assembly.repository(target)
+        except FanoutError as error:
+            name = _failure(policy, target, error)
         if isinstance(name, TargetFailure):
             failures.append(name)
         elif name not in usable:
@@ -219,6 +250,12 @@ def _repositories(
         else:
             places[target.key] = usable[name]
     return places, failures
+
+
+def _failure(policy: UpstreamPolicy, target: Target, error: FanoutError) -> TargetFailure:
+    """The failure of a target of which no variant can be made."""
+    field_name = f"spec.targets[{target.entry}]"
+    return TargetFailure(policy.metadata.name, target.key, error.reason, str(error), field_name)
 
 
 def _nowhere(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.upstream import OnConflict
+from fanout.errors import Bug
 from fanout.gates.facts import Hold
 from fanout.package.merge.conflicts import NO_CHOICES, Choices, Side
 from fanout.plan.cases import Case
@@ -33,6 +34,7 @@ from fanout.reconcile.unfinished import before_publication
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
 from fanout.selection.naming import draft_ref, drafts_under, tag_ref
+from fanout.telemetry.barrier import BARRIER
 from fanout.values import frozen, replace
 
 
@@ -86,7 +88,7 @@ class Opener:
         self.recalled.only(self._wanted)
         in_order = sorted(self.named.variants, key=lambda spec: self._wanted[spec.name])
         with one_by_one(self.git) as reading:
-            found = {spec.name: self._as_before(spec, reading) for spec in in_order}
+            found = {spec.name: self._contained(spec, reading) for spec in in_order}
         return tuple(found[spec.name] for spec in self.named.variants)
 
     def emptied(self) -> frozenset[str]:
@@ -109,6 +111,20 @@ class Opener:
                     stray = Stray(there.view, there.repository, path, draft)
                     self._strays.setdefault(variant, []).append(stray)
                     self._leaving[place, draft.ref] = draft
+
+    def _contained(self, spec: VariantSpec, reading: Reading) -> Case:
+        """The case; an internal error is that of this variant alone.
+
+        Nothing is known of it then, so it is held as one whose repository cannot be read, and what
+        is on record of it stays.
+        """
+        try:
+            with BARRIER:
+                return self._as_before(spec, reading)
+        except Bug as error:
+            view = self.known.views[repository_key(self.named.repositories[spec.name])]
+            unread = RepositoryView(view.remote, view.branch, {}, failure=error)
+            return open_case(spec, unread, self.status.variants.get(spec.name), self._around)
 
     def _as_before(self, spec: VariantSpec, reading: Reading) -> Case:
         """The case, opened anew where it may be another than it was in the pass before."""

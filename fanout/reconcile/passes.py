@@ -4,46 +4,56 @@ Data flows down and never up. Each step is a function of what the steps before i
 them stand the questions to the world: evaluate, list, read. (Design §3.)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
-from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.urls import canonical_url
 from fanout.cluster.declared import Declared
-from fanout.errors import FanoutError
+from fanout.cluster.findings import folded
+from fanout.errors import Bug, FanoutError
 from fanout.plan.book import Book, BookKey
-from fanout.plan.change import Writing, changes
+from fanout.plan.change import Writing
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan, joined
-from fanout.plan.repository import Listing, Look, RepositoryChange
-from fanout.plan.rules import administrators
+from fanout.plan.repository import Listing, Look
 from fanout.reconcile.absence import doubt
 from fanout.reconcile.answers import Answering
 from fanout.reconcile.beginnings import refuse_lost_records
 from fanout.reconcile.by_hand import ByHand
+from fanout.reconcile.changing import changes_of, with_stopped
 from fanout.reconcile.conditions import Conditions
 from fanout.reconcile.contents import Contents
-from fanout.reconcile.dependencies import Dependencies, Key, key_of
+from fanout.reconcile.dependencies import Key, key_of
 from fanout.reconcile.judge import Judge, Told
-from fanout.reconcile.look import branch_conflicts, looks_at, remote_of
+from fanout.reconcile.look import remote_of
 from fanout.reconcile.merge import Merger
 from fanout.reconcile.messages import Messages, commit_messages
-from fanout.reconcile.names import Named, book_key, branch_of, name_variants, repository_key
+from fanout.reconcile.names import (
+    Named,
+    book_key,
+    branch_of,
+    name_variants,
+    repository_key,
+    unnamed,
+)
 from fanout.reconcile.probing import Probing
+from fanout.reconcile.promotions import all_promotions_read, promotions_of, switched_off
 from fanout.reconcile.quiet import Quiet, Seen
 from fanout.reconcile.recalled import Recall
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import Observed, PolicyPass, Rest
 from fanout.reconcile.rollback import Rollback
+from fanout.reconcile.scope import Declarations, Scope, scope_of
 from fanout.reconcile.spoken import spoken
 from fanout.reconcile.undeclared import undeclared
 from fanout.reconcile.unmatched import unmatched_selectors
 from fanout.reconcile.upstream import Packages
 from fanout.reconcile.views import Views
-from fanout.reconcile.whereabouts import Whereabouts
 from fanout.reconcile.world import World
-from fanout.values import frozen
+from fanout.telemetry.barrier import BARRIER, run_contained
+from fanout.values import frozen, replace
 from fanout.variants.functions.scope import DEFINITION, scopes_of
 
 
@@ -78,6 +88,32 @@ class Mode:
         return self.sweep and (named.namespace, named.name) not in self.unswept
 
 
+@frozen
+class _Judging:
+    """What the judging of every policy of a pass is given."""
+
+    scope: Scope
+    mode: Mode
+    seen: Seen
+    views: Mapping[str, RepositoryView]
+    judge: Judge
+
+    def told(self, named: Named, judged: Mapping[Key, PolicyPass]) -> Told:
+        """What the judge is told about one policy; `judged` are those before it."""
+        scope, declared = self.scope, self.seen.declared
+        return Told(
+            named=named,
+            book=scope.books[book_key(named)],
+            known=scope.whereabouts.known(named, self.views),
+            listings=self.seen.listings,
+            promotions=promotions_of(named, declared.promotions),
+            sweep=self.mode.sweeps(named),
+            all_read=all_promotions_read(declared, named.namespace),
+            doubt=doubt(declared),
+            depends_on=scope.dependencies.of(named, judged),
+        )
+
+
 class Reconciler:
     """Observes and plans; keeps between passes only what cannot have changed."""
 
@@ -93,7 +129,7 @@ class Reconciler:
         self._recall = Recall(stays)
         self._packages = Packages(world.git, world.setup.limits)
         self._answers = Answering(world.workshop)
-        self._named: tuple[Declared, tuple[Named, ...]] | None = None
+        self._named: tuple[Declared | None, tuple[Named, ...]] | None = None
 
     @property
     def answers(self) -> Answering:
@@ -111,52 +147,60 @@ class Reconciler:
         Raises Unavailable or Denied when records cannot be reached, InvalidInput when they are
         lost.
         """
-        phase = self._world.counters.times.phase
+        phase, install = self._world.counters.times.phase, self._world.setup.install
         everyone = self._names(declared)
         with phase("records"):
             books = self._world.records.read_all([book_key(named) for named in everyone])
-        covered = [item for item in everyone if mode.covers(item)]
-        dependencies = Dependencies(everyone)
-        named = dependencies.with_beside(covered)
-        whereabouts = Whereabouts.of(everyone, named, books, declared.repositories)
+        made_of = Declarations(declared.repositories, mode.covers, install)
+        scope = scope_of(everyone, books, made_of)
         with phase("listings"):
-            looks, listings = self._listings(named, whereabouts, books)
+            looks, listings = self._listings(scope)
         with phase("views"):
-            views = self._look(named, whereabouts, listings)
-        seen = Seen(declared, mode.publish, listings, books)
-        promotions = _promotions(named, declared)
-        self._quiet.begin(map(key_of, everyone))
-        self._recall.only(map(key_of, everyone))
-        judge = self._judge(declared, now, publish=mode.publish)
-        judged: dict[Key, PolicyPass] = {}
-        planned: dict[Key, PolicyPlan | None] = {}
-        for item in named:
-            told = Told(
-                named=item,
-                book=books[book_key(item)],
-                known=whereabouts.known(item, views),
-                listings=listings,
-                promotions=promotions[item.namespace, item.name],
-                sweep=mode.sweeps(item),
-                all_read=all_promotions_read(declared, item.namespace),
-                doubt=doubt(declared),
-                depends_on=dependencies.of(item, judged),
-            )
-            judged[key_of(item)], planned[key_of(item)] = self._answer(told, seen, judge)
-        passes = [judged[key_of(item)] for item in covered]
-        plans = [it for it in (planned[key_of(item)] for item in covered) if it is not None]
-        missed = undeclared(books, declared, mode.namespace) if mode.only is None else ()
-        messages, due = self._changes(plans, promotions, declared)
-        return Observed(
+            views = self._look(scope, listings)
+        seen = Seen(declared, mode.publish, listings, scope.books)
+        self._quiet.begin(map(key_of, scope.everyone))
+        self._recall.only(map(key_of, scope.everyone))
+        judging = _Judging(scope, mode, seen, views, self._judge(declared, now, mode.publish))
+        judged = {key_of(it): _without_answer(it, scope) for it in scope.stopped}
+        planned: dict[Key, PolicyPlan | None] = dict.fromkeys(judged)
+        for item in scope.named:
+            judged[key_of(item)], planned[key_of(item)] = self._contained(item, judging, judged)
+        passes = [judged[key_of(item)] for item in scope.covered]
+        plans = [it for it in (planned[key_of(item)] for item in scope.covered) if it is not None]
+        messages = self._messages(scope.covered, plans, declared)
+        writing = Writing(install, self._world.setup.identity, messages.texts)
+        with phase("changes"):
+            due, faulty = changes_of(plans, writing)
+        missed: tuple[str, ...] = ()
+        if mode.only is None:
+            missed = _sentences(partial(undeclared, scope.books, declared, mode.namespace))
+        observed = Observed(
             now=now,
             policies=tuple(passes),
             plans=tuple(plans),
             plan=joined(plans),
             changes=due,
-            warnings=(*missed, *_doubts(covered, declared), *messages.warnings, *spoken(passes)),
+            writing=writing,
+            warnings=(
+                *missed,
+                *_sentences(partial(_doubts, scope.covered, declared)),
+                *messages.warnings,
+                *_sentences(partial(spoken, passes)),
+            ),
             undeclared=missed,
-            rest=self._rest(books, looks, listings, passes),
+            rest=self._rest(scope.books, looks, listings, passes),
         )
+        return with_stopped(observed, faulty)
+
+    def _contained(
+        self, named: Named, judging: "_Judging", judged: Mapping[Key, PolicyPass]
+    ) -> tuple[PolicyPass, PolicyPlan | None]:
+        """What is to be said and done of one; an internal error is its own, whatever caused it."""
+        try:
+            with BARRIER:
+                return self._answer(judging.told(named, judged), judging.seen, judging.judge)
+        except Bug as problem:
+            return _without_answer(unnamed(named, problem), judging.scope), None
 
     def _answer(self, told: Told, seen: Seen, judge: Judge) -> tuple[PolicyPass, PolicyPlan | None]:
         """What was said of the policy before, if it is so still; else it is judged."""
@@ -167,24 +211,26 @@ class Reconciler:
         with world.counters.times.phase("judging"):
             done, plan = judge.judge(told)
         world.counters.add("judged")
+        done = _with_upstream(done, seen.listings)
         self._quiet.keep(key, told, seen, done, plan)
         _place(done, seen.declared)
         return done, plan
 
-    def _changes(
-        self,
-        plans: Sequence[PolicyPlan],
-        promotions: Mapping[tuple[str, str], tuple[PromotionPolicy, ...]],
-        declared: Declared,
-    ) -> tuple[Messages, tuple[RepositoryChange, ...]]:
-        """The commits of each repository, and what was said when their messages were made."""
-        world, setup = self._world, self._world.setup
-        with world.counters.times.phase("changes"):
-            messages = commit_messages(plans, promotions, world.sandbox, declared)
-            writing = Writing(setup.install, setup.identity, messages.texts)
-            return messages, changes(plans, writing)
+    def _messages(
+        self, covered: Sequence[Named], plans: Sequence[PolicyPlan], declared: Declared
+    ) -> Messages:
+        """The commit messages, and what is wrong with the templates of those that have none."""
+        whose = {(plan.namespace, plan.name) for plan in plans}
+        named = {(it.namespace, it.name): it for it in covered}
+        promotions = {it: promotions_of(named[it], declared.promotions) for it in sorted(whose)}
+        with self._world.counters.times.phase("changes"):
+            work = partial(commit_messages, plans, promotions, self._world.sandbox, declared)
+            messages = run_contained(work)
+        if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
+            return Messages({}, (f"commits have the default message: {messages}",))
+        return messages
 
-    def _judge(self, declared: Declared, now: datetime, *, publish: bool) -> Judge:
+    def _judge(self, declared: Declared, now: datetime, publish: bool) -> Judge:
         self._conditions.begin()
         world = self._world
         renderer = Renderer(
@@ -216,22 +262,24 @@ class Reconciler:
             before = self._named[1] if self._named is not None else ()
             with self._world.counters.times.phase("names"):
                 self._named = (declared, name_variants(declared, self._world.sandbox, before))
-            stages = (stage for policy in declared.policies for stage in policy.spec.stages)
-            self._conditions.prepare(text for stage in stages for text in stage.propagate_when)
-        return self._named[1]
+            stages = [stage for policy in declared.policies for stage in policy.spec.stages]
+            texts = (text for stage in stages for text in stage.propagate_when)
+            # Many at once is quick; what fails here is prepared, and told, policy by policy.
+            run_contained(partial(self._conditions.prepare, texts))
+        named = self._named[1]
+        if not all(item.complete for item in named):
+            # What failed may have failed for want of memory, and is asked again.
+            self._named = (None, named)
+        return named
 
     def _listings(
-        self,
-        named: Sequence[Named],
-        whereabouts: Whereabouts,
-        books: Mapping[BookKey, Book],
+        self, scope: Scope
     ) -> tuple[tuple[Look, ...], Mapping[str, Listing | FanoutError]]:
         """One listing per repository; of everybody's where nothing at all is on record."""
         git, setup = self._world.git, self._world.setup
-        recorded = setup.new_records or any(book.head for book in books.values())
+        recorded = setup.new_records or any(book.head for book in scope.books.values())
         blank = "" if recorded else self._world.records.blank()
-        asked = whereabouts.everyone if blank else named
-        looks = looks_at(asked, whereabouts.others, setup.install)
+        looks = scope.look_everywhere(setup.install) if blank else scope.looks
         listings = git.look(looks) if looks else {}
         if blank:
             refuse_lost_records(blank, listings, setup.install)
@@ -254,21 +302,17 @@ class Reconciler:
         return Rest(heads, looks, listed, until)
 
     def _look(
-        self,
-        named: Sequence[Named],
-        whereabouts: Whereabouts,
-        listings: Mapping[str, Listing | FanoutError],
+        self, scope: Scope, listings: Mapping[str, Listing | FanoutError]
     ) -> dict[str, RepositoryView]:
         """The view of every downstream repository, by the identity of its Repository object."""
-        unusable = branch_conflicts(whereabouts.everyone)
         paths: dict[str, list[str]] = {}
         repositories = {}
-        for item in named:
+        for item in scope.named:
             for variant in item.variants:
                 repository = item.repositories[variant.name]
                 repositories[repository_key(repository)] = repository
                 paths.setdefault(canonical_url(repository.spec.url), []).append(variant.path)
-        for others in whereabouts.elsewhere.values():
+        for others in scope.whereabouts.elsewhere.values():
             for repository, formerly in others.values():
                 repositories.setdefault(repository_key(repository), repository)
                 paths.setdefault(canonical_url(repository.spec.url), []).extend(formerly)
@@ -276,7 +320,7 @@ class Reconciler:
         by_url: dict[str, RepositoryView] = {}
         for key, repository in repositories.items():
             url, remote = canonical_url(repository.spec.url), remote_of(repository)
-            answer = unusable.get(key, listings[remote.url])
+            answer = scope.unusable.get(key, listings[remote.url])
             if isinstance(answer, FanoutError):
                 views[key] = self._views.read(remote, branch_of(repository), answer, ())
                 continue
@@ -286,18 +330,29 @@ class Reconciler:
         return views
 
 
-def _promotions(
-    named: Sequence[Named], declared: Declared
-) -> dict[tuple[str, str], tuple[PromotionPolicy, ...]]:
-    found = ((item, promotions_of(item, declared.promotions)) for item in named)
-    return {(item.namespace, item.name): promotions for item, promotions in found}
+def _without_answer(named: Named, scope: Scope) -> PolicyPass:
+    """A policy of which nothing more is known than what stopped it."""
+    return PolicyPass(named, scope.books[book_key(named)], problem=named.problem)
+
+
+def _with_upstream(item: PolicyPass, listings: Mapping[str, Listing | FanoutError]) -> PolicyPass:
+    """The pass of a policy with why its upstream repository could not be listed."""
+    upstream = item.named.upstream
+    listing = listings.get(remote_of(upstream).url) if upstream is not None else None
+    return replace(item, upstream_failure=listing) if isinstance(listing, FanoutError) else item
+
+
+def _sentences(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    """The sentences; where an internal error keeps them from being told, that."""
+    found = run_contained(lambda: tuple(work()))
+    return (str(found),) if isinstance(found, FanoutError) else found
 
 
 def _doubts(covered: Sequence[Named], declared: Declared) -> tuple[str, ...]:
     """What is told of the files before anything is looked at."""
-    policies = [item.policy for item in covered if item.policy is not None]
-    unmatched = map(str, unmatched_selectors(declared, policies))
-    return (*_switched_off(covered, declared), *unmatched)
+    policies = [item.policy for item in covered if item.policy is not None and item.complete]
+    unmatched = folded(unmatched_selectors(declared, policies))
+    return (*switched_off(covered, declared), *unmatched)
 
 
 def _place(item: PolicyPass, declared: Declared) -> None:
@@ -308,38 +363,3 @@ def _place(item: PolicyPass, declared: Declared) -> None:
         return
     if problem.where.object == written.identity:
         problem.where = declared.where(written, problem.where.field)
-
-
-def promotions_of(
-    named: Named, promotions: Sequence[PromotionPolicy]
-) -> tuple[PromotionPolicy, ...]:
-    """The PromotionPolicies that name the policy, or the hand-written variant."""
-    if named.policy is not None:
-        return administrators(named.policy, promotions)
-    return tuple(
-        promotion
-        for promotion in promotions
-        if promotion.metadata.namespace == named.namespace and named.name in promotion.spec.variants
-    )
-
-
-def all_promotions_read(declared: Declared, namespace: str) -> bool:
-    """Is every PromotionPolicy of the namespace usable, as far as one can tell?"""
-    return not declared.unread and not any(
-        key.kind == "PromotionPolicy" and key.namespace == namespace for key in declared.left_out
-    )
-
-
-def _switched_off(named: Sequence[Named], declared: Declared) -> tuple[str, ...]:
-    """Why automation is off although somebody may have switched it on."""
-    namespaces = {item.namespace for item in named}
-    lost = [
-        f"{key.kind} {key.namespace}/{key.name}"
-        for key in declared.left_out
-        if key.kind == "PromotionPolicy" and key.namespace in namespaces
-    ]
-    return tuple(
-        f"nothing is promoted automatically while {what} cannot be read: a PromotionPolicy may"
-        " restrict what others allow; correct it"
-        for what in (*declared.unread, *dict.fromkeys(lost))
-    )

@@ -18,9 +18,11 @@ from fanout.api.views import (
     ViewMeta,
 )
 from fanout.cluster.declared import Declared
+from fanout.errors import FanoutError
 from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Hold
 from fanout.plan.cases import Case
+from fanout.plan.found import unreadable
 from fanout.plan.status import written
 from fanout.reconcile.conflict_conditions import conflict_conditions
 from fanout.reconcile.damage import broken, edited, tag_trouble
@@ -32,6 +34,7 @@ from fanout.reconcile.report import Observed, PolicyPass
 from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
 from fanout.selection.targets import usable_by
+from fanout.values import replace
 
 Plain = dict[str, Any]
 
@@ -123,11 +126,16 @@ def policies(observed: Observed) -> list[Plain]:
 
 def repositories(observed: Observed, declared: Declared) -> list[Plain]:
     """Every Repository with how it was found and how many variants go there."""
-    views = {
-        repository_key(item.named.repositories[case.spec.name]): case.view
-        for item in observed.policies
-        for case in item.cases
-    }
+    # None: its listing brought no failure.
+    failures: dict[str, FanoutError | None] = {}
+    for item in observed.policies:
+        if item.named.upstream is not None:
+            failures[repository_key(item.named.upstream)] = item.upstream_failure
+    for item in observed.policies:
+        for case in item.cases:
+            key = repository_key(item.named.repositories[case.spec.name])
+            if not isinstance(failures.get(key), FanoutError):
+                failures[key] = case.view.failure
     counts = Counter(
         repository_key(item.named.repositories[case.spec.name])
         for item in observed.policies
@@ -136,10 +144,10 @@ def repositories(observed: Observed, declared: Declared) -> list[Plain]:
     bodies: list[Plain] = []
     for repository in declared.repositories:
         body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        view = views.get(repository_key(repository))
-        body["status"] = {"variants": counts[repository_key(repository)]}
-        if view is not None:
-            failure = view.failure
+        key = repository_key(repository)
+        body["status"] = {"variants": counts[key]}
+        if key in failures:
+            failure = failures[key]
             condition = {"type": "Ready", "status": "False" if failure else "True"}
             condition["reason"] = failure.reason if failure else "Listed"
             condition["message"] = str(failure) if failure else "it answered"
@@ -341,7 +349,19 @@ def _draft(item: PolicyPass, case: Case, decision: VariantDecision, conflicts: i
 def _decided(item: PolicyPass) -> Iterable[tuple[Case, VariantDecision]]:
     if item.decision is None:
         return ()
-    return ((case, item.decision.variants[case.spec.name]) for case in item.cases)
+    return ((case, _seen(case, item.decision.variants[case.spec.name])) for case in item.cases)
+
+
+def _seen(case: Case, decision: VariantDecision) -> VariantDecision:
+    """The decision as it is shown: the gates go by what is on record, and where the repository
+    cannot be read nobody can say that it is still so."""
+    failure = case.home.view.failure or case.view.failure
+    if failure is None:
+        return decision
+    hold = unreadable(failure, f"the maintainers of {case.spec.repository}")
+    holds = (hold, *(it for it in decision.holds if it != hold))
+    state = State.HELD if decision.state is State.READY else decision.state
+    return replace(decision, state=state, holds=holds)
 
 
 def _policy(item: PolicyPass) -> str:

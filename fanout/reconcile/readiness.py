@@ -7,6 +7,7 @@ from fanout.api.reasons import Reason
 from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Hold
 from fanout.gates.wording import counted
+from fanout.plan.found import unreadable
 from fanout.reconcile.gone import summary
 from fanout.reconcile.report import PolicyPass
 
@@ -38,6 +39,12 @@ def _readiness(item: PolicyPass, holds: Sequence[Hold]) -> tuple[str, str, str]:
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
         told = f"{counted(len(failures), 'variant')} failed, {failures[0].name} first"
         return "False", reason, f"{told}{why}; {sentence}"
+    if unread := [case for case in item.cases if case.home.view.failure is not None]:
+        first = unread[0]
+        assert first.home.view.failure is not None, "those were chosen"
+        hold = unreadable(first.home.view.failure, "")
+        told = f"{counted(len(unread), 'variant')} cannot be looked at, {first.spec.name} first"
+        return "False", hold.reason, f"{told}: {hold.sentence}; {sentence}"
     if item.gone:
         reason, gone = summary(item.gone, item.removals)
         return "False", reason, f"{gone}; {sentence}"

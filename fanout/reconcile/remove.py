@@ -27,7 +27,8 @@ from fanout.reconcile.world import World
 from fanout.selection.targets import usable_by
 from fanout.values import frozen, replace
 
-_UNKNOWN = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST)  # what stands in the status
+# Of these nobody knows what stands in the status, or which targets there are.
+_UNKNOWN = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST, Reason.INTERNAL_ERROR)
 
 
 @frozen

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
-from fanout.errors import FanoutError
+from fanout.errors import Bug, FanoutError
 from fanout.gates.pins import Pin
 from fanout.plan.cases import Case, chosen
 from fanout.reconcile.adopt import not_adopted
@@ -14,6 +14,7 @@ from fanout.reconcile.recalled import Recalled
 from fanout.reconcile.rollback import Rollback
 from fanout.reconcile.upstream import Packages, written_upstream
 from fanout.selection.objects import ObjectIndex
+from fanout.telemetry.barrier import BARRIER, Barrier
 from fanout.telemetry.counters import Counters
 from fanout.telemetry.progress import Progress
 from fanout.values import frozen, replace
@@ -22,6 +23,7 @@ from fanout.variants.questions import Question, Unanswered
 from fanout.variants.render import render
 from fanout.variants.resolve import resolve
 
+_RENDERING = Barrier(Unanswered)  # a question is no error: the rendering goes on with its answer
 BATCH = 100  # renderings whose questions are asked together
 
 
@@ -62,7 +64,7 @@ class Renderer:
                 prepared[name] = self._prepare(named, name, revisions.get(name, ""))
             return tuple(
                 back.get(case.spec.name)
-                or self._at(case, candidates.get(case.spec.stage, ""), prepared, recalled)
+                or self._chosen(case, candidates.get(case.spec.stage, ""), prepared, recalled)
                 for case in cases
             )
 
@@ -102,10 +104,25 @@ class Renderer:
     def _prepare(self, named: Named, name: str, commit: str) -> PreparedPackage | FanoutError:
         assert named.upstream is not None, "a policy without its upstream is not rendered"
         try:
-            package = written_upstream(named).package
-            return self.packages.get(named.upstream, package, name, commit, self.scopes)
+            with BARRIER:
+                package = written_upstream(named).package
+                return self.packages.get(named.upstream, package, name, commit, self.scopes)
         except FanoutError as error:
             return error
+
+    def _chosen(
+        self,
+        case: Case,
+        revision: str,
+        prepared: Mapping[str, PreparedPackage | FanoutError],
+        recalled: Recalled,
+    ) -> Case:
+        """The case at its candidate; an internal error is that of this variant alone."""
+        try:
+            with BARRIER:
+                return self._at(case, revision, prepared, recalled)
+        except Bug as error:
+            return replace(case, revision=revision, failure=error)
 
     def _at(
         self,
@@ -129,24 +146,23 @@ class Renderer:
         return recalled.keep_chosen(case, chosen(case, revision, package, inputs))
 
     def _rendered(self, case: Case) -> Case:
-        if case.returns:
-            return self._returned(case)
-        assert case.package is not None, "wants_draft has looked"
-        assert case.inputs is not None, "wants_draft has looked"
         try:
-            content = render(case.package, case.spec, case.inputs, self.answers.known)
-            rendered = replace(case, rendered=content)
-            if not case.merges:
-                return rendered
-            with self.counters.times.phase("merging"):
-                return self.merger.merged(rendered)
+            with _RENDERING:
+                return self._content(case)
         except FanoutError as error:
-            if error.reason == Reason.ADOPTION_BASE_MISSING:
+            if error.reason == Reason.ADOPTION_BASE_MISSING and not case.returns:
                 return not_adopted(case, error)
             return replace(case, failure=error)
 
-    def _returned(self, case: Case) -> Case:
-        try:
+    def _content(self, case: Case) -> Case:
+        """The case with its content. Raises Unanswered, or what its rendering raises."""
+        if case.returns:
             return self.rollback.rendered(case)
-        except FanoutError as error:
-            return replace(case, failure=error)
+        assert case.package is not None, "wants_draft has looked"
+        assert case.inputs is not None, "wants_draft has looked"
+        content = render(case.package, case.spec, case.inputs, self.answers.known)
+        rendered = replace(case, rendered=content)
+        if not case.merges:
+            return rendered
+        with self.counters.times.phase("merging"):
+            return self.merger.merged(rendered)

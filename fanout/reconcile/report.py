@@ -15,6 +15,7 @@ from fanout.gates.wording import counted
 from fanout.plan.actions import Outcome, Plan
 from fanout.plan.book import Book, BookKey, Recorded
 from fanout.plan.cases import Case
+from fanout.plan.change import Writing
 from fanout.plan.fates import fates
 from fanout.plan.observation import RepositoryView
 from fanout.plan.planner import PolicyPlan
@@ -25,6 +26,7 @@ from fanout.reconcile.gone import GoneVariant, told
 from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
+from fanout.telemetry.barrier import run_contained
 from fanout.values import frozen
 
 
@@ -60,6 +62,7 @@ class PolicyPass:
     gone: tuple[GoneVariant, ...] = ()  # those whose target is not there any more
     removals: Removals = field(default_factory=Removals)  # which of them go, and what holds others
     problem: FanoutError | None = None  # stops this policy and no other
+    upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
 
     @property
     def about(self) -> tuple[Recorded, ...]:
@@ -121,6 +124,7 @@ class Observed:
     plans: tuple[PolicyPlan, ...] = ()
     plan: Plan = field(default_factory=Plan)
     changes: tuple[RepositoryChange, ...] = ()
+    writing: Writing | None = None  # how these are worded and signed
     warnings: tuple[str, ...] = ()  # what holds nothing and should be known
     undeclared: tuple[str, ...] = ()  # those of policies that are on record alone
     rest: Rest | None = None  # None: what was said may not be so the next time
@@ -129,8 +133,7 @@ class Observed:
     @property
     def troubles(self) -> tuple[Trouble, ...]:
         """Those of all policies."""
-        found = (trouble for item in self.policies for trouble in item.troubles)
-        return (*self.remembered, *found)
+        return (*self.remembered, *(it for item in self.policies for it in _contained(item)))
 
 
 @frozen
@@ -153,6 +156,14 @@ class Report:
         that the policy does not have is one: a mistyped name must not look like a gate.
         """
         return len(self.failed) + sum(it.failed for it in self.observed.troubles)
+
+
+def _contained(item: PolicyPass) -> tuple[Trouble, ...]:
+    """The troubles of a policy, or that they cannot be told."""
+    found = run_contained(lambda: item.troubles)
+    if isinstance(found, FanoutError):
+        return (Trouble(item.title, "", found.reason, str(found), "policy"),)
+    return found
 
 
 def _troubles(item: PolicyPass) -> Iterator[Trouble]:

@@ -22,6 +22,7 @@ from fanout.plan.trailers import NONE, Trailers, read_trailers
 from fanout.ports import GitStore, Reader
 from fanout.reconcile.rereading import read_again
 from fanout.selection.naming import drafts_under, vendor_ref
+from fanout.telemetry.barrier import BARRIER
 from fanout.values import frozen
 
 _TAG = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
@@ -75,7 +76,8 @@ class Views:
         refs, wanted = listing.refs, sorted(set(paths))
         look = Look(remote, (branch, f"{drafts_under(self.install)}*", vendor_ref(self.install)))
         try:
-            return read_again(self.git, look, lambda: self._read(remote, branch, refs, wanted))
+            with BARRIER:
+                return read_again(self.git, look, lambda: self._read(remote, branch, refs, wanted))
         except FanoutError as error:
             return RepositoryView(remote, branch, listing.refs, failure=error)
 

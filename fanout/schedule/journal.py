@@ -1,16 +1,19 @@
 """What the loop logs: what each pass did, and each problem once, with its end."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import structlog
 
 from fanout.cluster.declared import Declared
+from fanout.cluster.findings import folded
 from fanout.errors import FanoutError
-from fanout.plan.actions import Action, Kind
-from fanout.reconcile.gathering import gathered
+from fanout.plan.actions import Action, Kind, Outcome
+from fanout.reconcile.gathering import gathered, undone
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass, Report
+from fanout.telemetry.barrier import run_contained
 
 _log = structlog.get_logger()
 _COUNTED = {
@@ -33,28 +36,37 @@ class Journal:
     """Remembers which problems were told, so that a pass each minute does not repeat them."""
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[str, ...]] = {}
-        self._failing = False
+        self._told: dict[str, dict[str, None]] = {}
+        self._failing = ""  # what the pass before failed with
 
     def files(self, declared: Declared) -> None:
         """What is wrong with the files as they are now."""
-        faults = [str(fault) for fault in declared.faults if fault.severity == "error"]
-        fresh, over = self._news("", faults)
+        errors = [fault for fault in declared.faults if fault.severity == "error"]
+        fresh, over = self._news("", folded(errors))
         for sentence in fresh:
             _log.warning("Something is wrong in the files", problem=sentence)
         for sentence in over:
             _log.info("Something in the files is right again", problem=sentence)
 
     def failed(self, error: FanoutError, pause: float) -> None:
-        """A pass that came to nothing, and when it is tried again."""
-        self._failing = True
-        _log.warning("Pass failed", reason=error.reason, problem=str(error), tried_again_in=pause)
+        """A pass that came to nothing, and when it is tried again; for the same error told once."""
+        tell = _log.debug if self._failing == str(error) else _log.warning
+        self._failing = str(error)
+        tell("Pass failed", reason=error.reason, problem=str(error), tried_again_in=pause)
+
+    def own(self, about: str, problems: Iterable[str]) -> None:
+        """What fails of fanout's own beside a pass, each once; `about` names the part of it."""
+        fresh, over = self._news(about, problems)
+        for sentence in fresh:
+            _log.warning("Something of fanout itself failed", problem=sentence)
+        for sentence in over:
+            _log.info("It works again", problem=sentence)
 
     def worked(self) -> None:
         """Passes come to their end; said where the one before did not."""
         if self._failing:
             _log.info("Passes work again")
-        self._failing = False
+        self._failing = ""
 
     def report(self, report: Report, mode: Mode, triggers: Iterable[str]) -> None:
         """A pass: what it did, what is newly wrong, and what is well again."""
@@ -71,8 +83,13 @@ class Journal:
             _log.warning("Something on record is not declared", problem=sentence)
         for sentence in over:
             _log.info("It is not missed any more", problem=sentence)
+        failures = _by_policy(report.failed)
         for item in report.observed.policies:
-            fresh, over = self._news(item.title, _problems(item, report))
+            undone_here = failures.get((item.named.namespace, item.named.name), ())
+            problems = run_contained(partial(_problems, item, undone_here))
+            if isinstance(problems, FanoutError):
+                problems = [str(problems)]
+            fresh, over = self._news(item.title, problems)
             for sentence in fresh:
                 _log.warning(
                     "Something is wrong with a policy", policy=item.title, problem=sentence
@@ -84,11 +101,10 @@ class Journal:
 
     def _news(self, about: str, sentences: Iterable[str]) -> tuple[list[str], list[str]]:
         """What was not told the last time, and what was told then and is over."""
-        now = list(dict.fromkeys(sentences))
-        before = self._told.get(about, ())
-        self._told[about] = tuple(now)
-        fresh = [sentence for sentence in now if sentence not in frozenset(before)]
-        return fresh, [sentence for sentence in before if sentence not in frozenset(now)]
+        now, before = dict.fromkeys(sentences), self._told.get(about, {})
+        self._told[about] = now
+        fresh = [sentence for sentence in now if sentence not in before]
+        return fresh, [sentence for sentence in before if sentence not in now]
 
 
 def _about(action: Action) -> dict[str, str]:
@@ -103,12 +119,14 @@ def _about(action: Action) -> dict[str, str]:
     return {name: value for name, value in said.items() if value}
 
 
-def _problems(item: PolicyPass, report: Report) -> Iterator[str]:
+def _problems(item: PolicyPass, failed: Sequence[Outcome]) -> list[str]:
     """Sentences; what is the same for many variants is one."""
-    for one in gathered(item.troubles):
-        yield one.sentence
-    about = (item.named.namespace, item.named.name)
-    for outcome in report.failed:
+    return [*(one.sentence for one in gathered(item.troubles)), *undone(failed)]
+
+
+def _by_policy(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], list[Outcome]]:
+    found: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
         action = outcome.action
-        if (action.namespace, action.policy or action.variant) == about:
-            yield f"{action.sentence()}: {outcome.problem}"
+        found.setdefault((action.namespace, action.policy or action.variant), []).append(outcome)
+    return found

@@ -6,6 +6,7 @@ there are never two passes at once, and one pass for all. No error of a pass end
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from time import monotonic
 
 import structlog
@@ -22,6 +23,7 @@ from fanout.schedule.keys import Key, Trigger
 from fanout.schedule.ledger import Ledger
 from fanout.schedule.queue import KeyQueue
 from fanout.schedule.sweeps import Timetable, mode_of, timetable
+from fanout.telemetry.barrier import BARRIER, run_contained
 from fanout.values import frozen
 
 LOOK = 2.0  # seconds between looks at the files
@@ -52,7 +54,8 @@ class Loop:
         self._queue: KeyQueue[Key] = KeyQueue()
         self._ledger = Ledger(plant.sweeps)
         self._journal = Journal()
-        self._declared = plant.files()
+        self._declared = Declared(unread=("what is declared",))
+        self._declared = self._files()
         self._arriving = self._declared  # changed files, until they are seen unchanged once more
         self._waiting = {Key(Trigger.START): None}
         self._alarms: frozenset[Key] = frozenset()
@@ -85,7 +88,7 @@ class Loop:
         """
         if monotonic() >= self._look_at:
             self._look_at = monotonic() + LOOK
-            before, self._arriving = self._arriving, self._plant.files()
+            before, self._arriving = self._arriving, self._files()
             if self._arriving is before and self._declared is not before:
                 self._declared = before
                 self._resume_at = 0.0  # perhaps that was the remedy
@@ -93,17 +96,23 @@ class Loop:
         if monotonic() >= self._poll_at:
             yield Key(Trigger.POLL)
 
+    def _files(self) -> Declared:
+        """What is declared now; what was before, where an internal error keeps it from view."""
+        found = run_contained(self._plant.files)
+        failed = isinstance(found, FanoutError)
+        self._journal.own("files of fanout", [str(found)] if failed else [])
+        return self._declared if isinstance(found, FanoutError) else found
+
     # ---- one round -----------------------------------------------------------------------------
 
     def _round(self, alarm: Alarm) -> None:
         """Serve all keys that wait. After an error they go on waiting, longer each time."""
         keys = list(self._waiting)
         try:
-            self._serve(keys, alarm)
+            with BARRIER:  # others rely on this process, whatever a pass comes to
+                self._serve(keys, alarm)
         except FanoutError as error:
             self._journal.failed(error, self._pause())
-        except Exception:  # noqa: BLE001 - what nobody foresaw; others rely on this process
-            _log.exception("Pass failed, this is a bug in fanout", tried_again_in=self._pause())
         else:
             self._failures = 0
             self._journal.worked()
@@ -119,8 +128,9 @@ class Loop:
 
     def _serve(self, keys: Iterable[Key], alarm: Alarm) -> None:
         now = self._plant.clock()
-        table = timetable(self._declared, self._namespace)
+        table = timetable(self._declared, self._namespace).usable(now)
         self._journal.files(self._declared)
+        self._journal.own("schedules", table.failures)
         due = self._ledger.due(table, now)
         wanted = _wanted(keys, table)
         swept = frozenset[Subject]().union(*(timed.names for timed in due))
@@ -141,7 +151,9 @@ class Loop:
     def _pass(self, mode: Mode, triggers: set[Trigger]) -> dict[Key, datetime]:
         """Run it; answers when a gate of those it judged can open by itself."""
         report = self._plant.run(self._declared, self._plant.clock(), mode)
-        self._journal.report(report, mode, triggers)
+        told = run_contained(partial(self._journal.report, report, mode, triggers))
+        # What cannot be logged was done all the same: the pass is not repeated for it.
+        self._journal.own("log", [str(told)] if isinstance(told, FanoutError) else [])
         self._follow(report)
         instants: dict[Key, datetime] = {}
         for item in report.observed.policies:

@@ -8,6 +8,7 @@ the same for one sweep, so that a restart changes nothing.
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
@@ -17,9 +18,11 @@ from fanout.calendar.schedule import Schedule, parse_schedule
 from fanout.calendar.zone import parse_zone
 from fanout.cluster.declared import Declared
 from fanout.cluster.sweep_log import Swept
+from fanout.errors import FanoutError
 from fanout.plan.rules import administrators
 from fanout.reconcile.passes import Mode, Subject
-from fanout.values import frozen
+from fanout.telemetry.barrier import run_contained
+from fanout.values import frozen, replace
 
 UTC_NAME = "UTC"
 _MOMENT = timedelta(seconds=1)
@@ -90,6 +93,23 @@ class Timetable:
     timed: tuple[Timed, ...] = ()
     kept: frozenset[str] = frozenset()  # PromotionPolicies that are there, usable or not
     complete: bool = True  # False: a file is unreadable, so there may be more of everything
+    failures: tuple[str, ...] = ()  # PromotionPolicies of which fanout itself made nothing
+
+    def usable(self, now: datetime) -> "Timetable":
+        """The timetable without the schedules whose instants cannot be worked out.
+
+        Fail closed: whoever such a schedule binds is still published in sweeps alone.
+        """
+        found = {timed: run_contained(partial(_instants, timed, now)) for timed in self.timed}
+        failed = {timed: it for timed, it in found.items() if isinstance(it, FanoutError)}
+        if not failed:
+            return self
+        told = (f"PromotionPolicy {timed.key}: {error}" for timed, error in failed.items())
+        return replace(
+            self,
+            timed=tuple(timed for timed in self.timed if timed not in failed),
+            failures=(*self.failures, *told),
+        )
 
 
 def timetable(declared: Declared, namespace: str = "") -> Timetable:
@@ -99,29 +119,29 @@ def timetable(declared: Declared, namespace: str = "") -> Timetable:
     there may have been a schedule; so whoever it could have named waits for a sweep.
     """
     promotions = [it for it in declared.promotions if namespace in ("", it.metadata.namespace)]
-    named = {_subject(it): _named(it, declared) for it in promotions}
+    made = {_subject(it): run_contained(partial(_made, it, declared)) for it in promotions}
+    failed = {it: error for it, error in made.items() if isinstance(error, FanoutError)}
     everyone = frozenset(
         Subject(item.metadata.namespace, item.metadata.name)
         for item in (*declared.policies, *declared.variants)
         if namespace in ("", item.metadata.namespace)
     )
     broken = {key for key in declared.left_out if key.kind == "PromotionPolicy"}
-    closed = {key.namespace for key in broken}
+    closed = {key.namespace for key in broken} | {one.namespace for one in failed}
     unknown = {who for who in everyone if declared.unread or who.namespace in closed}
-    timed = tuple(
-        _timed(promotion, promotion.spec.schedule, named[_subject(promotion)])
-        for promotion in promotions
-        if promotion.spec.schedule is not None
-    )
+    timed = tuple(it for it in made.values() if isinstance(it, Timed))
     return Timetable(
         everyone=everyone,
         bound=frozenset(unknown).union(*(one.names for one in timed)),
         timed=timed,
         kept=frozenset(
             f"{namespace}/{name}"
-            for namespace, name in (*named, *((key.namespace, key.name) for key in broken))
+            for namespace, name in (*made, *((key.namespace, key.name) for key in broken))
         ),
         complete=not declared.unread,
+        failures=tuple(
+            f"PromotionPolicy {one.namespace}/{one.name}: {error}" for one, error in failed.items()
+        ),
     )
 
 
@@ -140,6 +160,18 @@ def mode_of(
 def forgotten(recorded: Mapping[str, Swept], seen: Iterable[str], table: Timetable) -> set[str]:
     """PromotionPolicies that were seen and are there no more; what they swept is of no use."""
     return set(recorded).intersection(seen) - table.kept if table.complete else set()
+
+
+def _made(promotion: PromotionPolicy, declared: Declared) -> Timed | None:
+    """What becomes of a PromotionPolicy; None where it has no schedule."""
+    if promotion.spec.schedule is None:
+        return None
+    return _timed(promotion, promotion.spec.schedule, _named(promotion, declared))
+
+
+def _instants(timed: Timed, now: datetime) -> tuple[datetime | None, datetime]:
+    """The instants around now that a round asks for."""
+    return last_fire(timed.schedule, timed.zone, now), timed.next(now)
 
 
 def _timed(promotion: PromotionPolicy, schedule: str, names: frozenset[Subject]) -> Timed:

@@ -49,7 +49,7 @@ def command(
             observed = program.observe(mode)
     if out is not None:
         _save(observed.plan, out)
-    tell_plan(observed, settings)
+    tell_plan(observed, settings, faults)
     if faults or any(trouble.failed for trouble in observed.troubles):
         return ExitCode.SOME_FAILED
     return ExitCode.DIFFERENCES if observed.plan else ExitCode.OK

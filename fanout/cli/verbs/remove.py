@@ -25,7 +25,7 @@ from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
 from fanout.plan.rules import calendars
 from fanout.reconcile.absence import doubt
-from fanout.reconcile.passes import all_promotions_read, promotions_of
+from fanout.reconcile.promotions import all_promotions_read, promotions_of
 from fanout.reconcile.remove import (
     Said,
     find_removals,

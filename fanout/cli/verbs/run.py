@@ -24,6 +24,7 @@ from fanout.reconcile.execute import run_pass
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import Report
 from fanout.schedule.loop import Loop, Plant
+from fanout.telemetry.barrier import LOGGER, TracesOnce
 from fanout.telemetry.logs import configure
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -57,6 +58,7 @@ def command(settings: Settings, interval: str) -> ExitCode:
             level=logging.DEBUG if settings.verbosity else logging.INFO,
             colour=colored(settings.color, sys.stderr),
         )
+        logging.getLogger(LOGGER).addFilter(TracesOnce())  # the same may come in every pass
         loop = Loop(_plant(program), pause, settings.namespace)
         with _on_signals(loop.stop):
             _log.info("Started", install=program.world.setup.install, interval=interval)

@@ -50,7 +50,7 @@ def command(
         check_policies(policies, program.declared(), settings.namespace)
         warn_about_records(program, program.declared())
         report = program.sweep(mode) if saved is None else _as_planned(program, mode, saved)
-    tell_report(report, settings)
+    tell_report(report, settings, faults=faults)
     return ExitCode.SOME_FAILED if report.troubled or faults else ExitCode.OK
 
 

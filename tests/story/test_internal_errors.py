@@ -1,0 +1,288 @@
+"""An exception that nobody expected is the outcome of whom it concerns; all others go on.
+
+It is raised in every phase of a pass, for one policy, variant, target, repository or file among
+several. What is real stays real: repositories, records, files, and the loop of `fanout run`.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from operator import itemgetter
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+import structlog
+from companies import company
+from fleet import PLAIN, PROMOTION, Fleet
+
+from fanout.cli.start import open_program
+from fanout.cli.verbs.run import _plant
+from fanout.schedule import loop as module
+from fanout.schedule.loop import Loop
+
+PATIENCE = 20  # seconds, for a slow machine
+
+WRITTEN = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: NAME}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {latest: true}}
+  downstream: {repository: edge, package: written/NAME}
+"""
+GOOD = {"edge": {"good/ams"}, "core": {"good/ber"}, "far": {"good/cph"}}
+BAD = {"edge": {"bad/ams"}, "core": {"bad/ber"}}
+ALL = {"edge": {"good/ams", "bad/ams", "written/hand", "written/other"}} | {
+    "core": {"good/ber", "bad/ber"},
+    "far": {"good/cph"},
+}
+
+
+def targets(name: str, repositories: dict[str, set[str]]) -> str:
+    found = (
+        f"{{name: {it}, packageNames: [{', '.join(those)}]}}" for it, those in repositories.items()
+    )
+    text = PLAIN.replace("name: monitoring}", f"name: {name}}}", 1)
+    text = text.replace("{name: edge, packageNames: [sites/ams, sites/ber]}", ", ".join(found))
+    if name == "bad":
+        text = text.replace("package: monitoring", "package: logging")
+    return text
+
+
+@company
+def company_of_two(root: Path) -> Fleet:
+    """Two policies and two variants written by hand; three repositories; nothing is written yet."""
+    fleet = Fleet(root)
+    for name in ("blueprints", "edge", "core", "far"):
+        fleet.repository(name)
+    fleet.release("v1")
+    upstream = fleet.repos["blueprints"]
+    files = upstream.files("refs/tags/monitoring/v1")
+    content = {it: upstream.file("refs/tags/monitoring/v1", it) for it in files}
+    logging_package = {it.replace("monitoring/", "logging/"): text for it, text in content.items()}
+    commit = upstream.commit("main", logging_package, "logging v1")
+    upstream.git("update-ref", "refs/tags/logging/v1", commit)
+    fleet.write("policy-good.yaml", targets("good", GOOD))
+    fleet.write("policy-bad.yaml", targets("bad", BAD))
+    for name in ("hand", "other"):
+        fleet.write(f"variant-{name}.yaml", WRITTEN.replace("NAME", name))
+    template = 'commitTemplate: "Publish {{ policy }}"'
+    fleet.write(
+        "promotion.yaml",
+        PROMOTION.replace("  policies:", f"  variants: [hand, other]\n  {template}\n  policies:"),
+    )
+    return fleet
+
+
+def named(name: str) -> Callable[..., bool]:
+    """Is any argument something with this name (of a policy, or of a variant written by hand)?"""
+    return lambda *args, **_: any(_name(arg) == name for arg in args)
+
+
+def _name(arg: Any) -> str:
+    if (meta := getattr(arg, "metadata", None)) is not None:
+        return str(meta.name)
+    spec = getattr(arg, "spec", getattr(getattr(arg, "case", None), "spec", arg))
+    for attribute in ("policy", "name"):
+        found = getattr(spec, attribute, "")
+        if isinstance(found, str) and found:
+            return found
+    return ""
+
+
+def told(name: str) -> Callable[..., bool]:
+    """Is any argument what a pass knows of this policy?"""
+    return lambda *args, **_: any(
+        getattr(getattr(arg, "named", None), "name", "") == name for arg in args
+    )
+
+
+def at(repository: str) -> Callable[..., bool]:
+    """Is any argument about this repository?"""
+    return lambda *args, **_: any(f"/{repository}.git" in repr(arg)[:2000] for arg in args)
+
+
+def to(repository: str) -> Callable[..., bool]:
+    """Is any argument a change of this repository?"""
+    return lambda _, changes: changes[0].remote.url.endswith(f"/{repository}.git")
+
+
+def texts(text: str) -> Callable[..., bool]:
+    """Does any argument hold this text?"""
+    return lambda *args, **_: any(text in repr(arg) for arg in args)
+
+
+def with_cases(name: str) -> Callable[..., bool]:
+    """Is an argument the cases of this policy?"""
+    return lambda *args, **_: any(
+        isinstance(arg, tuple | list) and any(_name(case) == name for case in arg) for arg in args
+    )
+
+
+def below(path: str) -> Callable[..., bool]:
+    """Is any argument a variant at this path, or its case?"""
+    return lambda *args, **_: any(
+        getattr(getattr(arg, "spec", arg), "path", "") == path for arg in args
+    )
+
+
+HAND = {"edge": {"written/hand"}}
+AMS = {"edge": {"bad/ams"}}
+FAR = {"far": {"good/cph"}}
+# Where it is raised, for whom, and what is not published for it.
+FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
+    # A PromotionPolicy may be in a file that is not read, so that nothing is published.
+    ("reading a file", "cluster.files:read_content", texts("{name: bad}"), ALL),
+    ("putting files together", "cluster.declared:_doubled", texts("policy-bad"), ALL),
+    ("naming a policy", "reconcile.names:_policy", named("bad"), BAD),
+    ("naming a written variant", "reconcile.names:_written", named("hand"), HAND),
+    ("a target's place", "selection.assemble:Assembly.repository", texts("edge/bad"), AMS),
+    ("a target's templates", "selection.assemble:Assembly._variant", texts("edge/bad"), AMS),
+    ("reading records", "cluster.records:read_branch", texts("policy='bad'"), BAD),
+    ("places of a policy", "reconcile.places:_others", named("bad"), BAD),
+    ("what is to be listed", "reconcile.look:_upstream_refs", named("bad"), BAD),
+    ("what is known of places", "reconcile.whereabouts:_located", named("bad"), BAD),
+    ("who may decide", "reconcile.promotions:administrators", named("bad"), BAD),
+    ("listing a repository", "git.store:MirrorStore._look", at("far"), FAR),
+    ("viewing a repository", "reconcile.views:Views._read", at("far"), FAR),
+    ("pushing to a repository", "git.store:MirrorStore._change", to("far"), FAR),
+    ("revisions", "reconcile.judge:revisions", named("bad"), BAD),
+    ("upstream packages", "reconcile.upstream:Packages.get", texts("'logging'"), BAD),
+    ("finding drafts elsewhere", "reconcile.opening:Opener._find_strays", told("bad"), BAD),
+    ("asking machines", "reconcile.probing:due", with_cases("bad"), BAD),
+    ("proving evidence", "reconcile.judge:prove", with_cases("bad"), BAD),
+    ("the gates", "reconcile.conditions:evaluate", texts("name='bad-"), BAD),
+    ("a step", "reconcile.judge:plan_step", named("bad"), BAD),
+    ("planning", "reconcile.judge:plan_policy", texts("'bad'"), BAD),
+    ("opening a case", "reconcile.opening:Opener._opening", below("bad/ams"), AMS),
+    ("what people changed", "reconcile.opening:Opener._looked_at", below("bad/ams"), AMS),
+    # One variant of the stage failed, and none may (maxFailures), so that the other waits.
+    ("inputs", "reconcile.render:resolve", below("bad/ams"), BAD),
+    ("rendering", "reconcile.render:render", below("bad/ams"), BAD),
+    ("a draft's commit", "plan.change:_draft", named("bad"), BAD),
+    ("a merge commit", "plan.change:_merge", lambda key, *_: key.policy == "bad", BAD),
+    ("recording", "cluster.records:GitRecords._changed_shards", texts("policy='bad'"), BAD),
+]
+# Behind the push, or in the pass after it.
+LATE = [
+    ("reading the status", "reconcile.recalled:read_status", texts("variant/bad")),
+    ("places on record", "reconcile.places:_remember", texts("'bad-")),
+    ("what came of a push", "reconcile.execute:_settled", named("bad")),
+    ("outcomes", "reconcile.execute:_outcome", texts("policy='bad'")),
+    ("troubles", "reconcile.report:_troubles", told("bad")),
+]
+
+
+@contextmanager
+def injected(place: str, concerns: Callable[..., bool]) -> Iterator[None]:
+    """The function raises for those whom it concerns."""
+    where, _, name = place.partition(":")
+    home: Any = __import__(f"fanout.{where}", fromlist=["_"])
+    *owners, attribute = name.split(".")
+    for owner in owners:
+        home = getattr(home, owner)
+    real = getattr(home, attribute)
+
+    def raising(*args: Any, **named_args: Any) -> Any:
+        if concerns(*args, **named_args):
+            raise ZeroDivisionError("injected")
+        return real(*args, **named_args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(home, attribute, raising)
+        yield
+
+
+def published(fleet: Fleet) -> dict[str, set[str]]:
+    """The packages on the branches of the repositories."""
+    return {
+        name: {it.removesuffix("/Kptfile") for it in repo.files() if it.endswith("/Kptfile")}
+        for name, repo in fleet.repos.items()
+        if name != "blueprints"
+    }
+
+
+def without(lost: dict[str, set[str]]) -> dict[str, set[str]]:
+    return {name: those - lost.get(name, set()) for name, those in ALL.items()}
+
+
+@contextmanager
+def staying(fleet: Fleet) -> Iterator[Callable[[Callable[[], bool]], list[Any]]]:
+    """`fanout run`; yields what waits for a condition and answers its log."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        structlog.testing.capture_logs() as log,
+        open_program(fleet.settings(), stays=True) as program,
+    ):
+        patch.setattr(module, "LOOK", 0.01)
+        patch.setattr(module, "FIRST_PAUSE", 0.01)
+        loop = Loop(_plant(program), timedelta(milliseconds=10))
+        thread = threading.Thread(target=loop.run)
+
+        def until(condition: Callable[[], bool]) -> list[dict[str, Any]]:
+            deadline = monotonic() + PATIENCE
+            while not condition():
+                assert thread.is_alive()
+                assert monotonic() < deadline, (published(fleet), log)
+                sleep(0.01)
+            return log
+
+        thread.start()
+        try:
+            yield until
+        finally:
+            loop.stop()
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+def passes(log: list[Any]) -> int:
+    return sum(entry["event"] == "Pass done" for entry in log)
+
+
+def told_once(text: str) -> None:
+    assert text.count("InternalError: ZeroDivisionError at fanout.") == 1, text
+    assert "Traceback" not in text
+
+
+@pytest.mark.parametrize(("_", "place", "concerns", "lost"), FAULTS, ids=map(itemgetter(0), FAULTS))
+def test_it_is_the_outcome_of_whom_it_concerns(
+    company_of_two: Fleet,
+    _: str,
+    place: str,
+    concerns: Callable[..., bool],
+    lost: dict[str, set[str]],
+):
+    fleet, expected = company_of_two, without(lost)
+    with injected(place, concerns):
+        with staying(fleet) as until:
+            log = until(lambda: published(fleet) == expected)
+            done = passes(log) + 3
+            told_once(str(until(lambda: passes(log) > done)))
+        swept = fleet.sweep()
+        assert swept.code == 3, swept.err
+        told_once(swept.err)
+        assert swept.out != "nothing to do\n"
+        assert published(fleet) == expected
+    for _number in range(3):
+        fleet.sweep()
+    assert published(fleet) == ALL, "once it is mended, all is done"
+
+
+@pytest.mark.parametrize(("_", "place", "concerns"), LATE, ids=map(itemgetter(0), LATE))
+def test_what_fails_behind_a_push_is_found_again(
+    company_of_two: Fleet, _: str, place: str, concerns: Callable[..., bool]
+):
+    fleet = company_of_two
+    with injected(place, concerns):
+        swept = [fleet.sweep() for _number in range(4)]
+        assert published(fleet) == ALL
+        failed = [it for it in swept if it.code]
+        assert {it.code for it in failed} == {3}
+        for it in failed:
+            told_once(it.err)
+    fleet.settle()
+    assert {it["state"] for it in fleet.variants().values()} == {"Ready"}
