@@ -286,3 +286,82 @@ def test_what_fails_behind_a_push_is_found_again(
             told_once(it.err)
     fleet.settle()
     assert {it["state"] for it in fleet.variants().values()} == {"Ready"}
+
+
+def test_the_trace_is_shown_when_asked_and_once(company_of_two: Fleet):
+    fleet = company_of_two
+    with injected("reconcile.render:render", named("bad")):
+        swept = fleet.sweep("-v")
+    assert swept.err.count("Traceback (most recent call last)") == 1
+    assert "ZeroDivisionError: injected" in swept.err
+    assert "2 variants (bad-core-" in swept.err, "equal for both, so told once"
+
+
+def test_a_commit_without_its_message_is_published_all_the_same(company_of_two: Fleet):
+    fleet = company_of_two
+    with injected("sandbox.pool:ProcessSandbox.fill", lambda *_: True):
+        fleet.sweep()
+        swept = fleet.sweep()
+    assert published(fleet) == ALL
+    assert swept.err.count("InternalError") == 1
+    assert "the commit has the default message" in swept.err
+
+
+def test_a_schedule_that_fails_binds_whom_it_names_and_nobody_else(company_of_two: Fleet):
+    fleet = company_of_two
+    schedule = '  schedule: "0 0 1 1 *"\n  policies: [bad]'
+    fleet.write("timed.yaml", PROMOTION.replace('  policies: ["*"]', schedule).replace(
+        "name: everything", "name: timed"
+    ))  # fmt: skip
+    with injected("schedule.sweeps:last_fire", lambda *_: True), staying(fleet) as until:
+        log = until(lambda: published(fleet) == without(BAD))
+        assert str(log).count("InternalError") == 1
+        assert "PromotionPolicy default/timed" in str(log)
+
+
+def test_machines_read_the_reason(company_of_two: Fleet):
+    fleet = company_of_two
+    with injected("reconcile.judge:revisions", named("bad")):
+        fleet.sweep()
+        [problem] = fleet.sweep("-o", "json").json["problems"]
+        assert (problem["policy"], problem["reason"]) == ("default/bad", "InternalError")
+        policies = fleet.run("get", "policies", "-o", "json").items
+        conditions = {it["metadata"]["name"]: it["status"]["conditions"] for it in policies}
+    assert {it["reason"] for it in conditions["bad"]} == {"InternalError"}
+    assert {it["reason"] for it in conditions["good"]} == {"Ready"}
+
+
+def test_nothing_is_removed_for_a_policy_that_fanout_cannot_name(company_of_two: Fleet):
+    """Its variants are not those of targets that are gone."""
+    fleet = company_of_two
+    fleet.settle()
+    fleet.write("policy-good.yaml", targets("good", GOOD) + "# so that it is looked at again\n")
+    with injected("reconcile.names:_policy", named("bad")):
+        swept = fleet.sweep()
+        assert swept.code == 3
+        assert "target" not in swept.err
+        gone = fleet.run("remove", "bad", "--all-gone", "--reason", "tidy", "--yes")
+        assert gone.code != 0
+    assert published(fleet) == ALL
+
+
+def test_a_mark_inside_a_file_beside_an_object_that_is_there_twice(company_of_two: Fleet):
+    fleet = company_of_two
+    one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
+    fleet.write("z.yaml", f"{one}---\n\ufeff{one}")
+    swept = fleet.sweep()
+    assert swept.code == 3
+    assert "z.yaml:5: YAML syntax: a byte order mark stands inside the file" in swept.err
+    assert swept.out == "7 drafts written\n"
+
+
+def test_a_package_a_thousand_directories_deep_is_its_own_policy_s_fault(company_of_two: Fleet):
+    fleet = company_of_two
+    upstream = fleet.repos["blueprints"]
+    files = {f"logging/{'d/' * 1000}deep.yaml": "apiVersion: v1\nkind: Deep\nmetadata: {name: d}\n"}
+    tree = upstream.commit("main", files, "logging v2")
+    upstream.git("update-ref", "refs/tags/logging/v2", tree)
+    swept = [fleet.sweep() for _number in range(3)]
+    assert {it.code for it in swept} == {3}
+    assert published(fleet) == without(BAD)
+    assert swept[-1].err.count("default/bad:") == swept[-1].err.count("\n") == 1
