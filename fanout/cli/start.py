@@ -137,11 +137,8 @@ def open_program(
     records = GitRecords(repository, setup.install, setup.identity)
     sweeps = SweepLog(repository, setup.install, setup.identity)
     kept = settings.state_dir / "expressions.json"
-    shown = bool(settings.verbosity) and not stays  # a process that stays logs them
-    with (
-        traces_shown(redactor, shown=shown),
-        ProcessSandbox(_sandbox_limits(configuration), counters, kept) as sandbox,
-    ):
+    traces = traces_shown(redactor, shown=bool(settings.verbosity) and not stays)
+    with traces, ProcessSandbox(_sandbox_limits(configuration), counters, kept) as sandbox:
         workshop = function_runner(configuration, counters)
         lent = {it.name: it.addresses for it in configuration.check_secrets}
         tell = partial(say, color=settings.color) if settings.verbosity else None
