@@ -1,6 +1,5 @@
 """What was observed, as objects and views for people and machines; `fanout get` prints them."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -18,7 +17,6 @@ from fanout.api.views import (
     ViewMeta,
 )
 from fanout.cluster.declared import Declared
-from fanout.errors import FanoutError
 from fanout.gates.answer import State, VariantDecision
 from fanout.gates.facts import Hold
 from fanout.plan.cases import Case
@@ -27,7 +25,7 @@ from fanout.plan.status import written
 from fanout.reconcile.conflict_conditions import conflict_conditions
 from fanout.reconcile.damage import broken, edited, tag_trouble
 from fanout.reconcile.gone import told
-from fanout.reconcile.names import place_of, repository_key
+from fanout.reconcile.names import place_of
 from fanout.reconcile.readiness import conditions, failed
 from fanout.reconcile.remove import places_of
 from fanout.reconcile.report import Observed, PolicyPass
@@ -122,38 +120,6 @@ def variants(observed: Observed) -> list[Plain]:
 def policies(observed: Observed) -> list[Plain]:
     """Every UpstreamPolicy with its status."""
     return [_policy_object(item) for item in observed.policies if item.named.policy is not None]
-
-
-def repositories(observed: Observed, declared: Declared) -> list[Plain]:
-    """Every Repository with how it was found and how many variants go there."""
-    # None: its listing brought no failure.
-    failures: dict[str, FanoutError | None] = {}
-    for item in observed.policies:
-        if item.named.upstream is not None:
-            failures[repository_key(item.named.upstream)] = item.upstream_failure
-    for item in observed.policies:
-        for case in item.cases:
-            key = repository_key(item.named.repositories[case.spec.name])
-            if not isinstance(failures.get(key), FanoutError):
-                failures[key] = case.view.failure
-    counts = Counter(
-        repository_key(item.named.repositories[case.spec.name])
-        for item in observed.policies
-        for case in item.cases
-    )
-    bodies: list[Plain] = []
-    for repository in declared.repositories:
-        body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        key = repository_key(repository)
-        body["status"] = {"variants": counts[key]}
-        if key in failures:
-            failure = failures[key]
-            condition = {"type": "Ready", "status": "False" if failure else "True"}
-            condition["reason"] = failure.reason if failure else "Listed"
-            condition["message"] = str(failure) if failure else "it answered"
-            body["status"]["conditions"] = [condition]
-        bodies.append(body)
-    return bodies
 
 
 def _policy_object(item: PolicyPass) -> Plain:

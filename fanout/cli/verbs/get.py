@@ -31,6 +31,7 @@ from fanout.errors import InvalidInput
 from fanout.gates.answer import State
 from fanout.reconcile import present
 from fanout.reconcile.passes import Mode
+from fanout.reconcile.reachability import repositories
 from fanout.reconcile.report import Observed
 from fanout.selection.typed_selectors import parse_selector
 
@@ -130,7 +131,7 @@ def _items(
         if noun == "variants" and names:
             refuse_gone(names, items, present.targets(observed, program.declared()))
         return items, observed.now
-    items = present.repositories(observed, program.declared())
+    items = repositories(observed, program.declared())
     return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
 
 
