@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints
 
 from fanout.api.faults import BadValue
+from fanout.api.names import reserved_name
 
 _REF_BREAKERS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|@\{|\.\.")
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{0,79}(?:/[a-z0-9][a-z0-9-]{0,79}){0,2}")
@@ -32,7 +33,9 @@ def _segment_problem(segment: str) -> str:
 
 def path_problem(path: str) -> str:
     """What is wrong with a package's path, as half a sentence; "" when it can be used."""
-    if _PLAIN.fullmatch(path):  # as most are: short, and nothing that could be refused
+    if reserved := reserved_name(path):
+        return f"has the name {reserved!r}, which Windows reserves for a device"
+    if _PLAIN.fullmatch(path):  # as most are: short, and nothing else that could be refused
         return ""
     if path.startswith("/") or path.endswith("/"):
         return "begins or ends with a slash"

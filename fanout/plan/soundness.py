@@ -18,6 +18,7 @@ from fanout.package.kptfile import kptfile_of
 from fanout.package.kptfile_rules import kptfile_faults
 from fanout.package.manifests import Manifest
 from fanout.package.merge.documents import is_manifest
+from fanout.package.portable import file_faults
 from fanout.plan.merging import Files
 from fanout.values import replace
 from fanout.variants.duplicates import duplicates, identities
@@ -82,6 +83,8 @@ def _faults(files: Files, suspects: Files) -> Iterator[_Found]:
         fault = _unreadable(path, mode, data, manifests)
         if fault is not None:
             yield (path, mode, data), fault
+    for path, problem in file_faults(files):
+        yield (path, problem), _refused(problem, "rename the file", _at(path))
     if KPTFILE not in files:
         yield (KPTFILE,), _refused("there is no Kptfile", "put it back", Where(file=KPTFILE))
     yield from _kptfiles(manifests)

@@ -1,7 +1,12 @@
-"""Two variants never share a path, nor is one inside the other. (Design §2.)"""
+"""Two variants never share a path, nor is one inside the other. (Design §2.)
+
+Paths that differ in case or Unicode form alone are one path: in a clone on Windows or macOS, and in
+branch names on a server with such a file system, they are the same.
+"""
 
 from collections.abc import Iterable, Mapping
 
+from fanout.api.names import folded
 from fanout.package.paths import overlaps
 from fanout.selection.model import VariantSpec
 
@@ -23,7 +28,7 @@ def collisions(
     for place, variant in variants:
         by_repository.setdefault(place, []).append(variant)
     for place, those in by_repository.items():
-        for first, second in overlaps([variant.path for variant in those]):
+        for first, second in overlaps([folded(variant.path) for variant in those]):
             pair = (those[first], those[second])
             for one, other in (pair, pair[::-1]):
                 if holders.get((place, one.path)) != one.name:
@@ -33,7 +38,11 @@ def collisions(
 
 def _sentence(one: VariantSpec, other: VariantSpec) -> str:
     whose = f"{other.namespace}/{other.policy or other.name}"
-    relation = "is" if one.path == other.path else "overlaps"
+    relation = "overlaps"
+    if one.path == other.path:
+        relation = "is"
+    elif folded(one.path) == folded(other.path):
+        relation = "is, but for case or Unicode form,"
     return (
         f"path {one.path} in repository {one.repository} {relation} that of variant {other.name}"
         f" ({whose}, target {other.target}), {other.path}; give one of them another"

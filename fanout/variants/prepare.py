@@ -10,6 +10,7 @@ from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.kptfile import kptfile_of
 from fanout.package.manifests import Manifest
 from fanout.package.merge.keys import schemas_of
+from fanout.package.portable import file_faults
 from fanout.selection.objects import group_of
 from fanout.variants.canonical import canonical
 from fanout.variants.cloning import cloned_kptfile
@@ -123,6 +124,8 @@ def _check_files(package: UpstreamPackage, limits: Limits) -> None:
         if entry.mode not in _REGULAR:
             kind = "a symbolic link" if entry.mode == _SYMLINK else "a submodule"
             raise _refused(f"is {kind}, which a package may not have", "use a file", path)
+    for path, problem in file_faults(package.files):
+        raise _refused(problem, "rename the file", path)
 
 
 def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) -> None:

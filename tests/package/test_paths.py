@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 
 from fanout.package.paths import check_path, overlaps
 
-GOOD = ["monitoring", "team/monitoring", "a.b/c-d_e", "ä/ö", "site1/v2", "git", "x.git"]
+GOOD = [
+    "monitoring", "team/monitoring", "a.b/c-d_e", "ä/ö", "site1/v2", "git", "x.git", "console",
+    "com", "com10", "auxiliary/nul-1", "a.con",
+]  # fmt: skip
 BAD = [
     "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a..b", "-a", "a/-b", ".git",
     "a/.git/b", ".GIT", ".hidden", "a/.b", "a.", "a/b.", "a.lock", "a.LOCK/b", "a b", "a\tb",
     "a\nb", "a\\b", "a~1", "a^", "a:b", "a?", "a*", "a[", "a@{b", "@", "a\x7f", "a\0b",
-    "x" * 300, "a\u2028b", "a\ud800",
+    "x" * 300, "a\u2028b", "a\ud800", "con", "a/NUL", "aux.d/b", "Com1", "lpt\u00b2",
 ]  # fmt: skip
 
 

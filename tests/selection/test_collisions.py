@@ -22,6 +22,13 @@ ROWS = [
     ("who is inside may have been there first", [("a", "x"), ("b", "x/y")], {"x/y": "b"}, {"a"}),
     ("three at one path are refused", [("a", "x"), ("b", "x"), ("c", "x")], {}, {"a", "b", "c"}),
     ("the whole repository is around everything", [("a", ""), ("b", "x/y")], {}, {"a", "b"}),
+    ("upper and lower case are one path to some", [("a", "x"), ("b", "X")], {}, {"a", "b"}),
+    ("case matters in no segment", [("a", "Team/x"), ("b", "team/X")], {"team/X": "b"}, {"a"}),
+    ("inside but for case", [("a", "x"), ("b", "X/y")], {}, {"a", "b"}),
+    ("two forms of one letter", [("a", "\u00e4"), ("b", "a\u0308")], {}, {"a", "b"}),
+    ("both at once", [("a", "\u00c4"), ("b", "a\u0308")], {}, {"a", "b"}),
+    ("letters that fold to several", [("a", "stra\u00dfe"), ("b", "STRASSE")], {}, {"a", "b"}),
+    ("directories may differ in case", [("a", "Team/x"), ("b", "team/y")], {}, set()),
     ("others are not affected", [("a", "x"), ("b", "x"), ("c", "z")], {}, {"a", "b"}),
 ]  # fmt: skip
 
@@ -34,6 +41,11 @@ def test_collision(sentence, wanted, had, refused):
 
 def test_the_same_path_in_two_repositories_is_two_places():
     assert collisions([variant("a", "x", "edge"), variant("b", "x", "core")], {}) == {}
+
+
+def test_the_sentence_says_why_two_spellings_are_one_path():
+    told = collisions([variant("a", "x"), variant("b", "X")], {})["a"]
+    assert "path x in repository edge is, but for case or Unicode form, that of variant b" in told
 
 
 def test_the_sentence_names_the_other_variant_its_target_and_the_remedy():
