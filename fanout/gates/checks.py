@@ -280,7 +280,8 @@ def _missing(view: CheckView, question: _Question, said: Statement | None) -> Ch
             return view  # the answer to an earlier question
         fault = f"is about {evidence.revision or _elsewhere(evidence.commit)}"
     else:
-        step = "tried again" if question.hears(said) else "published"
+        step = "drafted" if question.drafted else "published"
+        step = "tried again" if question.hears(said) else step
         fault = f"was recorded before {published.revision} was {step}"
     sentence = f"{view.sentence}; evidence {evidence.name} of {evidence.by} {fault}: does not count"
     return CheckView(view.name, view.verdict, sentence, view.at, view.reason, view.who)

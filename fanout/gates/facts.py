@@ -74,6 +74,7 @@ class Draft:
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     authors: frozenset[str] = frozenset()  # who has changed what is in it; people as `by`
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
+    written: datetime | None = None  # when it was first written with this digest; None: not known
 
 
 @frozen

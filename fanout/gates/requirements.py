@@ -68,6 +68,9 @@ class Requirements:
             view, answer = fresh(check, folded, self._now)
             answers += [answer] if answer is not None else []
             return view
+        since = facts.draft.written if facts.draft is not None else None
+        if since is not None:
+            about = replace(about, at=since)  # reports count from when the draft was first written
         view = self._evidence.answer(
             rule.name, check.name, facts.name, about, retried, drafted=True
         )
@@ -89,7 +92,7 @@ def failing(facts: VariantFacts, required: Sequence[CheckView]) -> Hold | None:
 
 
 def _as_published(facts: VariantFacts, draft: Draft, now: datetime) -> Published:
-    """The draft as checks see it: what is said of the revision counts from its release on."""
+    """The draft as checks see it: machines are asked from its release on."""
     grant = facts.granted(draft)
     at = grant.at if grant is not None else now
     return Published(draft.revision, draft.digest, draft.tree, at, draft.commits)

@@ -15,7 +15,7 @@ from fanout.gates.instants import from_the_future
 from fanout.plan.actions import Action, Kind
 from fanout.plan.book import WITHDRAW, Recorded
 from fanout.plan.planner import PolicyPlan
-from fanout.plan.status import Status, VariantLine, written
+from fanout.plan.status import DraftLine, Status, VariantLine, written
 from fanout.values import replace
 
 Key = TypeVar("Key")
@@ -68,9 +68,17 @@ def corrected(status: Status, now: datetime) -> Status:
     variants = _changed(status.variants, clock.variant)
     history = _changed(status.history, clock.history)
     removed = _changed(status.removed, clock.instant)
+    drafts = _changed(status.drafts, clock.draft)
     if not clock.used and not status.noticed:
         return status
-    return replace(status, variants=variants, history=history, removed=removed, noticed=clock.used)
+    return replace(
+        status,
+        variants=variants,
+        history=history,
+        removed=removed,
+        drafts=drafts,
+        noticed=clock.used,
+    )
 
 
 def redated(
@@ -99,6 +107,7 @@ def redated(
         variants=_restored(plan.planned.variants, recorded.variants, status.variants),
         history=_restored(plan.planned.history, recorded.history, status.history),
         removed=_restored(plan.planned.removed, recorded.removed, status.removed),
+        drafts=_restored(plan.planned.drafts, recorded.drafts, status.drafts),
         ahead=seen_ahead,
         noticed=status.noticed,
     )
@@ -135,6 +144,10 @@ class _Clock:
             given = (replace(answer, at=self.instant(answer.at)) for answer in answers)
             line = replace(line, answers=tuple(given))
         return line
+
+    def draft(self, line: DraftLine) -> DraftLine:
+        at = self.instant(line.at)
+        return line if at is line.at else replace(line, at=at)
 
     def history(self, past: StageHistory) -> StageHistory:
         if past.passed is not None and (at := self.instant(past.passed)) is not past.passed:

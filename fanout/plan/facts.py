@@ -26,7 +26,7 @@ from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Resolution, read
 from fanout.plan.observation import OpenDraft
 from fanout.plan.seen import UNSEEN, Seen
-from fanout.plan.status import instant
+from fanout.plan.status import DraftLine, instant
 from fanout.plan.trailers import NONE
 from fanout.values import frozen, replace
 
@@ -53,6 +53,7 @@ class Question:
     unread: bool = False  # a calendar may be missing
     heard: str = ""  # what is published now was not there when that was said
     about: Abouts = field(default_factory=dict)  # by variant
+    drafts: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant, when written
 
 
 @frozen
@@ -113,6 +114,7 @@ def _as_told(
         question.about.get(name, NOTHING),
         question.records.removals.get(name),
         question.resolutions,
+        question.drafts.get(name),
     )
     before = known.get(name)
     if before is not None and before.case is case and before.rest == rest:
@@ -165,7 +167,7 @@ def _variant(case: Case, seen: Seen, question: Question, *, chosen: bool) -> Var
     spec, known, draft, grant = case.spec, case.published, case.draft, case.line.grant
     disputed = _disputed(case, question)
     standing = draft is not None and chosen and case.standing
-    about = question.about.get(spec.name, NOTHING)
+    about, line = question.about.get(spec.name, NOTHING), question.drafts.get(spec.name)
     return VariantFacts(
         name=spec.name,
         stage=spec.stage,
@@ -196,6 +198,7 @@ def _variant(case: Case, seen: Seen, question: Question, *, chosen: bool) -> Var
             authors=_authors(case, draft),
             moves=case.moves,
             commits=seen.drafted | {draft.commit},
+            written=line.at if line is not None and line.digest == draft.trailers.digest else None,
         )
         if draft and not case.unrecorded
         else None,

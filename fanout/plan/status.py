@@ -1,8 +1,8 @@
 """What a policy's status remembers: only what cannot be derived, nothing that moves with the clock.
 
 The lines are plain data for the record store, by key: `variant/<name>`, `stage/<stage>/<revision>`,
-`revision/<name>`, `repository/<url>#<branch>`, `removed/<name>`, `ahead/<record>`,
-`noticed/<instant>`. (Design §3, "records repository".)
+`revision/<name>`, `repository/<url>#<branch>`, `draft/<variant>`, `removed/<name>`,
+`ahead/<record>`, `noticed/<instant>`. (Design §3, "records repository".)
 """
 
 from collections.abc import Mapping
@@ -100,6 +100,14 @@ class VariantLine:
 
 
 @frozen
+class DraftLine:
+    """A draft of a stage that requires reports, and when it was first written."""
+
+    digest: str
+    at: datetime
+
+
+@frozen
 class Status:
     """A policy's status, read."""
 
@@ -111,6 +119,7 @@ class Status:
     ahead: frozenset[str] = frozenset()  # records that a pass has seen dated ahead, by name
     noticed: Mapping[datetime, datetime] = field(default_factory=dict)
     """Instants in these lines that lie ahead, and when a pass first saw that."""
+    drafts: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant
 
 
 def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
@@ -125,6 +134,7 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
     removed: dict[str, datetime] = {}
     ahead: set[str] = set()
     noticed: dict[datetime, datetime] = {}
+    drafts: dict[str, DraftLine] = {}
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
@@ -137,6 +147,8 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
                 revisions[name] = str(line["commit"])
             elif kind == "repository":
                 places.add(name)
+            elif kind == "draft":
+                drafts[name] = DraftLine(line["digest"], instant(line["at"]))
             elif kind == "removed":
                 removed[name] = instant(line["at"])
             elif kind == "ahead":
@@ -148,7 +160,7 @@ def read_status(lines: Mapping[str, Mapping[str, Any]]) -> Status:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(key) from error
     return Status(
-        variants, history, revisions, frozenset(places), removed, frozenset(ahead), noticed
+        variants, history, revisions, frozenset(places), removed, frozenset(ahead), noticed, drafts
     )
 
 
@@ -176,8 +188,17 @@ def changes(
     for name in before.removed.keys() | after.removed.keys():
         if before.removed.get(name) != (at := after.removed.get(name)):
             lines[f"removed/{name}"] = {"at": written(at)} if at else None
-    lines |= _clocks(before, after)
+    lines |= _clocks(before, after) | _drafts(before, after)
     return dict(sorted(lines.items()))
+
+
+def _drafts(before: Status, after: Status) -> Lines:
+    """The lines about drafts that differ."""
+    return {
+        f"draft/{name}": _write(draft)
+        for name in before.drafts.keys() | after.drafts.keys()
+        if before.drafts.get(name) != (draft := after.drafts.get(name))
+    }
 
 
 def _clocks(before: Status, after: Status) -> Lines:
@@ -247,7 +268,7 @@ def _read_history(line: Mapping[str, Any]) -> StageHistory:
     )
 
 
-def _write(line: VariantLine | StageHistory | None) -> Mapping[str, Any] | None:
+def _write(line: VariantLine | StageHistory | DraftLine | None) -> Mapping[str, Any] | None:
     return None if line is None else _plain(asdict(line))
 
 

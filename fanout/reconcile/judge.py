@@ -20,6 +20,7 @@ from fanout.plan.cases import Case
 from fanout.plan.clearing import Leave, Leftovers, clearings, staying
 from fanout.plan.dates import ahead, corrected, dated, redated
 from fanout.plan.disputes import resolutions
+from fanout.plan.draft_times import reported_stages, with_draft_times
 from fanout.plan.facts import Question, facts, foreseen, records, with_removals
 from fanout.plan.holding_back import held_back
 from fanout.plan.planner import PolicyPlan, plan_policy
@@ -156,6 +157,7 @@ class Judge:
         leftovers = Leftovers(clear, going, opener.emptied(), found)
         moment = said.moment(self.now)
         plan = plan_policy(named.namespace, named.name, steps, status, history, moment, leftovers)
+        plan = with_draft_times(plan, reported_stages(question.rules), self.now)
         done = PolicyPass(
             named=named,
             book=told.book,
@@ -195,6 +197,7 @@ class Judge:
             finishing=finishing(told.promotions),
             unread=not told.all_read,
             heard=said.moment(self.now).heard,
+            drafts=status.drafts,
             about=abouts(named, told.depends_on),
         )
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fanout.gates.facts import Answer, StageHistory
 from fanout.gates.rules import Verdict
 from fanout.plan.status import (
+    DraftLine,
     GrantLine,
     LeftPlace,
     PublishedLine,
@@ -67,6 +68,7 @@ statuses = st.builds(
     st.dictionaries(text, text, max_size=3),
     st.frozensets(text, max_size=3),
     st.dictionaries(text, moments, max_size=3),
+    drafts=st.dictionaries(text, st.builds(DraftLine, text, moments), max_size=3),
 )
 
 
@@ -114,10 +116,11 @@ def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before
         else:
             book[key] = line
     found = read_status(book)
-    assert (found.variants, found.history, found.removed) == (
+    assert (found.variants, found.history, found.removed, found.drafts) == (
         after.variants,
         after.history,
         after.removed,
+        after.drafts,
     )
     assert changes(after, after) == {}
 

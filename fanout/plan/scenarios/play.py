@@ -117,7 +117,7 @@ class _Play:
                     reason="LimitExceeded",
                     remedy="say where to stop: spec.advance.until",
                 )
-            world.stand()
+            world.stand(at)
             world.draft(candidates(world.facts(at)), at)
             self._script.hear(world)
             facts = world.facts(at)

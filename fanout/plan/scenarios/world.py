@@ -117,15 +117,16 @@ class Player:
             authors=frozenset(map(person, said.authors)),
         )
 
-    def follow(self, candidate: str) -> None:
+    def follow(self, candidate: str, now: datetime) -> None:
         """Its draft, brought up to date with the candidate of its stage."""
         draft = self.draft
         if not self.stated.drafted or not candidate or (draft is not None and not draft.current):
             return
         if draft is None and self.special is not None:
-            self.draft = self.special_draft(self.special, candidate)
+            self.draft = replace(self.special_draft(self.special, candidate), written=now)
         elif draft is None or draft.revision != candidate:
-            self.special, self.draft = None, self.plain_draft(candidate)
+            self.special = None
+            self.draft = replace(self.plain_draft(candidate), written=now)
         has = self.published
         if self.special is None and has is not None and self.draft is not None:
             in_force = (has.revision, has.digest) == (self.draft.revision, self.draft.digest)
@@ -198,12 +199,12 @@ class World:
             unread=self.setting.unread,
         )
 
-    def stand(self) -> None:
+    def stand(self, now: datetime) -> None:
         """The drafts of which it is stated what they are for."""
         for player in self.players.values():
             said = player.special
             if player.draft is None and said is not None and said.revision:
-                player.draft = player.special_draft(said, said.revision)
+                player.draft = replace(player.special_draft(said, said.revision), written=now)
 
     def draft(self, candidates: Mapping[str, str], now: datetime) -> None:
         """Bring all drafts up to date with the candidates of their stages."""
@@ -215,7 +216,7 @@ class World:
             if pin is not None:
                 player.go_back(pin.revision)
             else:
-                player.follow(candidates.get(player.stated.stage, ""))
+                player.follow(candidates.get(player.stated.stage, ""), now)
             player.release()
 
     def carry_out(self, decision: PolicyDecision, now: datetime) -> tuple[str, ...]:
