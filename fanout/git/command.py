@@ -1,4 +1,5 @@
-"""The only place that starts git: scrubbed, with a deadline, counted, failures translated."""
+"""The only place that starts git: its environment made anew, with a deadline, counted, failures
+translated."""
 
 import os
 import time
@@ -6,16 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
-from subprocess import Popen, TimeoutExpired
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from threading import Lock
 from typing import BinaryIO
 
-from git.cmd import Git
-from git.exc import GitCommandNotFound
+from git.cmd import Git, safer_popen
 
 from fanout.errors import Unavailable
 from fanout.git.credentials import Access, presented, write_askpass
-from fanout.git.environment import scrubbed, strays
+from fanout.git.environment import fixed, inherited
 from fanout.git.failures import translate
 from fanout.telemetry.counters import Counters
 from fanout.values import frozen
@@ -43,7 +43,7 @@ class GitProgram:
         self.counters = counters
         self._timeout = timeout
         self._directory = directory
-        self._environment = scrubbed(allowed, directory)
+        self._environment = fixed(allowed, directory)
         self._askpass = write_askpass(directory)
         self._lock = Lock()
         self._running: dict[int, bool] = {}  # groups of processes, and whether it is a push
@@ -107,20 +107,25 @@ class GitProgram:
         stdin: BinaryIO | None,
         patience: float,
     ) -> Output:
-        variables = {**self._environment, "GIT_DIR": str(mirror), **extra}
-        # GitPython adds to the surroundings and cannot take away: env(1) does.
-        unwanted = [word for name in strays(os.environ, variables) for word in ("-u", name)]
-        prefix = ["env", *unwanted] if unwanted else []
+        ambient = inherited(os.environ, access.address.protocol if access else None)
+        variables = {**ambient, **self._environment, "GIT_DIR": str(mirror), **extra}
+        command = ["git", *arguments]
         self.counters.add("git_processes")
         try:
-            started = Git(str(mirror)).execute(
-                [*prefix, "git", *arguments],
-                istream=stdin,
-                env=variables,
-                as_process=True,
-                start_new_session=True,
+            # `Git.execute` would add to the surroundings, and can take nothing away from them.
+            started = Git.AutoInterrupt(
+                safer_popen(
+                    command,
+                    env=variables,
+                    cwd=mirror if mirror.is_dir() else None,  # one may be dropped under us
+                    stdin=stdin or DEVNULL,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    start_new_session=True,
+                ),
+                command,
             )
-        except GitCommandNotFound as error:
+        except FileNotFoundError as error:
             raise Unavailable(
                 "the program git was not found", reason="GitMissing", remedy="install git"
             ) from error

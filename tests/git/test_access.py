@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import stat
 import subprocess
 from contextlib import ExitStack
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 from http_git import serving
 
+from fanout.api.urls import Protocol
 from fanout.errors import Denied, InvalidInput, Unavailable
 from fanout.git.address import address
 from fanout.git.credentials import Access, presented, write_askpass
-from fanout.git.environment import scrubbed, strays
+from fanout.git.environment import fixed, inherited
 from fanout.plan.repository import Look, Remote
 from fanout.ports import Secret
 
@@ -266,12 +268,96 @@ def test_the_callers_git_settings_change_nothing(downstream, monkeypatch):
     assert "refs/tags/one/v1" in real()
 
 
-def test_only_the_trace_for_measuring_is_let_through():
-    given = scrubbed(("https", "ssh"), Path("home"))
-    ambient = {**POISON, "GIT_TRACE2_EVENT": "x", "PATH": "p", "GITHUB_TOKEN": "t"}
-    assert set(strays(ambient, given)) == set(POISON) - set(given)
+AMBIENT = {
+    **POISON,
+    "GIT_TRACE2_EVENT": "x",
+    "PATH": "/usr/bin:/bin",
+    "TMPDIR": "/tmp",
+    "SSH_AUTH_SOCK": "/agent",
+    "https_proxy": "http://proxy",
+    "HTTP_PROXY": "http://proxy",  # which a web server sets from a header
+    "NO_PROXY": "internal",
+    "SSL_CERT_FILE": "/ca.pem",
+    "GITHUB_TOKEN": "t",
+    "FANOUT_SECRET_EDGE": "s",
+    "XDG_CONFIG_HOME": "/config",
+    "LD_PRELOAD": "evil.so",
+    "BASH_ENV": "evil",
+    "USER": "ann",
+}
+ALWAYS = {"PATH", "TMPDIR", "GIT_TRACE2_EVENT"}
+WEB = ALWAYS | {"https_proxy", "NO_PROXY", "SSL_CERT_FILE"}
+INHERITED = [
+    (None, ALWAYS),
+    (Protocol.FILE, ALWAYS),
+    (Protocol.HTTP, WEB),
+    (Protocol.HTTPS, WEB),
+    (Protocol.SSH, ALWAYS | {"SSH_AUTH_SOCK"}),
+]
+
+
+@pytest.mark.parametrize(("protocol", "names"), INHERITED)
+def test_which_variables_of_the_surroundings_git_sees(protocol, names):
+    assert set(inherited(AMBIENT, protocol)) == names
+
+
+def test_without_a_path_git_is_looked_for_where_the_system_looks():
+    assert inherited({}, None) == {"PATH": os.defpath}
+
+
+def test_what_no_surroundings_change():
+    given = fixed(("https", "ssh"), Path("home"))
     assert given["GIT_ALLOW_PROTOCOL"] == "https:ssh"
     assert given["GIT_TERMINAL_PROMPT"] == "0"
+    assert given["HOME"] == "home"
+
+
+def listed_in_the_documentation():
+    page = Path(__file__).parents[2] / "docs" / "concepts" / "security.md"
+    section = page.read_text().partition("## Environments of processes")[2].partition("\n## ")[0]
+    rows = [row for row in section.splitlines() if row.startswith("| git ")]
+    return {name for row in rows for name in re.findall(r"`([A-Za-z0-9_]+)`", row)}
+
+
+# What git sets for its own helpers, and the shell for itself.
+OWN = {"GIT_EXEC_PATH", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY", "PWD",
+       "OLDPWD", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PUSH_OPTION_COUNT", "SHLVL", "_",
+       "GIT_PROTOCOL"}  # fmt: skip
+
+
+def test_a_hook_of_a_repository_on_this_machine_sees_what_is_listed(
+    downstream, tmp_path, monkeypatch
+):
+    note = tmp_path / "note"
+    downstream.write({"one": downstream.package("one")})
+    downstream.bare.hook("pre-receive", f"env -0 > {note}")
+    for name, value in AMBIENT.items():
+        if name not in {"PATH", "TMPDIR", "LD_PRELOAD", "GIT_TRACE2_EVENT", "GIT_EXEC_PATH"}:
+            monkeypatch.setenv(name, value)
+    downstream.publish(["one"])
+    monkeypatch.undo()
+    seen = dict(row.split("=", 1) for row in note.read_text().split("\0") if row)
+    assert set(seen) - OWN <= listed_in_the_documentation()
+    assert seen["HOME"] != os.environ["HOME"]
+    assert not {"t", "s", "/agent", "http://proxy"} & set(seen.values())
+
+
+def test_git_itself_sees_what_is_listed(make_store, bare, tmp_path, monkeypatch):
+    note = tmp_path / "note"
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").write_text(f"#!/bin/sh\nenv -0 > {note}\nexit 1\n")
+    (programs / "git").chmod(0o700)
+    for name, value in AMBIENT.items():
+        if name not in {"LD_PRELOAD", "GIT_TRACE2_EVENT"}:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{programs}:{os.defpath}")
+    make_store().look([Look(Remote("https://git.example.com/x.git"), ())])
+    monkeypatch.undo()
+    seen = dict(row.split("=", 1) for row in note.read_text().split("\0") if row)
+    assert set(seen) - {"PWD", "SHLVL", "_", "OLDPWD"} <= listed_in_the_documentation()
+    assert seen["https_proxy"] == "http://proxy"
+    assert not {"t", "s", "/agent"} & set(seen.values())
 
 
 def test_git_never_starts_without_an_allowed_protocol(make_store, bare):

@@ -1,5 +1,6 @@
 """`fanout version`: what a bug report needs to say."""
 
+import os
 import platform
 import re
 import subprocess
@@ -48,7 +49,10 @@ def _version(name: str) -> str:
 
 def _git() -> str:
     try:
-        answer = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True)
+        environment = {"PATH": os.environ.get("PATH", os.defpath)}
+        answer = subprocess.run(
+            ["git", "--version"], env=environment, capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return "not installed"
     return answer.stdout.removeprefix("git version").strip()
