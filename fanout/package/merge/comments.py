@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.package.edits import Path, show
+from fanout.package.merge.bookkeeping import is_mark
 from fanout.package.merge.documents import Document, File
 from fanout.package.merge.identity import identity_of, shown
 from fanout.package.merge.sides import Value, line_end
@@ -40,7 +41,7 @@ def _told(lost: Counter[str], local: Sequence[File], result: Mapping[str, bytes]
     # where a comment stands several times, it went with a file that is gone
     for file in sorted(local, key=lambda file: file.path in result):
         for at, comment in _comments(file):
-            if lost[comment] > 0:
+            if lost[comment] > 0 and not is_mark(comment):
                 lost[comment] -= 1
                 line = file.text.count("\n", 0, at) + 1
                 yield f'{file.path}:{line}: the comment "{comment}" went with {_about(file, at)}'

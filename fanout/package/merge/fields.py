@@ -10,6 +10,7 @@ from typing import Any
 
 from fanout.errors import Where
 from fanout.package.edits import MISSING, Path, show
+from fanout.package.merge.bookkeeping import is_bookkeeping
 from fanout.package.merge.conflicts import NO_CHOICES, Cause, Choices, Conflict, Side, disputed
 from fanout.package.merge.functions import function_keys
 from fanout.package.merge.keys import FUNCTION, OBJECT, Shape, element_keys
@@ -48,7 +49,7 @@ class Fields:
     def merge(self, sides: Sides, shape: Shape, path: Path = ()) -> Outcome:
         """The outcome for one value."""
         o, u, mine = sides
-        if same_text(u, o) or same_text(u, mine):
+        if same_text(u, o) or same_text(u, mine) or is_bookkeeping(path):
             return local(mine)
         if same_text(mine, o):
             return upstream(u)

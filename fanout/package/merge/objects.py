@@ -11,6 +11,7 @@ from typing import Any, Final
 from fanout.package.edits import Path
 from fanout.package.jsontext import is_json, json_line
 from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.merge.bookkeeping import same_object
 from fanout.package.merge.conflicts import Choices, Conflict, Side
 from fanout.package.merge.documents import Container, Key, Unit
 from fanout.package.merge.fields import Fields, Sides, unless_empty
@@ -27,7 +28,6 @@ from fanout.package.merge.outcome import (
     sequence,
     upstream,
 )
-from fanout.package.merge.sides import same_data
 
 Units = Mapping[Key, Unit]
 # What says where a package comes from is one value each, and its own package's business.
@@ -86,7 +86,7 @@ class Objects:
             return self.fields(key).merge(sides, self.shape(key))
         if o is None:
             return local(mine) if mine is not None else upstream(u)
-        if (u is None and mine is None) or same_data(o, u) or same_data(o, mine):
+        if (u is None and mine is None) or same_object(o, u) or same_object(o, mine):
             return NOTHING  # nobody changed what the other one deleted
         winner = self.fields(key).dispute(sides, (), Side.LOCAL)
         return upstream(u) if winner is Side.UPSTREAM else local(mine)

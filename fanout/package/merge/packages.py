@@ -15,6 +15,7 @@ from fanout.errors import InvalidInput, Where
 from fanout.package.edits import MISSING
 from fanout.package.jsontext import is_json
 from fanout.package.kptfile import NAME as KPTFILE
+from fanout.package.merge.bookkeeping import same_file
 from fanout.package.merge.comments import lost_comments
 from fanout.package.merge.conflicts import (
     NO_CHOICES,
@@ -142,15 +143,21 @@ def _settled(sides: Sides, directories: Iterable[str], merge: Merge) -> dict[str
             continue
         o, u, mine = (f"{directory}/{KPTFILE}" in files for files in sides)
         trees = [_tree(files, directory) for files in sides]
-        if not o and u and mine and trees[1] != trees[2]:
+        if not o and u and mine and not _alike(directory, sides[1], sides[2]):
             found[directory] = _dispute(directory, Cause.BOTH_ADDED, trees, sides, merge)
         elif o and u and not mine:
             found[directory] = Side.LOCAL
-            if trees[0] != trees[1]:
+            if not _alike(directory, sides[0], sides[1]):
                 found[directory] = _dispute(directory, Cause.DELETED_HERE, trees, sides, merge)
-        elif o and mine and not u and trees[0] != trees[2]:
+        elif o and mine and not u and not _alike(directory, sides[0], sides[2]):
             found[directory] = _dispute(directory, Cause.DELETED_THERE, trees, sides, merge)
     return found
+
+
+def _alike(directory: str, one: Files, other: Files) -> bool:
+    """Has the subpackage the same files on both sides, but for kpt's bookkeeping?"""
+    paths = {path for path in (*one, *other) if _inside(path, directory)}
+    return all(same_file(path, one.get(path), other.get(path)) for path in paths)
 
 
 def _tree(files: Files, directory: str) -> str:

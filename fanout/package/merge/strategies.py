@@ -10,6 +10,7 @@ from fanout.package.edits import MISSING, REMOVE, Edit, applied, get, same
 from fanout.package.invalid import InvalidManifest
 from fanout.package.kptfile import NAME as KPTFILE
 from fanout.package.manifests import Manifest
+from fanout.package.merge.bookkeeping import same_file
 from fanout.package.merge.conflicts import NO_CHOICES, Choices
 from fanout.package.merge.packages import Files, MergeResult, merge_packages
 
@@ -59,7 +60,9 @@ def update_package(
     dropped = [
         path
         for path, content in sorted(local.items())
-        if path != KPTFILE and content != origin.get(path) and files.get(path) != content
+        if path != KPTFILE
+        and files.get(path) != content
+        and not same_file(path, content, origin.get(path))
     ]
     ordered = dict(sorted(files.items()))
     return MergeResult(ordered, kptfile.conflicts, kptfile.notes, tuple(dropped))
@@ -73,7 +76,7 @@ def _refuse_changes(origin: Files, local: Files) -> None:
     changed = [
         path
         for path in sorted({*origin, *local})
-        if origin.get(path) != local.get(path)
+        if not same_file(path, origin.get(path), local.get(path))
         and not (path == KPTFILE and _same_but_own(origin, local))
     ]
     if changed:
