@@ -13,9 +13,8 @@ SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  type:
 def marked(text: str, kind: str, name: str) -> str:
     """The object as `kpt pkg get` leaves it."""
     note = f"internal.kpt.dev/upstream-identifier: '{kind}|default|{name}'"
-    own = f"  name: {name}\n"
     there = text.replace("metadata:\n", f"metadata: # kpt-merge: /{name}\n", 1)
-    return there.replace(own, f"{own}  annotations:\n    {note}\n", 1)
+    return there.replace("spec:\n", f"  annotations:\n    {note}\nspec:\n", 1)
 
 
 @company

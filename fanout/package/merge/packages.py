@@ -26,6 +26,7 @@ from fanout.package.merge.conflicts import (
     disputed,
 )
 from fanout.package.merge.documents import File, Reader, is_manifest, units_of
+from fanout.package.merge.doubtful import doubtful_files
 from fanout.package.merge.files import file_conflict, merge_file
 from fanout.package.merge.keys import Schemas, schemas_of
 from fanout.package.merge.namespaces import followed
@@ -92,6 +93,7 @@ def merge_packages(
         winner = upstream if side is Side.UPSTREAM else local
         merge.files |= {p: c for p, c in winner.items() if _inside(p, directory)}
     _separate(sides, merge)
+    merge.notes += doubtful_files(sides, reader)
     files = dict(sorted(merge.files.items()))
     return MergeResult(files, tuple(merge.conflicts), tuple(merge.notes))
 
