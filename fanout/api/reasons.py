@@ -36,6 +36,7 @@ class Reason(StrEnum):
     CONTRADICTION = "Contradiction", "reporters of one check say different things"
     DEADLINE_EXCEEDED = "DeadlineExceeded", "a variant was in flight for too long"
     DECISION_WAITS = "DecisionWaits", "a person's decision has nothing to act on now"
+    DELETION_REFUSED = "DeletionRefused", "the remote lets nobody remove branches of drafts"
     DEPENDENCY_PENDING = "DependencyPending", "a variant that comes first is not ready"
     DISK_FULL = "DiskFull", "the disk of the private mirrors is full"
     DRAFT_BROKEN = "DraftBroken", "what somebody committed to the draft cannot be used"

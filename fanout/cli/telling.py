@@ -80,6 +80,8 @@ def tell_report(report: Report, settings: Settings, effect: str = "", faults: in
     tell_problems(report.observed, settings)
     for line in undone(report.failed):
         say(f"failed: {line}", settings.color, fg="red")
+    for line in undone(report.left):
+        say(f"warning: {line}", settings.color, fg="yellow")
     if settings.verbosity:
         write(_lines(outcome.action for outcome in report.outcomes if outcome.done))
     counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.done)

@@ -62,6 +62,15 @@ _REFUSALS = (
     # First, whatever the hook goes on to say.
     replace(_REFUSED, pattern=re.compile("hook declined")),
     _rule(
+        r"deletion prohibited|denying ref deletion",
+        Denied,
+        "DeletionRefused",
+        "the remote does not let fanout remove branches of drafts",
+        "let its owner allow it (`git config receive.denyDeletes false`), or remove the branches by"
+        " hand; nothing else waits for it",
+        quotes=False,
+    ),
+    _rule(
         r"exists; cannot create|directory not empty|funny refname",
         InvalidInput,
         "RefNameClash",

@@ -52,6 +52,18 @@ def tag_trouble(case: Case) -> tuple[Reason, str] | None:
     )
 
 
+def draft_left(case: Case) -> str:
+    """That the branch of a published draft is still there, and what to do; "" where it is not."""
+    if case.draft is None or case.draft.carries or not case.in_force:
+        return ""
+    branch = case.ref.removeprefix("refs/heads/")
+    return (
+        f"branch {branch} of {case.spec.repository} has a draft that is published, and is still"
+        " there; each sweep tries to remove it. If the server refuses deletions, let its owner"
+        " allow them below drafts/, or remove the branch by hand"
+    )
+
+
 def lost_renderings(cases: Iterable[Case]) -> Iterator[tuple[str, str]]:
     """Repositories in which the renderings of published packages are gone, and what it means."""
     places: dict[str, list[Case]] = {}

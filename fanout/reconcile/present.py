@@ -23,7 +23,7 @@ from fanout.plan.cases import Case
 from fanout.plan.found import unreadable
 from fanout.plan.status import written
 from fanout.reconcile.conflict_conditions import conflict_conditions
-from fanout.reconcile.damage import broken, edited, tag_trouble
+from fanout.reconcile.damage import broken, draft_left, edited, tag_trouble
 from fanout.reconcile.gone import told
 from fanout.reconcile.names import place_of
 from fanout.reconcile.readiness import conditions, failed
@@ -220,6 +220,8 @@ def _variant_conditions(case: Case, decision: VariantDecision, undecided: int) -
     if case.undone is not None:
         conditions.append(_holds_too("Reverted", case.undone.reason, case.undone.sentence))
     conditions += [_holds_too(reason, reason, told) for reason, told in _tags(case).items()]
+    if left := draft_left(case):
+        conditions.append(_holds_too("DraftLeft", Reason.DELETION_REFUSED, left))
     if case.faults:
         conditions.append(_holds_too("Broken", Reason.PACKAGE_BROKEN, broken(case)))
     return conditions

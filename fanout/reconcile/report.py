@@ -145,8 +145,15 @@ class Report:
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """Actions that were not done."""
-        return tuple(outcome for outcome in self.outcomes if not outcome.done)
+        """Actions that were not done, but for branches that the remote lets nobody remove."""
+        refused = Reason.DELETION_REFUSED
+        return tuple(it for it in self.outcomes if not it.done and it.reason != refused)
+
+    @property
+    def left(self) -> tuple[Outcome, ...]:
+        """Branches of drafts that the remote does not let fanout remove: nothing waits for them."""
+        refused = Reason.DELETION_REFUSED
+        return tuple(it for it in self.outcomes if not it.done and it.reason == refused)
 
     @property
     def troubled(self) -> int:
