@@ -155,7 +155,9 @@ class MirrorReader:
             for oid in dict.fromkeys(entry.oid for entry in entries.values())
         }
         self._limits.check_sizes({path: sizes[entry.oid] for path, entry in entries.items()})
-        content = {oid: known[oid] if oid in known else self.blob(oid) for oid in sizes}
+        content = {
+            oid: known[oid] if oid in known else self._read(oid, _BLOB, named=True) for oid in sizes
+        }
         return {path: (entry, content[entry.oid]) for path, entry in entries.items()}
 
     def blob(self, oid: str, largest: int | None = None) -> bytes:
@@ -178,15 +180,20 @@ class MirrorReader:
         except _TooLargeError:
             raise limits.too_many() from None
 
-    def _read(self, oid: str, kind: int, largest: int, *, named: bool = False) -> bytes:
+    def _read(
+        self, oid: str, kind: int, largest: int | None = None, *, named: bool = False
+    ) -> bytes:
         found, data = self._object(oid, largest, named=named)
         if found != kind:
             raise _wrong_kind(oid, found, kind)
         return data
 
-    def _object(self, oid: str, largest: int, *, named: bool = False) -> tuple[int, bytes]:
-        """Kind and content. The size is in the object's header, which is read first."""
-        if (size := self._size(oid, named=named)) > largest:
+    def _object(self, oid: str, largest: int | None, *, named: bool = False) -> tuple[int, bytes]:
+        """Kind and content. The size is in the object's header, which is read first.
+
+        Without `largest` it is not read: the caller has done so.
+        """
+        if largest is not None and (size := self._size(oid, named=named)) > largest:
             raise _TooLargeError(oid, size, largest)
         try:
             return self._odb.read(oid)

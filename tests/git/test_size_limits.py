@@ -35,11 +35,16 @@ def test_a_package_is_refused_by_its_limit(hostile, make, limit, words):
 
 def test_no_content_is_read_of_a_package_that_is_too_large(hostile, monkeypatch):
     tree = hostile.one_file_of_many_names()
-    read = []
-    monkeypatch.setattr(MirrorReader, "blob", lambda _, oid, __=None: read.append(oid))
+    read, original = [], MirrorReader._read
+
+    def recorded(self, oid, kind, *rest, **more):
+        read.append(kind)
+        return original(self, oid, kind, *rest, **more)
+
+    monkeypatch.setattr(MirrorReader, "_read", recorded)
     with pytest.raises(InvalidInput):
         reader(hostile).files(tree)
-    assert read == []
+    assert set(read) == {int(pygit2.enums.ObjectType.TREE)}
 
 
 LIMITS = [
