@@ -27,7 +27,7 @@ _DONE = {
 def tell_faults(declared: Declared) -> int:
     """Say every error in the files; answers how many there are."""
     errors = [fault for fault in declared.faults if fault.severity == "error"]
-    for line in folded(errors):
+    for _, line in folded(errors):
         say(line, fg="red")
     return len(errors)
 

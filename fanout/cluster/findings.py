@@ -29,8 +29,8 @@ SHOWN = 3  # equal findings that are told one by one, and places named of more
 _PLACE = re.compile(r"\S+:\d+")
 
 
-def folded(findings: Iterable[Finding]) -> Iterator[str]:
-    """A line for each finding; where more than a few are equal, one line for all, and their number.
+def folded(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]:
+    """Each finding and its line; where more than a few are equal, the first, and one line for all.
 
     Equal is the same problem in the same field of other objects.
     """
@@ -39,10 +39,10 @@ def folded(findings: Iterable[Finding]) -> Iterator[str]:
         groups.setdefault(_sort_of(one), []).append(one)
     for first, *others in groups.values():
         if len(others) < SHOWN:
-            yield from map(str, (first, *others))
+            yield from ((one, str(one)) for one in (first, *others))
             continue
         places = ", ".join(str(replace(it.where, field="")) for it in others[:SHOWN])
-        yield f"{first} (and {len(others):,} more, at {places}, …)"
+        yield first, f"{first} (and {len(others):,} more, at {places}, …)"
 
 
 def _sort_of(one: Finding) -> tuple[str, ...]:

@@ -351,7 +351,7 @@ def _sentences(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:
 def _doubts(covered: Sequence[Named], declared: Declared) -> tuple[str, ...]:
     """What is told of the files before anything is looked at."""
     policies = [item.policy for item in covered if item.policy is not None and item.complete]
-    unmatched = folded(unmatched_selectors(declared, policies))
+    unmatched = (line for _, line in folded(unmatched_selectors(declared, policies)))
     return (*switched_off(covered, declared), *unmatched)
 
 

@@ -1,14 +1,15 @@
 """What the loop logs: what each pass did, and each problem once, with its end."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import structlog
 
 from fanout.cluster.declared import Declared
-from fanout.cluster.findings import folded
+from fanout.cluster.findings import SHOWN, folded
 from fanout.errors import FanoutError
+from fanout.gates.wording import listed
 from fanout.plan.actions import Action, Kind, Outcome
 from fanout.reconcile.gathering import gathered, undone
 from fanout.reconcile.passes import Mode
@@ -42,7 +43,7 @@ class Journal:
     def files(self, declared: Declared) -> None:
         """What is wrong with the files as they are now."""
         errors = [fault for fault in declared.faults if fault.severity == "error"]
-        fresh, over = self._news("", folded(errors))
+        fresh, over = self._news("", (line for _, line in folded(errors)))
         for sentence in fresh:
             _log.warning("Something is wrong in the files", problem=sentence)
         for sentence in over:
@@ -84,20 +85,21 @@ class Journal:
         for sentence in over:
             _log.info("It is not missed any more", problem=sentence)
         failures = _by_policy(report.failed)
+        wrong: dict[str, list[str]] = {}  # policies by sentence
+        well: dict[str, list[str]] = {}
         for item in report.observed.policies:
             undone_here = failures.get((item.named.namespace, item.named.name), ())
             problems = run_contained(partial(_problems, item, undone_here))
             if isinstance(problems, FanoutError):
                 problems = [str(problems)]
             fresh, over = self._news(item.title, problems)
-            for sentence in fresh:
-                _log.warning(
-                    "Something is wrong with a policy", policy=item.title, problem=sentence
-                )
-            for sentence in over:
-                _log.info(
-                    "Something of a policy is well again", policy=item.title, problem=sentence
-                )
+            for news, sentences in ((wrong, fresh), (well, over)):
+                for sentence in sentences:
+                    news.setdefault(sentence, []).append(item.title)
+        for policy, sentence in _each(wrong):
+            _log.warning("Something is wrong with a policy", policy=policy, problem=sentence)
+        for policy, sentence in _each(well):
+            _log.info("Something of a policy is well again", policy=policy, problem=sentence)
 
     def _news(self, about: str, sentences: Iterable[str]) -> tuple[list[str], list[str]]:
         """What was not told the last time, and what was told then and is over."""
@@ -122,6 +124,13 @@ def _about(action: Action) -> dict[str, str]:
 def _problems(item: PolicyPass, failed: Sequence[Outcome]) -> list[str]:
     """Sentences; what is the same for many variants is one."""
     return [*(one.sentence for one in gathered(item.troubles)), *undone(failed)]
+
+
+def _each(news: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Policy and sentence; what is the same for more than a few policies is one."""
+    for sentence, policies in news.items():
+        named = policies if len(policies) <= SHOWN else [listed(policies)]
+        yield from ((policy, sentence) for policy in named)
 
 
 def _by_policy(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], list[Outcome]]:

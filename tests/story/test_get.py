@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fleet import POLICY, Fleet
+from fleet import POLICY, Fleet, two_stages
 
 NOUNS = ("policies", "variants", "stages", "targets", "repositories", "drafts")
 HAND_WRITTEN = """\
@@ -227,3 +227,32 @@ def test_json_is_documented(fleet: Fleet):
     for kind in ("StageView", "TargetView", "DraftView"):
         schema = json.loads(fleet.run("schema", kind, files=False).out)
         assert "labels" in schema["$defs"]["ViewMeta"]["properties"]
+
+
+def test_what_is_in_a_repository_that_is_gone_is_not_ready(tmp_path: Path):
+    """The gates go by what is on record; nobody can say that it is still so."""
+    fleet = two_stages(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "core")})
+    fleet.report("dev", "v1")
+    fleet.settle()
+    assert set(fleet.states().values()) == {"Ready"}
+    fleet.repos["edge"].path.rename(fleet.root / "away")
+    assert fleet.states() == {"sites/ams": "Held", "sites/ber": "Ready"}
+    reason, sentence = fleet.condition("sites/ams")
+    assert (reason, "edge.git" in sentence) == ("RepositoryUnavailable", True)
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    [ready] = policy["status"]["conditions"]
+    assert (ready["status"], ready["reason"]) == ("False", "RepositoryUnavailable")
+    assert fleet.targets()["ams"]["state"] == "Held"
+
+
+def test_an_upstream_that_is_gone_is_shown(tmp_path: Path):
+    fleet = two_stages(tmp_path, {"ams": ("dev", "edge")})
+    repositories = {
+        it["metadata"]["name"]: it for it in fleet.run("get", "repositories", "-o", "json").items
+    }
+    assert repositories["blueprints"]["status"]["conditions"][0]["status"] == "True"
+    fleet.repos["blueprints"].path.rename(fleet.root / "away")
+    repositories = {
+        it["metadata"]["name"]: it for it in fleet.run("get", "repositories", "-o", "json").items
+    }
+    assert repositories["blueprints"]["status"]["conditions"][0]["reason"] == "RemoteNotFound"

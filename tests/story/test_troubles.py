@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, PROMOTION, Fleet
+from fleet import PACKAGE, POLICY, PROMOTION, Fleet
 
 AMS = {"ams": ("dev", "edge")}
 
@@ -187,3 +187,20 @@ def test_a_sweep_names_injections_that_find_nothing(tmp_path: Path):
     swept = fleet.sweep()
     assert swept.code == 0  # held is not failed
     assert "nothing to inject" in swept.err
+
+
+def test_a_sweep_with_a_faulty_policy_does_not_say_that_all_is_done(at_rest: Fleet):
+    fleet = at_rest
+    broken = POLICY.replace("name: monitoring", "name: broken", 1)
+    fleet.write("policy-broken.yaml", broken.replace("stages:", "stagez:"))
+    for said in (fleet.plan(), fleet.sweep()):
+        assert said.code == 3
+        assert said.out == "nothing to do; failed: 1 error in the files\n"
+
+
+def test_a_push_that_fails_is_not_nothing_to_do(at_rest: Fleet):
+    fleet = at_rest
+    fleet.release("v2")
+    fleet.repos["edge"].hook("pre-receive", "exit 1")
+    swept = fleet.sweep()
+    assert (swept.code, swept.out) == (3, "nothing to do; failed: 1 action\n")

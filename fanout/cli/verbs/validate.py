@@ -10,7 +10,7 @@ from fanout.cli.output import show_value, write
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_sandbox
 from fanout.cluster.declared import Declared
-from fanout.cluster.findings import Finding
+from fanout.cluster.findings import Finding, folded
 from fanout.errors import InvalidInput
 from fanout.reconcile.compile import uncompilable
 from fanout.reconcile.configure import misconfigured
@@ -41,7 +41,7 @@ def command(settings: Settings) -> ExitCode:
         show_value([_plain(finding) for finding in findings], settings.output)
     else:
         warned = {"error": "", "warning": "warning: "}
-        write("".join(f"{warned[item.severity]}{item}\n" for item in findings))
+        write("".join(f"{warned[it.severity]}{line}\n" for it, line in folded(findings)))
         write("" if findings or empty else "no faults\n")
     if empty:
         raise _nothing(declared, settings)
