@@ -26,7 +26,10 @@ sandbox: {cpuSeconds: 1, memoryMiB: 192}
 
 
 def tables() -> dict[str, list[list[str]]]:
-    """The rows of each section, without the quotes of code; the head and its line are left out."""
+    """The rows of each section, without the quotes of code; the head and its line are left out.
+
+    A section without a table, on what fanout does of its own, has no rows.
+    """
     sections = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
     found = {}
     for section in sections:
@@ -34,7 +37,7 @@ def tables() -> dict[str, list[list[str]]]:
         lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
         found[title] = [[cell.strip(" `") for cell in line.strip("| ").split(" | ")]
                         for line in lines]  # fmt: skip
-    return found
+    return {title: rows for title, rows in found.items() if rows}
 
 
 TABLES = tables()

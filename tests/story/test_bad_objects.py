@@ -113,7 +113,7 @@ def test_what_cannot_be_read_may_be_a_promotion_policy_so_automation_is_off(stor
     """Fail closed: it may have been there to restrict somebody."""
     before = story.fleet.refs()
     swept = story.fleet.sweep()
-    assert (swept.code, swept.out) == (3, "nothing to do\n")
+    assert (swept.code, swept.out) == (3, "nothing to do; failed: 10 errors in the files\n")
     assert story.fleet.refs() == before
     file = story.fleet.root / story.fleet.policies / "bad-tabs.yaml"
     assert f"nothing is promoted automatically while {file} cannot be read" in swept.err
@@ -140,7 +140,8 @@ def test_a_promotion_policy_that_cannot_be_used_keeps_automation_off(tmp_path: P
     fleet.sweep("--drafts-only")
     fleet.write("restricting.yaml", text.replace("name: everything", "name: restricting"))
     swept = fleet.sweep()
-    assert (swept.code, swept.out) == (3, "nothing to do\n")
+    assert swept.code == 3
+    assert swept.out.startswith("nothing to do; failed: ")
     assert "nothing is promoted automatically while " in swept.err
     assert fleet.repos["edge"].tags() == []
     fleet.remove("restricting.yaml")
