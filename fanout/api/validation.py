@@ -1,7 +1,7 @@
 """All faults of an object at once, each with its field and what to do about it (design §2)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -43,10 +43,22 @@ def validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fault, ..
     refused = [*odd, *_empty(written, ()), *_whole(data["kind"], written, unsupported)]
     answer, misshapen = _parse(model, written)
     ruled = [*_whole(data["kind"], written, rule_faults), *choice_faults(data["kind"], written)]
-    others = _without_follow_ons([*misshapen, *ruled])
+    # That a list stands where an object belongs is told; not what the object would lack.
+    placed = (fault for fault in ruled if not _is_in_list(written, fault.path))
+    others = _without_follow_ons([*misshapen, *placed])
     covered = {fault.path for fault in refused}
     faults = in_order([*refused, *(fault for fault in others if not _under(fault.path, covered))])
     return (None, faults) if faults else (answer, ())
+
+
+def _is_in_list(data: Any, path: Path) -> bool:
+    """Whether the path names a field of a list."""
+    for part in path:
+        if isinstance(data, list) and isinstance(part, str):
+            return True
+        inside = part in data if isinstance(data, Mapping) else isinstance(data, list)
+        data = data[part] if inside else None
+    return False
 
 
 def _whole(
@@ -85,7 +97,16 @@ def _parse(
             for detail in error.errors(include_url=False)
             if not (detail["type"] == "too_short" and detail["input"])
         ]
-        return None, tuple(fault_of(model, detail) for detail in details)
+        return None, tuple(_once(fault_of(model, detail, data) for detail in details))
+
+
+def _once(faults: Iterable[Fault]) -> Iterator[Fault]:
+    """The first fault of each field: a value that fits no alternative has one for each of them."""
+    told: set[Path] = set()
+    for fault in faults:
+        if fault.path not in told:
+            yield fault
+        told.add(fault.path)
 
 
 def _without_follow_ons(faults: Sequence[Fault]) -> Iterator[Fault]:

@@ -1,7 +1,7 @@
 """pydantic's errors as sentences for people: what is wrong, what to do."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,9 +17,9 @@ Words = tuple[str, str]
 _FEW = 3  # places that a field may belong in and still be told of
 
 
-def fault_of(model: type[BaseModel], error: ErrorDetails) -> Fault:
-    """One error of pydantic about an object of this model."""
-    path = tuple(part for part in error["loc"] if part != "[key]")
+def fault_of(model: type[BaseModel], error: ErrorDetails, data: object) -> Fault:
+    """One error of pydantic about an object of this model; `data` is the object as written."""
+    path = _path_in(data, error)
     value, details = error["input"], error.get("ctx", {})
     if error["type"] == "extra_forbidden":
         return _unknown(model, path)
@@ -32,6 +32,26 @@ def fault_of(model: type[BaseModel], error: ErrorDetails) -> Fault:
     if error["type"].startswith("model_") and (there := _served_fields(model, path)):
         remedy = f"write {listed(there, 'or')} below it"
     return Fault(path, problem, remedy)
+
+
+def _path_in(data: object, error: ErrorDetails) -> Path:
+    """The path of an error in the object as written.
+
+    pydantic adds the names of alternatives and validators (`constrained-str`, `literal['']`) and
+    marks keys (`[key]`); what is not in the object is left out, but for a field that is missing.
+    """
+    path: list[str | int] = []
+    for number, part in enumerate(error["loc"]):
+        is_last = number == len(error["loc"]) - 1
+        if isinstance(data, Mapping) and part in data:
+            path.append(part)
+            data = data[part]
+        elif isinstance(data, Sequence) and not isinstance(data, str) and isinstance(part, int):
+            path.append(part)
+            data = data[part] if part < len(data) else None
+        elif is_last and error["type"] == "missing":
+            path.append(part)
+    return tuple(path)
 
 
 def _unknown(model: type[BaseModel], path: Path) -> Fault:
