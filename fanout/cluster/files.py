@@ -136,6 +136,16 @@ class FileCluster:
         """The same of what was read last."""
         return self._digest({path: it.digest for path, it in self._files.items()}, self._found)
 
+    def place_of(self, key: ObjectKey) -> str:
+        """`file:line` of an object as it was read last; "" where it is not in these files."""
+        for path, read in self._files.items():
+            kind = read.content.others.get((key.group, key.kind), {})
+            if (key.namespace, key.name) in kind:
+                for place in self._locate(str(path)).get(key, ()):
+                    return f"{place.file}:{place.line(('metadata', 'name'))}"
+        ours = self._declared.places.get(key) if self._declared is not None else None
+        return f"{ours.file}:{ours.line(('metadata', 'name'))}" if ours is not None else ""
+
     def _digest(self, digests: Mapping[Path, bytes], findings: Sequence[Finding]) -> str:
         if findings or self._typed is not None or not all(digests.values()):
             return ""

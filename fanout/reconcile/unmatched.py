@@ -7,7 +7,9 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared import Declared
 from fanout.cluster.findings import Finding
-from fanout.selection.objects import group_of
+from fanout.selection.model import Injector, Object, VariantSpec
+from fanout.selection.objects import ObjectIndex, group_of
+from fanout.selection.selectors import matches
 from fanout.selection.targets import Inventory, select, unmatched, usable_by
 
 
@@ -40,6 +42,50 @@ def unmatched_dependencies(declared: Declared) -> tuple[Finding, ...]:
             targets, _ = select(policy, Inventory(usable, declared.objects))
             known[namespace, name] = dict.fromkeys(target.key for target in targets)
     return tuple(it for variant in waiting for it in _of_variant(variant, known, declared))
+
+
+def missing_sources(spec: VariantSpec, objects: ObjectIndex) -> Iterator[tuple[int, str]]:
+    """The injectors of a variant that find no source, by index, each with the problem.
+
+    A point takes the first object that is there among the injectors of its kind, so a kind is
+    missing only where all its injectors find nothing. Injectors without a kind are left out: which
+    kind they are for is the package's to say.
+    """
+    for kind in dict.fromkeys(it.kind for it in spec.injectors if it.kind):
+        fitting = [(at, it) for at, it in enumerate(spec.injectors) if it.kind in (None, kind)]
+        found = [source for _, it in fitting if (source := _source(kind, it, spec, objects))]
+        if not found:
+            index = next(at for at, it in fitting if it.kind == kind)
+            names = " or ".join(dict.fromkeys(it.name for _, it in fitting))
+            yield index, f"there is no {kind} {names} in namespace {spec.namespace}"
+
+
+def _source(
+    kind: str, injector: Injector, spec: VariantSpec, objects: ObjectIndex
+) -> Object | None:
+    groups = objects.groups(kind) if injector.group is None else (injector.group,)
+    found = (objects.get(group, kind, spec.namespace, injector.name) for group in groups)
+    return next((it for it in found if it is not None), None)
+
+
+def unmatched_repositories(declared: Declared) -> tuple[Finding, ...]:
+    """A warning for every repositorySelector that chooses none of the repositories."""
+    if declared.unread:
+        return ()
+    return tuple(it for policy in declared.policies for it in _of_repositories(policy, declared))
+
+
+def _of_repositories(policy: UpstreamPolicy, declared: Declared) -> Iterator[Finding]:
+    usable = usable_by(policy.metadata.namespace, declared.repositories).values()
+    for index, entry in enumerate(policy.spec.targets):
+        selector = entry.repository_selector
+        if selector is None or any(matches(selector, it.metadata.labels) for it in usable):
+            continue
+        where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
+        problem = f"0 of {len(usable)} Repository objects match, so nothing is made"
+        yield Finding(
+            where, problem, "compare its labels with those of the repositories", "warning"
+        )
 
 
 def _of_variant(

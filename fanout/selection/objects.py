@@ -76,6 +76,10 @@ class ObjectIndex:
         """All objects of the kind by (namespace, name), sorted."""
         return self._kinds.get((group, kind), {})
 
+    def groups(self, kind: str) -> tuple[str, ...]:
+        """The groups that have objects of a kind of this name."""
+        return tuple(group for group, name in self._kinds if name == kind)
+
     def __len__(self) -> int:
         """How many objects there are."""
         return sum(map(len, self._kinds.values()))

@@ -1,5 +1,7 @@
 """`fanout validate`: every fault of every document in one run."""
 
+from functools import cache
+
 import click
 
 from fanout.api.texts import plural_of
@@ -10,11 +12,18 @@ from fanout.cli.output import show_value, write
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_sandbox
 from fanout.cluster.declared import Declared
+from fanout.cluster.documents import ObjectKey
+from fanout.cluster.files import FileCluster
 from fanout.cluster.findings import Finding, folded
 from fanout.errors import InvalidInput
 from fanout.reconcile.compile import uncompilable
 from fanout.reconcile.configure import misconfigured
-from fanout.reconcile.unmatched import unmatched_dependencies, unmatched_selectors
+from fanout.reconcile.target_findings import Locate, target_findings
+from fanout.reconcile.unmatched import (
+    unmatched_dependencies,
+    unmatched_repositories,
+    unmatched_selectors,
+)
 
 
 @click.command()
@@ -22,18 +31,25 @@ from fanout.reconcile.unmatched import unmatched_dependencies, unmatched_selecto
 def command(settings: Settings) -> ExitCode:
     """Name every fault of every document.
 
-    Each has its file, line and field, and what to do. Expressions and templates are compiled too.
-    No repository is looked at.
+    Each has its file, line and field, and what to do. Expressions and templates are compiled, and
+    evaluated against the objects that are there: a target that would fail is an error, and what may
+    be meant a warning. No repository is looked at. Exits with 2 when there is an error.
     """
-    declared = files_of(settings).read()
+    files = files_of(settings)
+    declared = files.read()
     with open_sandbox(settings) as sandbox:
-        findings = (
+        findings: tuple[Finding, ...] = (
             *declared.faults,
             *uncompilable(declared, sandbox),
             *misconfigured(declared),
-            *(unmatched_selectors(declared, declared.policies) if len(declared.objects) else ()),
-            *(unmatched_dependencies(declared) if len(declared.objects) else ()),
+            *unmatched_repositories(declared),
         )
+        if len(declared.objects):
+            findings += (
+                *unmatched_selectors(declared, declared.policies),
+                *unmatched_dependencies(declared),
+            )
+        findings += target_findings(declared, sandbox, _places(files), findings)
     findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
     empty = not findings and not declared.ours
     errors = sum(finding.severity == "error" for finding in findings)
@@ -46,6 +62,16 @@ def command(settings: Settings) -> ExitCode:
     if empty:
         raise _nothing(declared, settings)
     return ExitCode.INVALID if errors else ExitCode.OK
+
+
+def _places(files: FileCluster) -> Locate:
+    """Where objects stand in the files; a repository that was chosen by name has no namespace."""
+
+    @cache
+    def place(group: str, kind: str, namespace: str, name: str) -> str:
+        return files.place_of(ObjectKey(group, kind, namespace, name))
+
+    return place
 
 
 def _nothing(declared: Declared, settings: Settings) -> InvalidInput:
