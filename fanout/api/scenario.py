@@ -85,6 +85,19 @@ class Advance(Stated):
     )
 
 
+class ExpectedRevision(Stated):
+    """A revision that a stage is expected not to take, and why."""
+
+    revision: RevisionName = Field(description="The revision.")
+    newer: StrictBool | None = Field(
+        default=None, description="It waits behind the candidate; false: it can pass no more."
+    )
+    held: Distinct[ReasonClass] | None = Field(
+        default=None, description="The classes of the reasons."
+    )
+    reasons: Distinct[Text] | None = Field(default=None, description="The reasons themselves.")
+
+
 class ExpectedStage(Stated):
     """What is expected of a stage; what is absent is not looked at."""
 
@@ -112,6 +125,11 @@ class ExpectedStage(Stated):
     )
     queued: tuple[RevisionName, ...] | None = Field(
         default=None, description="The revisions that wait behind the candidate."
+    )
+    others: tuple[ExpectedRevision, ...] | None = Field(
+        default=None,
+        description="The revisions that it might be expected to take instead, and why not; empty:"
+        " there are none.",
     )
     next: When = Field(default=None, description="The next instant at which it can change.")
 

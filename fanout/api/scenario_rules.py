@@ -329,6 +329,9 @@ def _expectations(scenario: Scenario, known: _Known) -> Iterator[Fault]:
             yield from known.about(stage.published or (), (*where, "published"))
             for fault in known.revision(stage.candidate, where):
                 yield Fault((*where, "candidate"), fault.problem, fault.remedy)
+            for place, other in enumerate(stage.others or ()):
+                yield from known.revision(other.revision, (*where, "others", place))
+                yield from _reasons(other.reasons or (), (*where, "others", place, "reasons"))
         for number, variant in enumerate(expected.variants):
             where = (*path, "variants", number)
             for fault in known.about([variant.variant], where):

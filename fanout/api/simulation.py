@@ -38,6 +38,14 @@ class AggregatesView(Model):
     failed: int = Field(description="Failed at the candidate.")
 
 
+class OtherRevisionMoment(Model):
+    """A revision that a stage might be expected to take instead of its candidate."""
+
+    revision: str = Field(description="The revision.")
+    newer: bool = Field(description="It waits behind the candidate; else it can pass no more.")
+    reasons: tuple[ReasonView, ...] = Field(description="Why the stage does not take it.")
+
+
 class StageMoment(Model):
     """One stage at a moment."""
 
@@ -61,6 +69,9 @@ class StageMoment(Model):
     held: tuple[HeldView, ...] = Field(description="The variants that do not go on, and why.")
     holds: tuple[ReasonView, ...] = Field(description="What the stage as a whole waits for.")
     queued: tuple[str, ...] = Field(description="Newer revisions that wait.")
+    others: tuple[OtherRevisionMoment, ...] = Field(
+        default=(), description="Other revisions that it might take, and why not."
+    )
     next: str | None = Field(description="The next instant at which it can change; RFC 3339.")
 
 

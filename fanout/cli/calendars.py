@@ -13,6 +13,7 @@ from fanout.calendar.schedule import parse_schedule
 from fanout.calendar.windows import Calendar
 from fanout.calendar.zone import parse_zone
 from fanout.cli.lookup import not_found
+from fanout.cli.terminal import say
 from fanout.cluster.declared import Declared
 from fanout.errors import InvalidInput, Where
 from fanout.plan.rules import calendars
@@ -57,16 +58,17 @@ def declared_calendars(
     """The calendars of PromotionPolicies, and the zone to show times in: the first one's, unless
     `zone` names another.
 
-    Raises InvalidInput for a PromotionPolicy that is not there, that cannot be used, that is in
-    several namespaces, or that has no windows.
+    One without windows is named, where others have some. Raises InvalidInput for a PromotionPolicy
+    that is not there, that cannot be used or is in several namespaces, and where none has windows.
     """
     found = [_promotion(name, declared, namespace) for name in dict.fromkeys(names)]
-    for promotion in found:
-        if not promotion.spec.windows:
-            problem = f"PromotionPolicy {promotion.metadata.name} has no windows"
-            raise InvalidInput(
-                problem, reason="NotFound", remedy="its policies may be published at all times"
-            )
+    without = [it.metadata.name for it in found if not it.spec.windows]
+    problem = f"PromotionPolicy {' and '.join(without)} {'have' if without[1:] else 'has'}"
+    always = "that alone lets its policies be published at all times"
+    if len(without) == len(found):
+        raise InvalidInput(f"{problem} no windows", reason="NotFound", remedy=always)
+    if without:  # it restricts nothing: what the others say holds
+        say(f"{problem} no windows: {always}")
     return calendars(found), parse_zone(zone or found[0].spec.time_zone or UTC_NAME)
 
 

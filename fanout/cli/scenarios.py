@@ -46,6 +46,12 @@ class Scenarios:
             if it.severity == "error" and _below(it.where.file, paths) and _is_scenario(it)
         )
 
+    def usable(self, paths: Sequence[Path]) -> list[Scenario]:
+        """Those of them without errors."""
+        broken = {(it.where.file, it.where.object) for it in self.faults(paths)}
+        found = [(self.declared.where(it), it) for it in self.scenarios(paths)]
+        return [it for where, it in found if (where.file, where.object) not in broken]
+
     def cast(self, scenario: Scenario) -> Cast:
         """The policy that the scenario is about. Raises InvalidInput when it cannot be used."""
         found = cast(scenario, self.declared.policies, self.declared.promotions)

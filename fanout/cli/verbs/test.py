@@ -39,19 +39,14 @@ def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> E
 
     PATHS are files and directories with scenarios.
 
-    Policies are those in the same files, and those of -f. Leaves with 1 when something is not as
+    Policies are those in the same files, and those of -f. Exits with 3 when something is not as
     it was expected, and says what the engine says about it; with 2 when a scenario has faults.
     """
     with open_scenarios(settings, paths) as world:
         faults = world.faults(paths)
         for fault in faults:
             say(str(fault), settings.color, fg="red")
-        broken = {(it.where.file, it.where.object) for it in faults}
-        results = []
-        for scenario in world.scenarios(paths):
-            where = world.declared.where(scenario)
-            if (where.file, where.object) not in broken:
-                results.append(_result(world, scenario, settings))
+        results = [_result(world, scenario, settings) for scenario in world.usable(paths)]
     if not faults and all(one.result == "empty" for one in results):
         raise InvalidInput(
             f"{' and '.join(map(str, paths))}: no Scenario with expectations",
@@ -64,7 +59,7 @@ def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> E
     if faults or any(one.result == "invalid" for one in results):
         return ExitCode.INVALID
     failed = any(one.result == "failed" for one in results)
-    return ExitCode.DIFFERENCES if failed else ExitCode.OK
+    return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
 def _result(world: Scenarios, scenario: Scenario, settings: Settings) -> TestResult:

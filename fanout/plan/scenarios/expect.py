@@ -6,8 +6,14 @@ from typing import Any
 
 from fanout.api.faults import Path
 from fanout.api.reason_classes import class_of
-from fanout.api.scenario import Expectation, ExpectedStage, ExpectedVariant, Scenario
-from fanout.gates.answer import PolicyDecision
+from fanout.api.scenario import (
+    Expectation,
+    ExpectedRevision,
+    ExpectedStage,
+    ExpectedVariant,
+    Scenario,
+)
+from fanout.gates.answer import PolicyDecision, StageDecision
 from fanout.gates.facts import Hold
 from fanout.plan.scenarios.play import Moment
 from fanout.plan.status import written
@@ -100,6 +106,37 @@ def _stage(
             said = str(value) if name in ("gate", "verdict") else value
             why = _said(stage.holds)
             yield Compared(moment.at, f"stage {stage.name}", field, said, found[name], why)
+    if expected.others is not None:
+        yield from _others(moment, stage, expected.others, (*path, "others"))
+
+
+def _others(
+    moment: Moment, stage: StageDecision, expected: Sequence[ExpectedRevision], path: Path
+) -> Iterator[Compared]:
+    """Which other revisions there are, and of each that is expected why it is not taken."""
+    subject = f"stage {stage.name}"
+    there = {other.revision: other for other in stage.others}
+    wanted = _set(other.revision for other in expected)
+    why = _said(hold for other in stage.others for hold in other.holds)
+    yield Compared(moment.at, subject, path, wanted, _set(there), why)
+    for index, one in enumerate(expected):
+        other = there.get(one.revision)
+        if other is None:
+            continue
+        rows: tuple[tuple[str, Value, Value], ...] = (
+            ("newer", one.newer, other.newer),
+            ("held", None if one.held is None else _set(one.held), _classes(other.holds)),
+            (
+                "reasons",
+                None if one.reasons is None else _set(one.reasons),
+                _set(hold.reason for hold in other.holds),
+            ),
+        )
+        about = f"{subject}, revision {one.revision}"
+        for name, asked, found in rows:
+            if asked is not None:
+                where = (*path, index, name)
+                yield Compared(moment.at, about, where, asked, found, _said(other.holds))
 
 
 def _variant(moment: Moment, expected: ExpectedVariant, path: Path) -> Iterator[Compared]:

@@ -118,7 +118,7 @@ class _Play:
                     remedy="say where to stop: spec.advance.until",
                 )
             world.stand(at)
-            world.draft(candidates(world.facts(at)), at)
+            world.draft(candidates(world.facts(at)), at, past=at < self._now)
             self._script.hear(world)
             facts = world.facts(at)
             decision = self._judge(facts)

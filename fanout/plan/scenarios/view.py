@@ -9,6 +9,7 @@ from fanout.api.simulation import (
     AggregatesView,
     HeldView,
     MomentView,
+    OtherRevisionMoment,
     ReasonView,
     Simulation,
     StageMoment,
@@ -82,6 +83,14 @@ def _stage(stage: StageDecision, variants: Iterable[VariantDecision]) -> StageMo
         held=tuple(_held(item) for item in variants if item.holds),
         holds=tuple(map(reason, stage.holds)),
         queued=stage.queued,
+        others=tuple(
+            OtherRevisionMoment(
+                revision=other.revision,
+                newer=other.newer,
+                reasons=tuple(map(reason, other.holds)),
+            )
+            for other in stage.others
+        ),
         next=_instant(stage.next),
     )
 

@@ -200,22 +200,31 @@ class World:
         )
 
     def stand(self, now: datetime) -> None:
-        """The drafts of which it is stated what they are for."""
+        """The drafts of which it is stated what they are for, and their releases.
+
+        Before candidates are chosen: what is released holds its slot, and may keep its revision.
+        """
         for player in self.players.values():
             said = player.special
             if player.draft is None and said is not None and said.revision:
                 player.draft = replace(player.special_draft(said, said.revision), written=now)
+                player.release()
 
-    def draft(self, candidates: Mapping[str, str], now: datetime) -> None:
-        """Bring all drafts up to date with the candidates of their stages."""
+    def draft(self, candidates: Mapping[str, str], now: datetime, *, past: bool = False) -> None:
+        """Bring all drafts up to date with the candidates of their stages.
+
+        What is stated of a draft with its revision is so at the scenario's `now`: no pass of the
+        past replaces it, though a newer revision may be stated too.
+        """
         pins = going_back(self.facts(now))
         for player in self.players.values():
             pin = pins.get(player.name)
             player.missing = ""
             player.release()
+            stands = past and player.special is not None and player.special.revision is not None
             if pin is not None:
                 player.go_back(pin.revision)
-            else:
+            elif not stands:
                 player.follow(candidates.get(player.stated.stage, ""), now)
             player.release()
 
