@@ -56,13 +56,13 @@ def prepare(world: World, tell: Teller) -> None:
 def fan_out(world: World, tell: Teller) -> None:
     """24 drafts, and what is in one."""
     tell.chapter("Fan out", minutes=1)
-    tell.say("`plan` says what a sweep would do. Nothing is done, and it leaves with 1.")
-    tell.fanout("plan", leaves=1, lines=5)
+    tell.say("`plan` says what a sweep would do. Nothing is done.")
+    tell.fanout("plan", lines=5)
     tell.say("`sweep` does it: a draft, which is a branch, for every cluster.")
     tell.fanout("sweep")
     tell.check(drafts(world), 24, "24 draft branches in 6 repositories; no main branch has moved")
     tell.say("`diff` shows what one cluster gets: its namespace and its settings are filled in.")
-    text = tell.fanout("diff eu-north:clusters/osl --against upstream", leaves=1, lines=14)
+    text = tell.fanout("diff eu-north:clusters/osl --against upstream", lines=14)
     tell.check('+  retention: "30d"' in text or "+  retention: 30d" in text, True, "osl keeps 30d")
 
 
@@ -88,10 +88,10 @@ def one_fails(world: World, tell: Teller) -> None:
         f" --revision v1 --link https://ci.example.com/17 {CI}"
     )
     tell.say("prod needs All three. `explain` says what it waits for, and who can do what.")
-    text = tell.fanout("explain monitoring/prod", leaves=1, lines=10)
+    text = tell.fanout("explain monitoring/prod", lines=10)
     tell.check("stage dev-us: failed" in text, True, "sea holds dev-us, and dev-us holds prod")
-    tell.say("A sweep changes nothing in prod, however long one waits.")
-    tell.fanout("sweep")
+    tell.say("A sweep changes nothing in prod, however long one waits. It exits with 3.")
+    tell.fanout("sweep", leaves=3)
     tell.check(world.published("prod"), {"none": 14}, "nothing is published in prod")
 
 
@@ -135,7 +135,7 @@ def waves(world: World, tell: Teller) -> None:
     everywhere = f"report monitoring --stage prod {OK} --revision v2 {CI}"
     tell.chapter("In waves", minutes=20)
     tell.say("The rollout of prod lets one go, and then six for each that is ready.")
-    tell.fanout("explain monitoring/prod", leaves=1, lines=7)
+    tell.fanout("explain monitoring/prod", lines=7)
     tell.fanout(everywhere)
     tell.fanout("sweep")
     tell.check(world.published("prod"), {"none": 7, "v2": 7}, "seven of 14 have v2")
@@ -146,7 +146,7 @@ def waves(world: World, tell: Teller) -> None:
         "report monitoring --stage prod --variant clusters/bom --check e2e --status failed"
         f" --revision v2 {CI}"
     )
-    tell.fanout("sweep")
+    tell.fanout("sweep", leaves=3)
     tell.check(world.published(), {"v2": 24}, "all 24 variants are at v2")
     tell.fanout("get stages", lines=6)
     tell.chapter("The end", minutes=20)

@@ -39,7 +39,7 @@ def test_the_guide_s_commands_print_what_is_shown(policies, capsys):
     (policies / "clusters.yaml").write_text(text.replace(old, new), encoding="utf-8")
     assert invoke(["validate", "-f", "policies"]) == 0
     capsys.readouterr()
-    assert invoke(["test", "policies"]) == 1
+    assert invoke(["test", "policies"]) == 3
     assert capsys.readouterr().out == shown
 
 

@@ -91,6 +91,29 @@ _MEMBERS: Mapping[ReasonClass, tuple[Reason, ...]] = {
     ReasonClass.TARGETS: (Reason.NO_TARGETS, Reason.NOTHING_COUNTS, Reason.NOT_IN_STAGE),
     ReasonClass.STUCK: (Reason.STUCK, Reason.STARVING),
 }
+# A variant with one of these stays failed or held until a person mends what is wrong: an object, a
+# package, a draft, what runs in the cluster. Waiting for a gate, for time or for a person's
+# decision (an approval, a promotion) is none of them. `fanout sweep` exits with 3.
+TO_MEND: frozenset[str] = frozenset(
+    {
+        Reason.ADOPTION_BASE_MISSING,
+        Reason.BASE_MISSING,
+        Reason.CHECK_TIMED_OUT,
+        Reason.CONTRADICTION,
+        Reason.DEADLINE_EXCEEDED,
+        Reason.DRAFT_BROKEN,
+        Reason.EDITED_DOWNSTREAM,
+        Reason.EXPRESSION_ERROR,
+        Reason.MERGE_CONFLICT,
+        Reason.PACKAGE_BROKEN,
+        Reason.REQUIRED_INJECTION_MISSING,
+        Reason.REQUIRES_FAILED,
+        Reason.TAG_MISSING,
+        Reason.TAG_MOVED,
+        Reason.TOO_MANY_REMOVALS,
+        Reason.VERIFICATION_FAILED,
+    }
+)
 CLASSES: Mapping[str, ReasonClass] = {
     reason.value: found for found, reasons in _MEMBERS.items() for reason in reasons
 }

@@ -85,6 +85,7 @@ class Reason(StrEnum):
     NOT_FOUND = "NotFound", "there is nothing of the name that was given"
     NOT_IN_STAGE = "NotInStage", "the target is in no stage of the policy"
     NOTHING_COUNTS = "NothingCounts", "nothing in the stage is left to count"
+    NOTHING_TO_DO = "NothingToDo", "what is asked for can change nothing as things stand"
     OBJECT_FORMAT_UNSUPPORTED = "ObjectFormatUnsupported", "the repository is of the SHA-256 format"
     OBJECT_MISSING = "ObjectMissing", "an object that is needed is not in the mirror"
     OFFLINE = "Offline", "the target says that it is offline"

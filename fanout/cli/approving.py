@@ -87,9 +87,7 @@ def uncounted(rule: ApprovalRule, who: Identity, drafted: Sequence[VariantFacts]
     """Why an approval of these variants' drafts does not count, or not for all; "": it does."""
     if not may_approve(rule, who):
         return f"it is recorded and does not count: {stranger(rule, who)}"
-    if not rule.separation:
-        return ""
-    own = [it.name for it in drafted if it.draft is not None and _person(who) in it.draft.authors]
+    own = own_work(rule, who, drafted)
     if not own:
         return ""
     those = "" if len(own) == len(drafted) else f" for {len(own)} of them ({listed(own)})"
@@ -98,6 +96,13 @@ def uncounted(rule: ApprovalRule, who: Identity, drafted: Sequence[VariantFacts]
         f" {'it' if len(own) == 1 else 'them'}, and nobody approves what they have changed"
         " themselves (PromotionPolicy.requiresSeparation)"
     )
+
+
+def own_work(rule: ApprovalRule, who: Identity, drafted: Sequence[VariantFacts]) -> list[str]:
+    """The variants whose drafts this person has changed, where that keeps a yes from counting."""
+    if not rule.separation:
+        return []
+    return [it.name for it in drafted if it.draft is not None and _person(who) in it.draft.authors]
 
 
 def approved_before(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from fanout.cli.effects import changed
-from fanout.cli.exit_codes import ExitCode
+from fanout.cli.exit_codes import ExitCode, exit_code_after
 from fanout.cli.naming import candidate_of, judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -67,10 +67,11 @@ def verb(action: Action, words: str, choose: Choose) -> click.Command:
             whom = counted(len(chosen), "variant")
             write(f"decision.fanout.dev/{name} recorded for {whom} at {revision}\n")
         names = [case.spec.name for case in chosen]
-        tell_report(report, settings, changed(item, report, stage, revision, names))
+        effect = changed(item, report, stage, revision, names)
+        tell_report(report, settings, effect.sentence)
         for note in notes:
             say(note, settings.color)
-        return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
+        return exit_code_after(report.unmended_of(names), effect=effect.any)
 
     return command
 

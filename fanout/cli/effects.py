@@ -9,18 +9,24 @@ from fanout.gates.wording import counted, listed, stage_named
 from fanout.plan.actions import Kind
 from fanout.plan.cases import Case
 from fanout.reconcile.report import PolicyPass, Report
+from fanout.values import frozen
+
+
+@frozen
+class Effect:
+    """What a decision did in the pass that followed it."""
+
+    sentence: str = ""  # for people; "" where something stopped the policy: the pass tells that
+    any: bool = False  # whether anything that was asked for happened, or was in force already
 
 
 def changed(
     before: PolicyPass, report: Report, stage: str, revision: str, names: Sequence[str]
-) -> str:
-    """How variants and their stage's verdict stand since the decision, and how they stood before.
-
-    "" where something stopped the policy meanwhile: the pass tells that.
-    """
+) -> Effect:
+    """Compare variants and their stage's verdict with how they stood before the decision."""
     item = _judged(report)
     if item is None or item.decision is None or before.decision is None:
-        return ""
+        return Effect()
     groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
         was, now = before.decision.variants.get(name), item.decision.variants.get(name)
@@ -34,7 +40,8 @@ def changed(
     ]
     if stage and len(set(verdicts)) > 1:
         parts.append(f"{revision} in {stage_named(stage)}: {_turned(*verdicts)}")
-    return "; ".join(parts)
+    turned = any(was != now for was, now in groups) or len(set(verdicts)) > 1
+    return Effect("; ".join(parts), turned)
 
 
 def _turned(was: str, now: str) -> str:
@@ -43,45 +50,50 @@ def _turned(was: str, now: str) -> str:
 
 def promoted(
     report: Report, stage: str, variants: Sequence[str], revision: str, trees: Collection[str]
-) -> str:
+) -> Effect:
     """Whether a promotion has been carried out, or for how many it stands. `trees`: its drafts."""
     item = _judged(report)
     if item is None:
-        return ""
-    done = _published(report)
+        return Effect()
+    those = meant(item, stage, variants)
+    done = _done(report, Kind.PUBLISH)
     left = sum(
         case.spec.name not in done and not in_force(case, revision)
-        for case in meant(item, stage, variants)
+        for case in those
         if not trees or (case.draft is not None and case.draft.tree in trees)
     )
+    followed = {case.spec.name for case in those} & (done | _done(report, Kind.RELEASE))
     if left:
         its = "its gates open" if left == 1 else "their gates open"
-        return f"the decision stands for {counted(left, 'variant')}, to be published when {its}"
-    return "the decision is carried out" if done else ""
+        sentence = f"the decision stands for {counted(left, 'variant')}, to be published when {its}"
+        return Effect(sentence, bool(followed))
+    return Effect("the decision is carried out" if done else "", any=True)
 
 
-def returned(report: Report, stage: str, variants: Sequence[str], revision: str) -> str:
+def returned(report: Report, stage: str, variants: Sequence[str], revision: str) -> Effect:
     """How many are back, and until when they stay."""
     item = _judged(report)
     if item is None:
-        return ""
-    those, done = meant(item, stage, variants), _published(report)
+        return Effect()
+    those, done = meant(item, stage, variants), _done(report, Kind.PUBLISH)
     back = sum(_is_back(case, revision, done) for case in those)
-    return (
+    sentence = (
         f"the decision stands: {back} of {counted(len(those), 'variant')} at {revision}, to stay"
         " there until it is withdrawn or something else is promoted"
     )
+    return Effect(sentence, bool(back))
 
 
 def _is_back(case: Case, revision: str, done: Collection[str]) -> bool:
     return case.spec.name in done or in_force(case, revision)
 
 
-def _published(report: Report) -> frozenset[str]:
+def _done(report: Report, kind: Kind) -> frozenset[str]:
+    """The variants for which an action of this kind was done."""
     return frozenset(
         outcome.action.variant
         for outcome in report.outcomes
-        if outcome.done and outcome.action.kind is Kind.PUBLISH
+        if outcome.done and outcome.action.kind is kind
     )
 
 

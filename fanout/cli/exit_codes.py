@@ -1,65 +1,99 @@
-"""What the exit status of `fanout` says; scripts and CI rely on it.
+"""Exit statuses of the command line: one closed table, which scripts and pipelines rely on.
 
-The numbers are kubectl's and click's where those have one: `kubectl diff` leaves with 1 when it
-found differences, click with 2 for a wrong command line. Where 1 and 3 both hold, it is 3: what
-failed is never hidden behind something to do.
+The numbers and their order are the design's (§11). Where several hold, the first of these counts:
+an error of fanout or of its use, invalid input, failures (what failed is never hidden), no effect.
 """
 
 from enum import IntEnum
 
-from fanout.errors import (
-    Conflict,
-    Denied,
-    FanoutError,
-    InvalidInput,
-    LimitExceeded,
-    Stopped,
-    Unavailable,
-    Waiting,
-)
+from fanout.errors import Conflict, InvalidInput, LimitExceeded, Stopped
 
 
 class ExitCode(IntEnum):
-    """Every status that `fanout` leaves with; the values are documented and stable."""
+    """Every status that `fanout` exits with; the values are documented and stable."""
 
-    OK = 0  # done, or nothing to do
-    DIFFERENCES = 1  # only diff, plan, explain and package: differences, conflicts, or a gate holds
-    INVALID = 2  # wrong command line, a name that nothing has, or invalid objects
-    SOME_FAILED = 3  # some targets failed; the others were served
-    UNAVAILABLE = 4  # a repository or server did not answer, refused us, or was faster
-    BUG = 5  # a rule of fanout's own is broken
-    INTERRUPTED = 130  # Ctrl-C
-    BROKEN_PIPE = 141  # the reader of our output went away
+    OK = 0
+    ERROR = 1
+    INVALID = 2
+    SOME_FAILED = 3
+    NO_EFFECT = 4
+    INTERRUPTED = 130  # 128 + SIGINT, as shells count
+    BROKEN_PIPE = 141  # 128 + SIGPIPE: the reader of the output is gone
 
+
+CHANGES = 2  # with --detailed-exitcode alone, as Terraform's: no error, and there are changes
 
 MEANING = {
     ExitCode.OK: "done, or nothing to do",
-    ExitCode.DIFFERENCES: "something to do (plan), differences or conflicts (diff, package), a"
-    " gate holds (explain), or something is not as expected (test)",
-    ExitCode.INVALID: "wrong usage, a name that nothing has, or invalid objects",
-    ExitCode.SOME_FAILED: "some policies, targets or variants failed, the others were served; wins"
-    " over 1",
-    ExitCode.UNAVAILABLE: "nothing was done: a repository or server is unavailable or denied"
-    " access, somebody else was faster, or a saved plan is out of date",
-    ExitCode.BUG: "a bug in fanout",
+    ExitCode.ERROR: "an error of fanout or of its use: a wrong flag or name, a server that did not"
+    " answer or denied access, a bug",
+    ExitCode.INVALID: "invalid input: objects, files, packages or scenarios with errors",
+    ExitCode.SOME_FAILED: "some policies, targets or variants failed, or are held by something that"
+    " a person must mend; the others were served",
+    ExitCode.NO_EFFECT: "nothing had the effect that was asked for: an approval that does not"
+    " count, a promotion that nothing follows, an outdated plan",
     ExitCode.INTERRUPTED: "interrupted",
 }
 
-_FAMILIES: tuple[tuple[tuple[type[FanoutError], ...], ExitCode], ...] = (
-    ((InvalidInput, LimitExceeded), ExitCode.INVALID),
-    ((Stopped,), ExitCode.SOME_FAILED),
-    ((Unavailable, Denied, Conflict, Waiting), ExitCode.UNAVAILABLE),
+# Reasons as words, so that `fanout --help` loads no layer below; a test compares them with theirs.
+# What was typed is wrong, not what is in files.
+USE = frozenset(
+    {
+        "InvalidSetting",
+        "InvalidTime",
+        "NoFiles",
+        "NoObjectId",
+        "NotFound",
+        "NotInStage",
+        "TargetGone",
+        "UnknownKind",
+    }
+)
+# The command is right, and as things stand it can change nothing.
+WITHOUT_EFFECT = frozenset(
+    {
+        "EditedDownstream",
+        "NeverPublished",
+        "NoDraft",
+        "NothingToDo",
+        "Pinned",
+        "PlanOutdated",
+        "WindowClosed",
+        "WouldGoBack",
+        "WrongRevision",
+    }
 )
 
 
 def exit_code_of(error: BaseException) -> ExitCode:
-    """The status for an error that ended a command; what is not foreseen is a bug.
+    """The status for an error that ended a command.
 
-    A lost race and a world that is not ready count as unavailable: the same command may succeed
-    later. A policy that is stopped leaves as a sweep of it does. An expression that exceeded its
-    limits is an invalid object: it will not.
+    A server that did not answer, a lost race and a bug are one status: nothing is wrong with the
+    input. A stopped policy exits as a sweep of it does. An expression that exceeded its limits is
+    an invalid object.
     """
-    for families, code in _FAMILIES:
-        if isinstance(error, families):
-            return code
-    return ExitCode.BUG
+    match error:
+        case InvalidInput(reason=reason) | Conflict(reason=reason) if reason in WITHOUT_EFFECT:
+            return ExitCode.NO_EFFECT
+        case InvalidInput(reason=reason) if reason in USE:
+            return ExitCode.ERROR
+        case InvalidInput() | LimitExceeded():
+            return ExitCode.INVALID
+        case Stopped():
+            return ExitCode.SOME_FAILED
+        case _:
+            return ExitCode.ERROR
+
+
+def exit_code_after(failures: int, *, effect: bool) -> ExitCode:
+    """The status of a verb that decided something and ran the pass that acts on it."""
+    if failures:
+        return ExitCode.SOME_FAILED
+    return ExitCode.OK if effect else ExitCode.NO_EFFECT
+
+
+def detailed(code: ExitCode, *, changes: bool) -> int:
+    """The status with --detailed-exitcode: 0 no changes, 2 changes, 1 for everything else."""
+    if code is not ExitCode.OK:
+        return ExitCode.ERROR
+    return CHANGES if changes else ExitCode.OK

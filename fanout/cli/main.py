@@ -109,7 +109,7 @@ class Verbs(click.Group):
                 )
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The exit codes, because scripts rely on them."""
+        """The exit statuses, because scripts rely on them."""
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), words) for code, words in MEANING.items()])
 
@@ -155,13 +155,14 @@ def invoke(arguments: Sequence[str]) -> int:
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
-        return ExitCode.INVALID
+        return ExitCode.ERROR
     except ReaderGone:
         # the interpreter flushes once more when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BROKEN_PIPE
     except Exception as error:  # noqa: BLE001  # the funnel: what nobody foresaw is a bug of ours
-        return _report(error, session)
+        code = _report(error, session)
+        return ExitCode.ERROR if session.detailed else code
     return status if isinstance(status, int) else ExitCode.OK
 
 
@@ -169,10 +170,11 @@ def _report(error: Exception, session: Session) -> ExitCode:
     code = exit_code_of(error)
     if session.verbosity:
         say("".join(traceback.format_exception(error)).rstrip(), Color.NEVER)
-    if code is not ExitCode.BUG:
+    known = isinstance(error, FanoutError)
+    if known and not isinstance(error, Bug):
         say(str(error), session.color, fg="red")
         return code
-    sentence = str(error) if isinstance(error, FanoutError) else f"{type(error).__name__}: {error}"
+    sentence = str(error) if known else f"{type(error).__name__}: {error}"
     say(f"this is a bug in fanout: {sentence}", session.color, fg="red")
     more = "" if session.verbosity else "run it once more with -v and "
     say(f"please {more}report it with the trace and the output of `fanout version`")

@@ -87,6 +87,7 @@ class Session:
     before: dict[str, Any] = field(default_factory=dict)
     verbosity: int = 0
     color: Color = Color.AUTO
+    detailed: bool = False  # --detailed-exitcode: every error exits with 1
 
     def together(self, flags: Mapping[str, Any]) -> Mapping[str, Any]:
         """The flags from before the verb and those behind it."""
@@ -99,6 +100,14 @@ class Session:
         self.verbosity = both.get("verbosity", 0)
         self.color = Color(both.get("color") or Color.AUTO)
         return both
+
+
+detailed_option: Option = click.option(
+    "--detailed-exitcode",
+    "detailed",
+    is_flag=True,
+    help="Exit with 0 when there are no changes, 2 when there are, and 1 for every error.",
+)
 
 
 def shared_options(function: Function) -> Function:
@@ -131,6 +140,7 @@ def with_settings(
         @functools.wraps(function)
         def call(**given: Any) -> Any:
             session = click.get_current_context().ensure_object(Session)
+            session.detailed = bool(given.get("detailed"))
             flags = session.together({name: given.pop(name) for name in options})
             settings = resolve(flags, os.environ, formats or (Format.TABLE,))
             session.verbosity, session.color = settings.verbosity, settings.color

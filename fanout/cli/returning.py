@@ -24,7 +24,7 @@ def goes_back_to(
     where = _where(item, stage)
     if not those:
         raise InvalidInput(
-            f"no variant is in {where}", reason="NotFound", remedy="see `fanout get variants`"
+            f"no variant is in {where}", reason="NothingToDo", remedy="see `fanout get variants`"
         )
     standing = _standing(item, stage, [case.spec.name for case in those])
     if not said and standing:

@@ -1,11 +1,11 @@
 """Makes the two verbs that record whether something is suspended; no file is edited."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 import click
 
 from fanout.cli.completing import complete_policies
+from fanout.cli.exit_codes import ExitCode, exit_code_after
 from fanout.cli.naming import recordable, refuse_unrecordable
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -22,6 +22,7 @@ from fanout.plan.facts import records
 from fanout.plan.repository import Identity
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
+from fanout.values import frozen
 
 
 def verb(action: Action, words: str) -> click.Command:
@@ -47,21 +48,31 @@ def verb(action: Action, words: str) -> click.Command:
         everything: bool,
         reason: str,
         by: str | None,
-    ) -> None:
+    ) -> ExitCode:
         _refuse_both(policy, stage, variants, everything=everything)
         who = identity(by)
         with open_program(settings) as program:
             if everything:
-                _record_all(program, action, reason, who)
-                return
+                return exit_code_after(0, effect=_record_all(program, action, reason, who))
             item = recordable(program, policy)
-            name, idle = _record(program, item, action, reason, who, stage, variants)
-        if idle:
-            say(f"nothing to do: {idle}", settings.color)
-        else:
-            write(f"decision.fanout.dev/{name} recorded\n")
+            done = _record(program, item, action, reason, who, stage, variants)
+        if done.name:
+            write(f"decision.fanout.dev/{done.name} recorded\n")
+        if done.note:
+            head = "nothing goes on yet" if done.name else "nothing to do"
+            say(f"{head}: {done.note}", settings.color)
+        return exit_code_after(0, effect=done.effect)
 
     return command
+
+
+@frozen
+class _Done:
+    """What came of a decision about one policy."""
+
+    name: str = ""  # of the record; "": nothing was recorded
+    note: str = ""  # why nothing was recorded, or why nothing goes on by it
+    effect: bool = True
 
 
 def _refuse_both(policy: str, stage: str, variants: Sequence[str], *, everything: bool) -> None:
@@ -89,54 +100,92 @@ def _record(
     by: Identity,
     stage: str = "",
     variants: Sequence[str] = (),
-) -> tuple[str, str]:
-    """Record the decision; return its name, or "" and why there is nothing to decide."""
+) -> _Done:
+    """Record the decision, unless there is nothing to decide."""
     spec = about(item, stage, variants) | {"action": action.value, "reason": reason}
     meant = scopes(stage, spec.get("variants", ()))
-    suspended = _suspended(item, program.settings.now())
+    now = program.settings.now()
+    known = Standing(records(standing(item.about), now).decisions, now)
     resume = action is Action.RESUME
-    idle = _idle(item, meant, suspended) if resume else _again(meant, suspended)
-    return ("", idle) if idle else (record(program, item, "Decision", spec, by), "")
+    again = (_resumed if resume else _again)(meant, known)
+    idle = "" if again or not resume else _idle(item, meant, known.suspensions())
+    if again or idle:
+        return _Done(note=again or idle, effect=bool(again))
+    name = record(program, item, "Decision", spec, by)
+    left = _still_suspended(item, meant, known.suspensions()) if resume else ""
+    return _Done(name, left, not left)
 
 
-def _record_all(program: Program, action: Action, reason: str, by: Identity) -> None:
-    """Record one decision about each policy, where it changes anything.
+def _record_all(program: Program, action: Action, reason: str, by: Identity) -> bool:
+    """Record one decision about each policy; return whether any of them has an effect.
 
     Raises Stopped at the end with those about which nothing can be recorded.
     """
     failed: list[str] = []
     recorded = idle = 0
+    effect = False
     color = program.settings.color
     for item in program.observe(Mode(namespace=program.settings.namespace)).policies:
         try:
             refuse_unrecordable(item)
-            name, why = _record(program, item, action, reason, by)
+            one = _record(program, item, action, reason, by)
         except FanoutError as error:
             failed.append(f"{item.title}: {error}")
             continue
-        if why:
-            idle += 1
-            say(f"nothing to do for {item.title}: {why}", color)
-        else:
+        effect = effect or one.effect
+        if one.name:
             recorded += 1
-            write(f"decision.fanout.dev/{name} recorded for {item.title}\n")
+            write(f"decision.fanout.dev/{one.name} recorded for {item.title}\n")
+        else:
+            idle += 1
+        if one.note:
+            head = "nothing goes on yet" if one.name else "nothing to do"
+            say(f"{head} for {item.title}: {one.note}", color)
     done = "suspended" if action is Action.SUSPEND else "resumed"
     say(f"{done}: {recorded}; nothing to do: {idle}; failed: {len(failed)}", color)
     if failed:
         raise Stopped(f"not {done}: {'; '.join(failed)}")
+    return effect
 
 
-def _suspended(item: PolicyPass, now: datetime) -> Mapping[Scope, Decision]:
-    return Standing(records(standing(item.about), now).decisions, now).suspensions()
-
-
-def _again(meant: Sequence[Scope], suspended: Mapping[Scope, Decision]) -> str:
+def _again(meant: Sequence[Scope], known: Standing) -> str:
     """Who has suspended all of what is meant, for as long as nobody resumes it; "" if nobody."""
-    known = [suspended[scope] for scope in meant if scope in suspended]
-    if len(known) < len(meant) or any(it.expires is not None for it in known):
+    suspended = known.suspensions()
+    if any(scope not in suspended or suspended[scope].expires is not None for scope in meant):
         return ""
-    by = listed({f"{it.by} in {it.name}" for it in known})
-    return f"{listed(map(_named, meant))} is suspended already, by {by}"
+    return f"{listed(map(_named, meant))} is suspended already, by {_by(meant, suspended)}"
+
+
+def _resumed(meant: Sequence[Scope], known: Standing) -> str:
+    """Who has resumed all of what is meant since it was suspended; "" if nobody."""
+    resumed = known.resumptions()
+    if any(scope not in resumed for scope in meant):
+        return ""
+    return f"{listed(map(_named, meant))} is resumed already, by {_by(meant, resumed)}"
+
+
+def _by(meant: Sequence[Scope], decisions: Mapping[Scope, Decision]) -> str:
+    return listed({f"{decisions[scope].by} in {decisions[scope].name}" for scope in meant})
+
+
+def _still_suspended(
+    item: PolicyPass, meant: Sequence[Scope], suspended: Mapping[Scope, Decision]
+) -> str:
+    """What keeps all of what was resumed suspended: a file, or a decision about more; "" if not."""
+    stages = {case.spec.name: case.spec.stage for case in item.cases}
+    files = _by_file(item)
+    found: list[str] = []
+    for scope in meant:
+        what, name = scope
+        around = [("policy", "")] if what != "policy" else []
+        around += [("stage", stages[name])] if stages.get(name) and what == "variant" else []
+        by_decision = [it for it in around if it in suspended]
+        by_file = [it for it in (scope, *around) if _named(it) in files]
+        if not by_decision and not by_file:
+            return ""
+        found += [f"{_named(it)} is suspended by {suspended[it].name}" for it in by_decision]
+        found += [f"{_named(it)} is suspended in its file" for it in by_file]
+    return listed(dict.fromkeys(found))
 
 
 def _idle(item: PolicyPass, meant: Sequence[Scope], suspended: Mapping[Scope, Decision]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from fanout.cli.ending import hold
 from fanout.cli.output import show_value, table, write
+from fanout.cli.plan_holds import holds_plain
 from fanout.cli.settings import Format, Settings
 from fanout.cli.terminal import say
 from fanout.cluster.declared import Declared
@@ -40,7 +41,8 @@ def tell_plan(observed: Observed, settings: Settings, faults: int = 0) -> None:
     hold(observed)
     tell_problems(observed, settings)
     if settings.output in (Format.JSON, Format.YAML):
-        show_value({**observed.plan.plain(), **troubles_plain(observed)}, settings.output)
+        holds = {"holds": holds_plain(observed)}
+        show_value({**observed.plan.plain(), **troubles_plain(observed), **holds}, settings.output)
     else:
         write(_lines(observed.plan.actions) or f"{_nothing(observed, faults)}\n")
 

@@ -135,6 +135,14 @@ class Standing:
             if decision.action is Action.SUSPEND
         }
 
+    def resumptions(self) -> dict[Scope, Decision]:
+        """The last decision about each scope that was suspended and resumed."""
+        return {
+            about: decision
+            for about, decision in self._suspensions.items()
+            if decision.action is Action.RESUME
+        }
+
     def policy_suspended(self) -> Hold | None:
         """Did somebody suspend the whole policy?"""
         return self._suspended(_POLICY, "the policy")

@@ -203,15 +203,26 @@ def _note(judgement: Judgement, stage: _Stage) -> None:
         sentence = f"nothing counts in {stage_named(rule.name)}"
         stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide"))
     _note_unpublished(stage)
-    held = sum(_held(it) and census.counts(it, stage.revision) for it in census.members)
+    counting = [it for it in census.members if census.counts(it, stage.revision)]
+    held = sum(it.facts.held is not None for it in counting)
     if held:
         are = "is" if held == 1 else "are"
         stage.assumptions.append(f"{counted(held, 'held variant')} {are} let go at once")
+    conflicted = [it.facts.name for it in counting if _conflicted(it, stage)]
+    if conflicted:
+        number = counted(len(conflicted), "variant")
+        stage.assumptions.append(
+            f"undecided merge conflicts of {number} ({listed(conflicted)}) are decided at once"
+        )
     _note_failed(judgement, stage)
 
 
-def _held(member: Member) -> bool:
-    return member.facts.held is not None or (member.draft is not None and member.draft.disputed > 0)
+def _conflicted(member: Member, stage: _Stage) -> bool:
+    """Whether its draft has merge conflicts that nobody decided; one that has the revision waits
+    for no draft.
+    """
+    draft = member.draft
+    return draft is not None and draft.disputed > 0 and not member.has(stage.revision)
 
 
 def _passed_by(judgement: Judgement, stage: _Stage) -> bool:

@@ -7,7 +7,6 @@ targets. Such a line says how many there are, and names the first of them.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from fanout.api.reasons import Reason
 from fanout.gates.wording import counted, listed
 from fanout.plan.actions import Outcome
 from fanout.reconcile.report import Trouble
@@ -100,7 +99,7 @@ def _counted(number: int, noun: str) -> str:
 
 def _shape(trouble: Trouble) -> str:
     """The sentence without what it calls its own subject."""
-    if trouble.reason == Reason.TARGET_GONE:
+    if trouble.gone:
         return ""  # each has its own place; what to do is the same
     shape = trouble.sentence
     for name in sorted({trouble.subject, *trouble.names} - {""}, key=len, reverse=True):

@@ -241,7 +241,7 @@ def _not_gone(item: PolicyPass, variant: str) -> InvalidInput:
     if variant in live or variant in item.status.variants:
         return InvalidInput(
             f"{variant} has left nothing behind, and its target is still there: it would come back",
-            reason="NotFound",
+            reason="NothingToDo",
             remedy="to remove what it has now, take the target out of the policy first",
         )
     return InvalidInput(

@@ -1,9 +1,10 @@
 """What a pass saw, decided and did: what every command and the log read from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
 
+from fanout.api.reason_classes import TO_MEND
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.gates.answer import PolicyDecision, State, VariantDecision
@@ -42,6 +43,12 @@ class Trouble:
     failed: bool = True  # False: it is held, or a person should know of it
     names: tuple[str, ...] = ()  # what else the sentence may call the subject
     again: str = ""  # where it was told in full before: one line, and where to read the rest
+    gone: bool = False  # the subject is a variant whose target is gone
+
+    @property
+    def unmended(self) -> bool:
+        """Whether it failed, or is held by something that a person must mend."""
+        return self.failed or self.reason in TO_MEND
 
 
 @frozen
@@ -135,6 +142,11 @@ class Observed:
         """Those of all policies."""
         return (*self.remembered, *(it for item in self.policies for it in _contained(item)))
 
+    @property
+    def unmended(self) -> int:
+        """Number of policies, targets and variants that failed or that a person must mend."""
+        return sum(trouble.unmended for trouble in self.troubles)
+
 
 @frozen
 class Report:
@@ -156,13 +168,18 @@ class Report:
         return tuple(it for it in self.outcomes if not it.done and it.reason == refused)
 
     @property
-    def troubled(self) -> int:
-        """How many targets, variants and policies were not served, for the exit code.
+    def unmended(self) -> int:
+        """Number of actions that failed, and of what the pass found failed or to be mended.
 
-        What a gate or a person holds is no failure, nor is a variant whose target is gone. A stage
-        that the policy does not have is one: a mistyped name must not look like a gate.
+        What waits for a gate, for time or for a person's decision is none of these.
         """
-        return len(self.failed) + sum(it.failed for it in self.observed.troubles)
+        return len(self.failed) + self.observed.unmended
+
+    def unmended_of(self, variants: Collection[str]) -> int:
+        """The same for a decision about some variants: what is to be mended in others is not it."""
+        troubles = self.observed.troubles
+        found = sum(it.failed or (it.unmended and it.subject in variants) for it in troubles)
+        return len(self.failed) + found
 
 
 def _contained(item: PolicyPass) -> tuple[Trouble, ...]:
@@ -182,7 +199,9 @@ def _troubles(item: PolicyPass) -> Iterator[Trouble]:
         yield Trouble(title, failure.target, failure.reason, failure.problem, "target", names=names)
     for failure in told(item.named, item.gone, item.removals):
         if failure.target not in item.removals.now:  # else it is in the plan
-            yield Trouble(title, failure.target, failure.reason, failure.problem, failed=False)
+            first = next(iter(item.removals.holds.get(failure.target, ())), None)
+            reason = str(first.reason) if first is not None else failure.reason
+            yield Trouble(title, failure.target, reason, failure.problem, failed=False, gone=True)
     if item.problem is not None:
         return  # it is what holds the variants
     for repository, sentence in lost_renderings(item.cases):
@@ -264,11 +283,10 @@ def _conflicts(item: PolicyPass, case: Case, disputed: int) -> Trouble:
 
 
 def _hold_of(decided: VariantDecision) -> Hold | None:
-    """What holds the variant; of one that is well as it is, what its next draft waits for."""
+    """What holds the variant; in any other state, what a person must mend."""
     if decided.state is State.HELD:
         return next(iter(decided.holds), None)
-    missing = Reason.REQUIRED_INJECTION_MISSING
-    return next((hold for hold in decided.holds if hold.reason == missing), None)
+    return next((hold for hold in decided.holds if hold.reason in TO_MEND), None)
 
 
 def _disputed(case: Case, standing: int) -> int:

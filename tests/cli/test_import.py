@@ -106,7 +106,7 @@ def test_without_a_file_there_is_nothing_to_import(
     arguments, program, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    assert invoke(["import", program, *arguments]) == 2
+    assert invoke(["import", program, *arguments]) == 1
     assert capsys.readouterr().out == ""
 
 

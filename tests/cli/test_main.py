@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from fanout.cli.exit_codes import ExitCode, exit_code_of
+from fanout.api.reasons import Reason
+from fanout.cli.exit_codes import MEANING, USE, WITHOUT_EFFECT, ExitCode, exit_code_of
 from fanout.cli.main import VERBS, Verb, invoke
 from fanout.cli.options import with_settings
 from fanout.errors import (
@@ -20,6 +21,7 @@ from fanout.errors import (
     FanoutError,
     InvalidInput,
     LimitExceeded,
+    Stopped,
     Unavailable,
     Waiting,
     Where,
@@ -105,26 +107,31 @@ def test_a_verb_of_the_table_is_there_and_helps_with_the_same_words(name, capsys
 
 
 def test_a_mistyped_verb_is_usage_and_the_right_one_is_named(capsys):
-    assert invoke(["sweap"]) == ExitCode.INVALID
+    assert invoke(["sweap"]) == ExitCode.ERROR
     assert "'sweep'" in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_usage(capsys):
-    assert invoke(["version", "--no-such"]) == ExitCode.INVALID
+    assert invoke(["version", "--no-such"]) == ExitCode.ERROR
     assert "--no-such" in capsys.readouterr().err
 
 
 ENDS = [
     ("an invalid object", InvalidInput("bad"), 2),
     ("an expression over its limit", LimitExceeded("too slow"), 2),
-    ("a server that is away", Unavailable("away"), 4),
-    ("a server that refuses", Denied("no"), 4),
-    ("a lost race", Conflict("moved"), 4),
-    ("a world that is not ready", Waiting("not yet"), 4),
-    ("a broken rule of ours", Bug("impossible"), 5),
-    ("an error of no family", FanoutError("odd"), 5),
-    ("an error nobody foresaw", KeyError("x"), 5),
-    ("a child's pipe that broke unnoticed", BrokenPipeError(), 5),
+    ("a name that nothing has", InvalidInput("no such", reason="NotFound"), 1),
+    ("a flag that is wrong", InvalidInput("no such", reason="InvalidSetting"), 1),
+    ("what can change nothing", InvalidInput("none", reason="NothingToDo"), 4),
+    ("an outdated plan", Conflict("moved", reason="PlanOutdated"), 4),
+    ("a stopped policy", Stopped("halt", reason="WindowClosed"), 3),
+    ("a server that is away", Unavailable("away"), 1),
+    ("a server that refuses", Denied("no"), 1),
+    ("a lost race", Conflict("moved"), 1),
+    ("a world that is not ready", Waiting("not yet"), 1),
+    ("a broken rule of ours", Bug("impossible"), 1),
+    ("an error of no family", FanoutError("odd"), 1),
+    ("an error nobody foresaw", KeyError("x"), 1),
+    ("a child's pipe that broke unnoticed", BrokenPipeError(), 1),
 ]
 
 
@@ -135,6 +142,17 @@ def test_every_family_has_its_status(sentence, error, status, verb, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "Traceback" not in err
+
+
+def test_the_reasons_of_the_table_are_reasons():
+    assert set(Reason) >= USE | WITHOUT_EFFECT
+    assert not USE & WITHOUT_EFFECT
+
+
+def test_the_help_has_every_status(capsys):
+    invoke(["--help"])
+    told = capsys.readouterr().out
+    assert all(f"\n  {code} " in told for code in MEANING)
 
 
 def test_an_error_is_its_own_sentence(verb, capsys):
@@ -154,7 +172,7 @@ def test_a_bug_shows_its_trace_only_when_asked(verb, capsys):
     assert "this is a bug in fanout" in quiet
     assert "-v" in quiet
     for arguments in (["probe", "-v"], ["-v", "probe"]):
-        assert invoke(arguments) == ExitCode.BUG
+        assert invoke(arguments) == ExitCode.ERROR
         assert "Traceback" in capsys.readouterr().err
 
 

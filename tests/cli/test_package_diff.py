@@ -55,7 +55,7 @@ PATCHES = [
 )
 def test_the_patch_makes_upstream_s_package_the_local_one(diff, tmp_path, upstream, local):
     status, lines = diff(upstream, local)
-    assert status == 1
+    assert status == 0
     applied(tmp_path / "upstream", lines)
     assert state(tmp_path / "upstream") == state(tmp_path / "local")
 
@@ -177,7 +177,7 @@ THREE = [
     ("origin", "upstream", "local", "view"), [r[1:] for r in THREE], ids=[r[0] for r in THREE]
 )
 def test_three_sides_in_one_view(diff, origin, upstream, local, view):
-    assert diff(upstream, local, origin) == (1, view)
+    assert diff(upstream, local, origin) == (0, view)
 
 
 def test_only_the_lines_around_a_change_are_shown(diff):

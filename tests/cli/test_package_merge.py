@@ -85,7 +85,7 @@ def test_a_conflict_is_one_line_and_status_1_and_its_winner_is_written(merge):
     status, out, to = merge(
         BASE, {**BASE, "web.yaml": deployment(3)}, {**BASE, "web.yaml": deployment(5)}
     )
-    assert status == 1
+    assert status == 3
     assert out.out == (
         "conflict: web.yaml:6: Deployment/web: spec.replicas: both changed "
         "(base 2, upstream 3, local 5); upstream won\n"
@@ -103,7 +103,7 @@ def test_the_report_has_every_conflict_with_its_values(merge):
     )
     report = json.loads(out.out)
     logo, replicas = sorted(report.pop("conflicts"), key=lambda conflict: conflict["file"])
-    assert status == 1
+    assert status == 3
     assert report == {
         "apiVersion": "fanout.dev/v1alpha1", "kind": "MergeReport", "notes": [], "dropped": [],
     }  # fmt: skip
@@ -259,7 +259,7 @@ def test_a_fault_is_named_with_the_side_that_has_it(tmp_path, monkeypatch, capsy
 def test_a_directory_that_is_not_there_is_usage(capsys, tmp_path):
     there = str(tmp_path)
     sides = ["--origin", there, "--upstream", there, "--local", f"{there}/none"]
-    assert invoke(["package", "merge", *sides, "--to", f"{there}/to"]) == 2
+    assert invoke(["package", "merge", *sides, "--to", f"{there}/to"]) == 1
     assert "does not exist" in capsys.readouterr().err
 
 

@@ -207,7 +207,7 @@ def test_what_fails_says_where_and_leaves_everything_as_it_was(
 
 def test_links_and_full_targets_are_refused(package, tmp_path, capsys):
     directory = package(ANY)
-    assert render(directory, "--to", directory) == 2
+    assert render(directory, "--to", directory) == 1
     assert "is not empty" in capsys.readouterr().err
     (directory / "link").symlink_to(os.devnull)
     assert render(directory) == 2

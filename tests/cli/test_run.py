@@ -267,5 +267,5 @@ REFUSED = [
 @pytest.mark.parametrize(("sentence", "options", "said"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_it_refuses(tmp_path, sentence, options, said):
     result = Fleet(tmp_path).run("run", *options)
-    assert result.code == ExitCode.INVALID
+    assert result.code == ExitCode.ERROR
     assert said in result.err

@@ -26,7 +26,7 @@ def approve(fleet: Fleet, by: str, *more: str) -> str:
     """Answers the approval's name."""
     line = ("--stage", "prod", "--revision", "v1", "--by", by)
     result = fleet.run("approve", "monitoring", *line, *more)
-    assert result.code == 0, result.err
+    assert result.code == (4 if "eve@" in by else 0), result.err  # 4: it does not count
     fleet.settle()
     return result.out.split()[0]
 
@@ -89,14 +89,14 @@ REFUSALS = [
 def test_an_approval_that_could_never_count_is_refused(fleet: Fleet, _, line, words):
     before = fleet.records().refs()
     result = fleet.run("approve", "monitoring", *line, "--by", ANN)
-    assert result.code == 2
+    assert result.code in (1, 4)
     assert words in result.err
     assert fleet.records().refs() == before
 
 
 def test_revoking_what_was_never_approved_is_refused(fleet: Fleet):
     result = fleet.run("revoke", "monitoring", "20260302t090000z-000000000000", "--by", ANN)
-    assert result.code == 2
+    assert result.code == 1
     assert "has no approval" in result.err
 
 
@@ -129,7 +129,7 @@ def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, publ
     flags = [f"--override={name}" for name in lifted]
     why = ("--reason", "outage", "--by", ANN)
     told = fleet.run("promote", "monitoring", "--stage", "prod", *flags, *why)
-    assert told.code == 0
+    assert told.code == (4 if published == ["", ""] else 0)
     waits = "the decision stands for 2 variants, to be published when their gates open"
     assert (waits in told.out) is (published == ["", ""])
     fleet.settle()
@@ -161,7 +161,7 @@ def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision
 def test_who_is_in_no_group_is_told_at_once(fleet: Fleet):
     line = ("approve", "monitoring", "--stage", "prod", "--revision", "v1")
     told = fleet.run(*line, "--by", "Eve <Eve@example.com>")
-    assert told.code == 0
+    assert told.code == 4
     assert "does not count: eve@example.com is not in sre" in told.err
     good = fleet.run(*line, "--by", ANN)
     assert good.err == ""
@@ -191,7 +191,7 @@ UNNAMED = [
 @pytest.mark.parametrize(("_", "said", "words"), UNNAMED, ids=[row[0] for row in UNNAMED])
 def test_who_approves_without_a_name_hears_what_waits_for_it(fleet: Fleet, _, said, words):
     told = fleet.run("approve", "monitoring", *said, "--by", ANN)
-    assert (told.code, told.out) == (2, "")
+    assert (told.code, told.out) == (1, "")
     assert words in told.err
     assert fleet.run("get", "approvals", "-o", "json").items == []
 
@@ -209,7 +209,7 @@ def test_who_approves_what_is_in_force_hears_that_nothing_waits(fleet: Fleet):
     approve(fleet, ANN)
     approve(fleet, BOB)
     told = fleet.run("approve", "monitoring", "--by", ANN)
-    assert told.code == 2
+    assert told.code == 1
     assert "no draft waits for one now; who asks for approvals: stage prod" in told.err
 
 
@@ -298,7 +298,7 @@ def waiting(root: Path) -> Fleet:
 @pytest.mark.parametrize(("_", "revision", "words"), UNDRAFTED, ids=[row[0] for row in UNDRAFTED])
 def test_who_approves_what_is_not_drafted_hears_when_it_is(waiting: Fleet, _, revision, words):
     told = waiting.run(*line_of(ANN, revision))
-    assert told.code == 2
+    assert told.code == 4
     assert words in told.err
     assert number(waiting) == 2
 

@@ -142,7 +142,7 @@ def test_evidence_that_could_never_count_is_refused(
         "report", "monitoring", "--stage", stage, "--check", check, "--status", "passed",
         "--revision", revision, "--by", "Ci <ci@example.com>",
     )  # fmt: skip
-    assert result.code == 2
+    assert result.code in (1, 4)
     assert words in result.err
     assert before is None or fleet.records().refs() == before
 
@@ -205,7 +205,7 @@ def test_records_that_always_move_end_the_pass_before_anything_is_published(
     monkeypatch.setattr("fanout.cluster.contention.PATIENCE", 0.5)
     before = fleet.refs()
     swept = fleet.sweep()
-    assert swept.code == 4
+    assert swept.code == 1
     assert "records.git" in swept.err
     assert "the next pass observes it again" in swept.err
     assert fleet.refs() == before
@@ -230,7 +230,7 @@ def test_records_out_of_reach_stop_the_pass(fleet: Fleet, tmp_path: Path):
     before = fleet.refs()
     (fleet.records().path / "HEAD").unlink()
     swept = fleet.sweep()
-    assert swept.code == 4
+    assert swept.code == 1
     assert "records.git: no repository is there" in swept.err
     assert "these are the records: restore them, or say with --records where" in swept.err
     assert "spec.url" not in swept.err, "no Repository object is at fault"

@@ -254,5 +254,6 @@ def test_what_cannot_be_taken_is_refused(fleet: Fleet, _, take, words):
     conflict(fleet)
     before = fleet.records().refs()
     refused = fleet.run("resolve", "monitoring", "--take", take, *BY)
-    assert (refused.code, fleet.records().refs()) == (2, before)
+    assert refused.code in (1, 4)
+    assert fleet.records().refs() == before
     assert words in refused.err

@@ -27,7 +27,7 @@ def fleet(root: Path) -> Fleet:
 
 def test_a_promotion_of_the_stage_leaves_the_variant_out_and_says_so(fleet: Fleet):
     done = fleet.run("promote", *STAGE, *BY)
-    assert done.code == 0, done.err
+    assert done.code == 3, done.err
     assert fleet.published() == {AMS: "v1", BER: "v2"}
     [told] = [it for it in done.err.splitlines() if "not published: monitoring-ams" in it]
     assert "1 of 2 variants has undecided merge conflicts" in told
@@ -50,7 +50,7 @@ def test_an_approval_of_the_stage_leaves_the_variant_out_and_says_so(fleet: Flee
     signed = POLICY.replace("{name: dev, ", f"{{name: dev, {SIGNED}, ")
     fleet.write("policy.yaml", signed)
     done = fleet.run("approve", *STAGE, "--revision", "v2", *BY[2:])
-    assert done.code == 0, done.err
+    assert done.code == 3, done.err
     assert "recorded for 1 draft" in done.out
     assert "1 of 2 variants has undecided merge conflicts and is not approved" in done.err
     alone = fleet.run("approve", *STAGE, "--revision", "v2", "--variant", AMS, *BY[2:])

@@ -159,7 +159,7 @@ def test_a_site_of_which_nobody_can_say_is_held_and_told_where(four: Fleet):
     assert field in sentence
     four.report("dev", "v1", "passed", "--variant", "sites/ams")
     four.settle()
-    assert four.run("explain", "monitoring/dev").code == 1
+    assert four.run("explain", "monitoring/dev").code == 3
 
 
 # ---- joins ---------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """`fanout forecast`: how early each stage can have a revision."""
 
 import json
+from pathlib import Path
 
 import pytest
+from editing import conflict, one_site
 from fleet import PROMOTION, Fleet
 
 
@@ -37,7 +39,7 @@ def test_a_suspended_stage_is_never_reached_by_itself(fleet: Fleet):
     fleet.settle()
     fleet.run("suspend", "monitoring", "--stage", "dev", "--reason", "wait", *ANN)
     found = fleet.run("forecast", "monitoring")
-    assert found.code == 1
+    assert found.code == 3
     assert "stage dev was suspended by" in found.out
     assert "passes" not in told(fleet)["prod"]
 
@@ -61,5 +63,15 @@ WRONG = [
 @pytest.mark.parametrize(("words", "sentence"), WRONG)
 def test_what_is_not_there_is_said(fleet: Fleet, words: tuple[str, ...], sentence: str):
     found = fleet.run("forecast", *words)
-    assert found.code == 2
+    assert found.code == 1
     assert sentence in found.err
+
+
+def test_undecided_conflicts_are_told(tmp_path: Path):
+    fleet = one_site(tmp_path)
+    fleet.write("promotion.yaml", PROMOTION)
+    conflict(fleet)
+    [dev, *_] = fleet.run("forecast", "monitoring", "-o", "json").items
+    [assumption] = [it for it in dev["assumptions"] if "merge conflicts" in it]
+    assert assumption.startswith("undecided merge conflicts of 1 variant (monitoring-ams-")
+    assert assumption.endswith(") are decided at once")

@@ -157,13 +157,13 @@ REFUSED = [
 @pytest.mark.parametrize(("_", "line", "words"), REFUSED, ids=map(itemgetter(0), REFUSED))
 def test_what_cannot_be_asked_for(fleet: Fleet, _: str, line: tuple[str, ...], words: str):
     told = fleet.run("get", *line)
-    assert (told.code, told.out) == (2, "")
+    assert (told.code, told.out) == (1, "")
     assert words in told.err
 
 
 def test_a_selector_that_cannot_be_read_is_told(fleet: Fleet):
     told = fleet.run("get", "targets", "-l", "tier dev")
-    assert (told.code, told.out) == (2, "")
+    assert (told.code, told.out) == (1, "")
     assert "--selector: 'tier dev' is no selector: " in told.err
 
 
@@ -199,7 +199,7 @@ def test_what_nothing_has_the_name_of_is_an_error_that_names_what_there_is(
 ):
     before = fleet.refs()
     told = fleet.run(*line)
-    assert (told.code, told.out) == (2, "")
+    assert (told.code, told.out) == (1, "")
     assert said in told.err
     assert fleet.refs() == before
 
@@ -211,7 +211,7 @@ def test_a_directory_without_any_object_is_an_error(tmp_path: Path, verb: str):
     state = ["--state-dir", str(tmp_path / "state")]
     line = [*verb.split(), "-f", str(tmp_path / "policies"), *state]
     told = Fleet(tmp_path).run(*line, files=False)
-    assert told.code == 2
+    assert told.code == 1
     assert f"no object is in {tmp_path / 'policies'}" in told.err
 
 

@@ -149,6 +149,6 @@ def test_a_removal_knows_merged_edits_without_the_branch(merged: Fleet, spoil):
     merged.remove("site-ams.yaml")
     line = ("remove", "monitoring", name, "--reason", "closed", "--by", "Ann <ann@example.com>")
     refused = merged.run(*line)
-    assert refused.code == 2
+    assert refused.code == 4
     assert "--edited" in refused.err
     assert merged.run(*line, "--edited").code == 0

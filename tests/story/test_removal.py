@@ -163,7 +163,7 @@ def test_what_people_have_changed_goes_only_when_they_say_so(fleet: Fleet, _, ed
     edit(fleet)
     name, before = gone(fleet), fleet.refs()
     refused = remove(fleet, name)
-    assert refused.code == 2
+    assert refused.code == 4
     assert words in refused.err
     assert "--edited" in refused.err
     assert fleet.refs() == before
@@ -184,14 +184,14 @@ def test_a_variant_whose_target_is_there_is_refused(fleet: Fleet):
     fleet.site("ams", "dev", "edge")
     before = fleet.refs(), fleet.records().refs()
     refused = remove(fleet, name)
-    assert refused.code == 2
+    assert refused.code == 4
     assert "it would come back" in refused.err
     assert (fleet.refs(), fleet.records().refs()) == before
 
 
 def test_a_name_that_nothing_has_is_refused(fleet: Fleet):
     refused = remove(fleet, "monitoring-xyz")
-    assert refused.code == 2
+    assert refused.code == 1
     assert "has no variant monitoring-xyz without a target" in refused.err
 
 

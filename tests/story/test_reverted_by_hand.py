@@ -83,7 +83,7 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet, und
     assert "edge:sites/ams shows v2 by its Kptfile, and v3 was published" in sentence
     assert "fanout promote monitoring" in sentence
     plan = fleet.plan()
-    assert plan.code == 1
+    assert plan.code == 3
     assert "shows v2" in plan.err
     told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
     assert ": Held: " in told
@@ -99,7 +99,7 @@ def test_evidence_about_what_was_taken_back_does_not_count_for_it(fleet: Fleet):
     assert fleet.published()[CPH] == ""
     [name] = [it for it in names(fleet) if "ams" in it]
     refused = fleet.report("dev", "v3", "passed", "--variant", name)
-    assert refused.code == 2
+    assert refused.code == 4
     assert "v3 is not published" in refused.err
 
 

@@ -40,6 +40,7 @@ def test_what_is_no_plan_is_told(
         saved.write_bytes(content)
     before = fleet.refs()
     told = fleet.sweep("--plan", str(saved))
-    assert (told.code, told.out, fleet.refs()) == (2, "", before)
+    assert told.code == (1 if content is None else 2)
+    assert (told.out, fleet.refs()) == ("", before)
     assert words in told.err
     assert "Errno" not in told.err

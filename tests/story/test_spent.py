@@ -74,7 +74,7 @@ def test_nobody_promotes_inputs_of_which_no_draft_is_written(fleet: Fleet):
     fleet.site("ber", "prod", "edge", retention="30d")
     before = fleet.records().refs()
     told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
-    assert (told.code, told.out) == (2, "")
+    assert (told.code, told.out) == (4, "")
     assert "there is no draft of v1 that is up to date" in told.err
     assert "`fanout sweep --drafts-only` brings drafts up to date" in told.err
     assert fleet.records().refs() == before

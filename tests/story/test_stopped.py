@@ -124,7 +124,7 @@ def test_what_was_reported_while_a_tag_had_moved_counts_when_it_is_back(fleet: F
 def test_evidence_about_what_is_not_published_is_refused_there_too(fleet: Fleet):
     moved_tag(fleet)
     refused = fleet.run(*FAILED, "--revision", "v2", *WHY[2:])
-    assert refused.code == 2
+    assert refused.code == 4
     assert "published there: v1" in refused.err
 
 

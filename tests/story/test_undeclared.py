@@ -95,7 +95,7 @@ def test_it_goes_by_the_way_that_is_said(fleet: Fleet):
             "fanout/default/default/monitoring").splitlines()
     ]  # fmt: skip
     refused = fleet.run("remove", "monitoring", name, *ANN)
-    assert refused.code == 2
+    assert refused.code == 1
     assert "policy default/monitoring is on record and not declared" in refused.err
     assert "targets that choose nothing" in refused.err
     assert "sites/ams/Kptfile" in edge.files()

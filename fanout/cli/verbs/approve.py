@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import click
 
-from fanout.cli.approving import approved_before, no_draft, seen, uncounted
+from fanout.cli.approving import approved_before, may_approve, no_draft, own_work, seen, uncounted
 from fanout.cli.conflicted import select
+from fanout.cli.exit_codes import ExitCode, exit_code_after
 from fanout.cli.naming import judged, meant
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -34,13 +35,14 @@ def command(
     variants: tuple[str, ...],
     check: str,
     by: str | None,
-) -> None:
+) -> ExitCode:
     """Record an approval of drafts.
 
     Of those of a stage as they are now; --stage and --revision say which. It counts for exactly
     these trees: a draft that is rewritten asks again, for itself only. A stage has drafts of its
     candidate; a newer revision is drafted, and can be approved, once it passes `after`. Drafts
-    with undecided merge conflicts are left out, unless their variants are named.
+    with undecided merge conflicts are left out, unless their variants are named. Exits with 4 when
+    it counts for none of the drafts.
     """
     who = identity(by)
     with open_program(settings) as program:
@@ -70,6 +72,8 @@ def command(
     for note in notes:
         if note:
             say(note, settings.color)
+    counts = may_approve(rule, who) and len(own_work(rule, who, drafted)) < len(drafted)
+    return exit_code_after(int(bool(chosen.note)), effect=counts)
 
 
 def _said_before(rule: ApprovalRule, who: Identity, before: Sequence[str], *, all_: bool) -> str:

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import click
 
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
+from fanout.cli.exit_codes import ExitCode, detailed
+from fanout.cli.options import detailed_option, with_settings
 from fanout.cli.output import write
 from fanout.cli.patches import patch
 from fanout.cli.settings import Settings
@@ -31,16 +31,17 @@ from fanout.cli.threeway import three_way
     is_flag=True,
     help="Show what each side did since both were one, and disputes.",
 )
+@detailed_option
 @with_settings()
-def command(settings: Settings, variant: str, against: str, each_side: bool) -> ExitCode:
+def command(settings: Settings, variant: str, against: str, each_side: bool, **how: bool) -> int:
     """Compare a variant with what is published.
 
     Prints a patch that makes what is published (or upstream's package) what the variant's next
     draft holds, people's changes included; --against draft prints what people did to the draft
     that fanout wrote, and then what the next one changes in it. With --three-way, prints what
     fanout and people did since: to what was published, to the draft, or to upstream's package at
-    the revision that is published. Leaves with 1 when anything differs, with 3 where the variant is
-    held and no draft is to be written. VARIANT is a name, a target, or repository:path.
+    the revision that is published. Exits with 3 when the variant is held and no draft
+    is to be written. VARIANT is a name, a target, or repository:path.
     """
     with open_program(settings) as program:
         sides = open_sides(program, variant)
@@ -48,7 +49,7 @@ def command(settings: Settings, variant: str, against: str, each_side: bool) -> 
         lines = _since(sides, against) if each_side else _patch(sides, against)
     text = "".join(f"{line}\n" for line in lines)
     write(printable(text) if sys.stdout.isatty() else text)
-    return ExitCode.DIFFERENCES if lines else ExitCode.OK
+    return detailed(ExitCode.OK, changes=bool(lines)) if how["detailed"] else ExitCode.OK
 
 
 def _patch(sides: Sides, against: str) -> list[str]:

@@ -20,7 +20,7 @@ from fanout.cli.sides import open_sides
 from fanout.cli.start import Program, open_program
 from fanout.cli.telling import tell_faults
 from fanout.cluster.declared import Declared
-from fanout.errors import InvalidInput
+from fanout.errors import InvalidInput, Stopped
 from fanout.gates.answer import State
 from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
 from fanout.gates.rules import Verdict
@@ -40,8 +40,8 @@ def command(settings: Settings, subject: str) -> ExitCode:
 
     Of a policy, a stage or a variant. A variant may be named by its target, its path or
     repository:path, and alone where no policy has that name, as one that was written by hand is.
-    Leaves with 1 while it waits for anything; with 3 when the policy is stopped, or something of
-    what is explained could not be served.
+    Exits with 3 when the policy is stopped, or something of what is explained failed or is held by
+    what a person must mend.
     """
     with open_program(settings) as program:
         faults = tell_faults(program.declared())
@@ -52,10 +52,7 @@ def command(settings: Settings, subject: str) -> ExitCode:
     else:
         show_value([_plain(one) for one in explanations], settings.output)
     failed = any(item.problem is not None or _failed(item, stage, variant) for item in found)
-    if faults or failed:
-        return ExitCode.SOME_FAILED
-    through = all(one.state in _THROUGH and not one.waits for one in explanations)
-    return ExitCode.OK if through else ExitCode.DIFFERENCES
+    return ExitCode.SOME_FAILED if faults or failed else ExitCode.OK
 
 
 def _meant(program: Program, subject: str) -> tuple[Sequence[PolicyPass], str, str]:
@@ -108,7 +105,7 @@ def _failed(item: PolicyPass, stage: str, variant: str) -> bool:
     about = {case.spec.name for case in item.cases if case.spec.stage == stage}
     if variant:
         about = {case.spec.name for case in called(item.cases, variant)}
-    return any(it.failed and (not stage or it.subject in about) for it in item.troubles)
+    return any(it.unmended and (not stage or it.subject in about) for it in item.troubles)
 
 
 def _explain(program: Program, item: PolicyPass, stage: str, variant: str) -> Explanation:
@@ -160,11 +157,11 @@ def _variant(item: PolicyPass, stage: str, name: str) -> Case:
 
 
 def _refuse_failed(item: PolicyPass, name: str) -> None:
-    """Raises InvalidInput with what became of the target of this name that has no variant."""
+    """Raises Stopped with what became of the target of this name that has no variant."""
     short = not called(item.cases, name)
     for failure in item.named.failures:
         if failure.target == name or (short and name in target_names(failure.target)):
-            raise InvalidInput(failure.problem, reason=failure.reason)
+            raise Stopped(failure.problem, reason=failure.reason)
 
 
 def _lines(one: Explanation, depth: int) -> Iterator[str]:

@@ -53,7 +53,7 @@ def command(
 
     Soaks, windows, sweeps and budgets are reckoned with. What people still have to do is taken to
     be done at once, and told. How long variants took to become ready is known of what they have at
-    present, not of what they had before. Leaves with 1 when a stage can never be reached without a
+    present, not of what they had before. Exits with 3 when a stage can never be reached without a
     person.
     """
     with open_program(settings) as program:
@@ -64,7 +64,7 @@ def command(
     if faults:
         return ExitCode.SOME_FAILED
     reached = all(reach.passes is not None for reach in reaches)
-    return ExitCode.OK if reached else ExitCode.DIFFERENCES
+    return ExitCode.OK if reached else ExitCode.SOME_FAILED
 
 
 def _item(program: Program, policy: str) -> PolicyPass:

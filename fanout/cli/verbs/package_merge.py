@@ -48,7 +48,7 @@ def merge(
 ) -> ExitCode:
     """Make upstream's changes to a local package.
 
-    The result is written also where there are conflicts: it has the winner's values. Leaves with 1
+    The result is written also where there are conflicts: it has the winner's values. Exits with 3
     when there are any.
     """
     target = _target(local, to, in_place)
@@ -62,7 +62,7 @@ def merge(
         write("".join(f"{printable(line)}\n" for line in report_lines(result)))
     else:
         show_value(_report(result), settings.output)
-    return ExitCode.DIFFERENCES if result.conflicts else ExitCode.OK
+    return ExitCode.SOME_FAILED if result.conflicts else ExitCode.OK
 
 
 def _target(local: Path, to: Path | None, in_place: bool) -> Path:

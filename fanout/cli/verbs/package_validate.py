@@ -25,7 +25,7 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
     """Name every fault of a package.
 
     Its Kptfiles, manifests, duplicate objects, injection points and functions, and what no package
-    may have. Leaves with 2 when there are any.
+    may have. Exits with 2 when there are any.
     """
     files, refused = scan(directory)
     whole = all(fault.reason != Reason.LIMIT_EXCEEDED for fault in refused)

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from fanout.cli.completing import complete_policies
-from fanout.cli.exit_codes import ExitCode
+from fanout.cli.exit_codes import ExitCode, detailed
 from fanout.cli.lookup import check_policies
-from fanout.cli.options import with_settings
+from fanout.cli.options import detailed_option, with_settings
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_faults, tell_plan
@@ -25,15 +25,16 @@ from fanout.reconcile.passes import Mode
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="Save the plan, for `fanout sweep --plan`.",
 )
+@detailed_option
 @with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
 def command(
-    settings: Settings, policies: tuple[str, ...], drafts_only: bool, out: Path | None
-) -> ExitCode:
+    settings: Settings, policies: tuple[str, ...], drafts_only: bool, out: Path | None, **how: bool
+) -> int:
     """Show what a sweep would do now.
 
-    What cannot be served is told as the sweep would tell it, and leaves with 3, something to do or
-    not. Otherwise leaves with 1 when there is something to do. With POLICIES only these (or
-    variants written by hand).
+    With POLICIES only these (or variants written by hand). Exits with 0 whether or not there is
+    something to do, and with 3 when something failed or is held by what a person must mend, as the
+    sweep would.
     """
     if out is not None and not out.parent.is_dir():
         raise _unwritable(out, f"there is no directory {out.parent}")
@@ -41,7 +42,9 @@ def command(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
     with open_program(settings, read=False) as program:
-        faults, observed = 0, program.at_rest(mode)
+        # What a pass at rest remembers are troubles alone; data has the holds too.
+        faults, table = 0, settings.output is Format.TABLE
+        observed = program.at_rest(mode) if table else None
         if observed is None:
             program.check()
             faults = tell_faults(program.declared())
@@ -50,9 +53,8 @@ def command(
     if out is not None:
         _save(observed.plan, out)
     tell_plan(observed, settings, faults)
-    if faults or any(trouble.failed for trouble in observed.troubles):
-        return ExitCode.SOME_FAILED
-    return ExitCode.DIFFERENCES if observed.plan else ExitCode.OK
+    code = ExitCode.SOME_FAILED if faults or observed.unmended else ExitCode.OK
+    return detailed(code, changes=bool(observed.plan)) if how["detailed"] else code
 
 
 def _save(plan: Plan, out: Path) -> None:

@@ -6,7 +6,7 @@ import click
 
 from fanout.cli.conflicted import refuse_unnamed, select
 from fanout.cli.effects import changed, promoted
-from fanout.cli.exit_codes import ExitCode
+from fanout.cli.exit_codes import ExitCode, exit_code_after
 from fanout.cli.naming import candidate_of, judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -82,12 +82,11 @@ def command(
         those = chosen.cases
         trees = trees_to_see(those, candidate)
         lifts = Override.VERIFICATION.value in said["overrides"]
-        if not trees and not lifts:
-            idle = nothing_to_publish(item, stage, those, candidate)
-            if idle:
-                tell_report(Report(Observed(settings.now(), (item,))), settings)
-                say(idle, settings.color)
-                return ExitCode.OK
+        idle = "" if trees or lifts else nothing_to_publish(item, stage, those, candidate)
+        if idle:
+            tell_report(Report(Observed(settings.now(), (item,))), settings)
+            say(idle, settings.color)
+            return exit_code_after(int(bool(chosen.note)), effect=bool(those))
         refuse_unreachable(item, stage, named, candidate, lifts=lifts)
         spec |= {
             "action": "Publish",
@@ -104,13 +103,13 @@ def command(
     effect = promoted(report, stage, named, candidate, trees)
     if lifts and not trees:
         effect = changed(item, report, stage, candidate, _names(those))
-    tell_report(report, settings, effect)
+    tell_report(report, settings, effect.sentence)
     left = unseen(item, those, trees, candidate) if trees else ()
-    for sentence in (*left, *unpublished(report, stage, _names(those), candidate)):
+    held = unpublished(report, stage, _names(those), candidate)
+    for sentence in filter(None, (*left, *held, chosen.note)):
         say(sentence, settings.color)
-    if chosen.note:
-        say(chosen.note, settings.color)
-    return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
+    whom = _names(meant(item, stage, named))  # those that are left out are to be mended
+    return exit_code_after(report.unmended_of(whom), effect=effect.any)
 
 
 def _names(cases: Sequence[Case]) -> list[str]:

@@ -8,6 +8,7 @@ import click
 from fanout.api.meta import DEFAULT_NAMESPACE
 from fanout.api.nearest import suggestion
 from fanout.cli.called import called, gone_called
+from fanout.cli.exit_codes import ExitCode
 from fanout.cli.leaving import places
 from fanout.cli.naming import found
 from fanout.cli.options import with_settings
@@ -46,7 +47,7 @@ from fanout.reconcile.undeclared import refuse_undeclared
 @with_settings()
 def command(
     settings: Settings, policy: str, variant: str | None, by: str | None, **said: bool | str
-) -> None:
+) -> ExitCode:
     """Remove a variant whose target is gone, or what one left.
 
     Sweeps remove it where automation is switched on; this is a person's word, which asks neither
@@ -56,8 +57,8 @@ def command(
     repository:path, or what its target was called; one that was written by hand is named alone. Its
     package leaves the branch in one commit, unless the deletionPolicy is Orphan; its draft goes,
     its tags stay. With --all-gone all go, level by level, those of the last stages first. While a
-    window is closed the decision is recorded, and a sweep carries it out. Interrupted, it is run
-    again.
+    window is closed the decision is recorded, a sweep carries it out, and this exits with 4.
+    Interrupted, it is run again.
     """
     who = identity(by)
     everything = bool(said["all_gone"])
@@ -82,11 +83,12 @@ def command(
         write(f"decision.fanout.dev/{recorded} recorded\n")
         if shut is not None:
             say(f"a sweep carries it out: {shut.sentence}", settings.color)
-            return
+            return ExitCode.NO_EFFECT
         about = Said(str(said["reason"]), settings.now())
         for done in remove_by_level(program.world, item, declared, removals, about):
             for removal in done:
                 write(_told(removal))
+    return ExitCode.OK
 
 
 def _chosen(
@@ -117,7 +119,7 @@ def _all_gone(item: PolicyPass, variant: str | None, declared: Declared) -> list
     if not item.gone:
         raise InvalidInput(
             f"{item.title} has no variant without a target",
-            reason="NotFound",
+            reason="NothingToDo",
             remedy="see `fanout get targets`",
         )
     return [one.name for one in item.gone]

@@ -59,7 +59,7 @@ def command(
                 f"no draft of {item.title} that is meant has such a conflict"
                 if by_key
                 else f"no draft of {item.title} that is meant has an undecided conflict",
-                reason="NotFound",
+                reason="NothingToDo",
                 remedy="see `fanout get drafts`, and `fanout diff` for the keys",
             )
         for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1]):

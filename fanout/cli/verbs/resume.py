@@ -6,5 +6,5 @@ from fanout.gates.records import Action
 command = verb(
     Action.RESUME,
     "Resume what was suspended. What a file suspends, a file resumes; where no decision suspends"
-    " what is named, nothing is recorded.",
+    " what is named, nothing is recorded. Exits with 4 when nothing goes on by it.",
 )

@@ -36,7 +36,7 @@ def _chosen(
         more = f": {notes[0]}" if notes else ""
         raise InvalidInput(
             f"nothing of {where} has failed at {revision}{more}",
-            reason="NotFound",
+            reason="NothingToDo",
             remedy="see `fanout explain`",
         )
     return left, notes

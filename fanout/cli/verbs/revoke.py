@@ -4,6 +4,7 @@ import click
 
 from fanout.api.people import person
 from fanout.cli.approving import may_approve, stranger
+from fanout.cli.exit_codes import ExitCode
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -23,10 +24,10 @@ from fanout.reconcile.report import PolicyPass
 @click.argument("approval")
 @by_option
 @with_settings()
-def command(settings: Settings, policy: str, approval: str, by: str | None) -> None:
+def command(settings: Settings, policy: str, approval: str, by: str | None) -> ExitCode:
     """Take an approval back.
 
-    APPROVAL is the name that `fanout approve` printed.
+    APPROVAL is the name that `fanout approve` printed. Exits with 4 when it does not count.
     """
     who = identity(by)
     name = approval.removeprefix("approval.fanout.dev/")
@@ -47,7 +48,7 @@ def command(settings: Settings, policy: str, approval: str, by: str | None) -> N
         facts = item.facts
         if facts and name in taken_back(facts.records.approvals, facts.stages):
             say(f"nothing to do: {name} has been revoked already", settings.color)
-            return
+            return ExitCode.OK
         spec = {**earlier.spec, "revokes": name}
         revoked = record(program, item, "Approval", spec, who)
     write(f"approval.fanout.dev/{revoked} revokes {name}\n")
@@ -59,6 +60,8 @@ def command(settings: Settings, policy: str, approval: str, by: str | None) -> N
             f" {stranger(rule, who)}",
             settings.color,
         )
+        return ExitCode.NO_EFFECT
+    return ExitCode.OK
 
 
 def _rule(item: PolicyPass, approval: Recorded) -> ApprovalRule | None:

@@ -3,7 +3,7 @@
 import click
 
 from fanout.cli.effects import returned
-from fanout.cli.exit_codes import ExitCode
+from fanout.cli.exit_codes import ExitCode, exit_code_after
 from fanout.cli.naming import judged, meant, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -76,12 +76,15 @@ def command(
     if settings.output is Format.TABLE:
         write(f"decision.fanout.dev/{name} recorded: back to {revision}\n")
     named = spec.get("variants", ())
-    tell_report(report, settings, returned(report, stage, named, revision))
+    effect = returned(report, stage, named, revision)
+    tell_report(report, settings, effect.sentence)
     for sentence in edits_left(those, revision):
         say(sentence, settings.color)
     for sentence in unpublished(report, stage, named, revision):
         say(sentence, settings.color)
-    return ExitCode.SOME_FAILED if report.troubled else ExitCode.OK
+    return exit_code_after(
+        report.unmended_of({case.spec.name for case in those}), effect=effect.any
+    )
 
 
 def _drafted(report: Report) -> bool:

@@ -39,7 +39,7 @@ def _chosen(
     if not left:
         raise InvalidInput(
             f"there is nothing to skip: {'; '.join(notes)}",
-            reason="NotFound",
+            reason="NothingToDo",
             remedy="see `fanout get variants`",
         )
     return left, [f"{note}: the decision is not about that" for note in notes]

@@ -33,9 +33,9 @@ def command(
 ) -> ExitCode:
     """Bring drafts up to date, judge all gates, publish what may go.
 
-    It counts as a scheduled sweep. With POLICIES only these (or variants written by hand). Leaves
-    with 3 when something could not be served; with 4, and nothing done, when a saved plan is
-    overtaken by the world or somebody else writes the records at the same time.
+    It counts as a scheduled sweep. With POLICIES only these (or variants written by hand). Exits
+    with 3 when something failed or is held by what a person must mend; with 4, and nothing is done,
+    when a saved plan is outdated.
     """
     mode = Mode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
@@ -43,15 +43,16 @@ def command(
     with open_program(settings, read=False) as program:
         resting = program.at_rest(mode) if saved is None else None
         if resting is not None:
-            tell_report(Report(resting), settings)
-            return ExitCode.OK
+            report = Report(resting)
+            tell_report(report, settings)
+            return ExitCode.SOME_FAILED if report.unmended else ExitCode.OK
         program.check()
         faults = tell_faults(program.declared())
         check_policies(policies, program.declared(), settings.namespace)
         warn_about_records(program, program.declared())
         report = program.sweep(mode) if saved is None else _as_planned(program, mode, saved)
     tell_report(report, settings, faults=faults)
-    return ExitCode.SOME_FAILED if report.troubled or faults else ExitCode.OK
+    return ExitCode.SOME_FAILED if report.unmended or faults else ExitCode.OK
 
 
 def _as_planned(program: Program, mode: Mode, saved: Path) -> Report:
@@ -69,20 +70,20 @@ def _as_planned(program: Program, mode: Mode, saved: Path) -> Report:
 
 def _actions(saved: Path) -> object:
     """What a saved plan is to do. Raises InvalidInput for a file that is none."""
-    problem = f"{saved} is no plan"
+    problem, reason = f"{saved} is no plan", "InvalidPlan"
     try:
         found = json.loads(saved.read_text(encoding="utf-8"))
         if isinstance(found, dict) and "actions" in found:
             return found["actions"]
     except FileNotFoundError:
-        problem = f"there is no file {saved}"
+        problem, reason = f"there is no file {saved}", "NotFound"
     except OSError as error:
         problem = f"{saved} cannot be read: {error.strerror}"
     except ValueError:
         pass  # neither JSON nor text
     raise InvalidInput(
         problem,
-        reason="InvalidPlan",
+        reason=reason,
         remedy="make one with `fanout plan --out FILE`",
         where=Where(field="--plan"),
     )

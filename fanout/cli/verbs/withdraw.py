@@ -4,6 +4,7 @@ from datetime import datetime
 
 import click
 
+from fanout.cli.exit_codes import ExitCode, exit_code_after
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
@@ -38,27 +39,31 @@ _IDLE = {
 @reason_option
 @by_option
 @with_settings()
-def command(settings: Settings, policy: str, record_name: str, reason: str, by: str | None) -> None:
+def command(
+    settings: Settings, policy: str, record_name: str, reason: str, by: str | None
+) -> ExitCode:
     """Withdraw a decision that still stands, or evidence.
 
     RECORD is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve`, `remove` or
     `report` printed; `fanout get records` lists them and says which still stand. What has been
     published stays: after a rollback the next sweep goes on to the newer revision. Without its
     evidence a check is pending again; a verdict that the stage has reached stays, report `failed`
-    to withdraw that. An approval is taken back by `fanout revoke`.
+    to withdraw that. An approval is taken back by `fanout revoke`. Exits with 4 when the decision
+    has been carried out or has expired.
     """
     who = identity(by)
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_program(settings) as program:
         item = judged(program, policy)
         taken = _withdrawable(item, name, settings.now())
-        idle = _IDLE.get(_state(item, name, settings.now()))
-        if idle:
+        fate = _state(item, name, settings.now())
+        if idle := _IDLE.get(fate):
             say(f"nothing to do: {name} {idle}", settings.color)
-            return
+            return exit_code_after(0, effect=fate is Fate.WITHDRAWN)
         spec = {**about_of(taken), "action": WITHDRAW, "withdraws": name, "reason": reason}
         withdrawal = record(program, item, "Decision", spec, who)
     write(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
+    return ExitCode.OK
 
 
 def _state(item: PolicyPass, name: str, now: datetime) -> Fate:
