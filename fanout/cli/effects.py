@@ -62,7 +62,8 @@ def promoted(
         for case in those
         if not trees or (case.draft is not None and case.draft.tree in trees)
     )
-    followed = {case.spec.name for case in those} & (done | _done(report, Kind.RELEASE))
+    steps = done | _done(report, Kind.RELEASE) | _done(report, Kind.WRITE_DRAFT)
+    followed = steps & {case.spec.name for case in those}
     if left:
         its = "its gates open" if left == 1 else "their gates open"
         sentence = f"the decision stands for {counted(left, 'variant')}, to be published when {its}"

@@ -28,7 +28,7 @@ from fanout.reconcile.names import Named
 from fanout.reconcile.upstream import tag_lost
 from fanout.selection.model import TargetFailure
 from fanout.telemetry.barrier import run_contained
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen
@@ -44,11 +44,12 @@ class Trouble:
     names: tuple[str, ...] = ()  # what else the sentence may call the subject
     again: str = ""  # where it was told in full before: one line, and where to read the rest
     gone: bool = False  # the subject is a variant whose target is gone
+    accepted: bool = False  # a person has seen it, and it goes on all the same
 
     @property
     def unmended(self) -> bool:
         """Whether it failed, or is held by something that a person must mend."""
-        return self.failed or self.reason in TO_MEND
+        return self.failed or (self.reason in TO_MEND and not self.accepted)
 
 
 @frozen
@@ -279,7 +280,8 @@ def _conflicts(item: PolicyPass, case: Case, disputed: int) -> Trouble:
             parts = (item.named.name, spec.stage, spec.name) if spec.policy else (spec.name,)
             about = "/".join(parts)
             again = f"{undecided}; see `fanout explain {about}`"
-    return _trouble(item, case, Reason.MERGE_CONFLICT, sentence, again)
+    trouble = _trouble(item, case, Reason.MERGE_CONFLICT, sentence, again)
+    return replace(trouble, accepted=spec.name in item.publishing)
 
 
 def _hold_of(decided: VariantDecision) -> Hold | None:

@@ -90,7 +90,7 @@ USAGE = [
 @pytest.mark.parametrize(("line", "problem"), USAGE)
 def test_one_policy_or_all_of_them_is_meant(fleet: Fleet, verb: str, line, problem: str):
     told = fleet.run(verb, *line, *WHY)
-    assert told.code == 2
+    assert told.code == 1
     assert problem in told.err
 
 

@@ -76,7 +76,7 @@ def test_a_plan_for_machines_has_the_troubles_of_the_sweep(at_rest: Fleet):
 
 
 @pytest.mark.parametrize(
-    ("broken", "code"), [(False, 1), (True, 3)], ids=["something to do is 1", "failures win with 3"]
+    ("broken", "code"), [(False, 0), (True, 3)], ids=["something to do is 0", "failures are 3"]
 )
 def test_what_a_plan_leaves_with(tmp_path: Path, broken: bool, code: int):
     fleet = Fleet.build(tmp_path, AMS)
@@ -118,7 +118,7 @@ def test_help_says_what_an_outdated_plan_leaves_with():
     fleet = Fleet(Path())
     for arguments in (["--help"], ["sweep", "--help"]):
         text = " ".join(fleet.run(*arguments, files=False).out.split())
-        assert "saved plan is o" in text  # out of date, overtaken
+        assert "outdated" in text
 
 
 def test_what_is_wrong_with_many_is_told_once(tmp_path: Path):
@@ -185,7 +185,7 @@ def test_a_sweep_names_injections_that_find_nothing(tmp_path: Path):
         "metadata: {name: ams, labels: {tier: dev}}\nspec: {repository: edge}\n"
     )
     swept = fleet.sweep()
-    assert swept.code == 0  # held is not failed
+    assert swept.code == 3  # a person has to mend it
     assert "nothing to inject" in swept.err
 
 
