@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from fanout.errors import FanoutError
+from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.facts import Hold
 from fanout.gates.pins import Pin
+from fanout.package.limits import in_package
 from fanout.plan.cases import Case
 from fanout.plan.earlier import Earlier, moved_away, never_published, put_aside, without_base
 from fanout.plan.merging import Files, Merged
@@ -46,8 +47,11 @@ class Rollback:
         earlier = case.earlier
         assert earlier is not None, "the caller has looked"
         with self.git.reader(case.view.remote) as reader:
-            pristine, _ = _read(reader, earlier.pristine)
-            content, files = _read(reader, earlier.tree)
+            try:
+                pristine, _ = _read(reader, earlier.pristine)
+                content, files = _read(reader, earlier.tree)
+            except InvalidInput as error:
+                raise in_package(error, f"{case.spec.repository}:{case.spec.path}") from error
         case = replace(case, rendered=pristine)
         return case if content == pristine else replace(case, merged=Merged(content, files))
 
