@@ -24,7 +24,8 @@ class Finding:
         return f"{sentence}; {self.remedy}" if self.remedy else sentence
 
 
-SHOWN = 3  # equal findings that are told one by one, and places named of more
+EACH = 10  # equal findings that have a line each
+_NAMED = 3  # places of more
 # What sets equal sentences apart: where something else is, and names and values in them.
 _PLACE = re.compile(r"\S+:\d+")
 
@@ -38,10 +39,10 @@ def folded(findings: Iterable[Finding]) -> Iterator[tuple[Finding, str]]:
     for one in findings:
         groups.setdefault(_sort_of(one), []).append(one)
     for first, *others in groups.values():
-        if len(others) < SHOWN:
+        if len(others) < EACH:
             yield from ((one, str(one)) for one in (first, *others))
             continue
-        places = ", ".join(str(replace(it.where, field="")) for it in others[:SHOWN])
+        places = ", ".join(str(replace(it.where, field="")) for it in others[:_NAMED])
         yield first, f"{first} (and {len(others):,} more, at {places}, …)"
 
 

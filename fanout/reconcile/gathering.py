@@ -12,7 +12,7 @@ from fanout.plan.actions import Outcome
 from fanout.reconcile.report import Trouble
 from fanout.values import frozen
 
-_SHOWN = 3  # policies with equal troubles that have a line each
+_EACH = 10  # policies with equal troubles that have a line each
 
 
 @frozen
@@ -65,7 +65,7 @@ def lines(groups: Iterable[Gathered]) -> Iterator[tuple[bool, str]]:
         equal.setdefault(key, []).append(one)
     for found in equal.values():
         first = found[0]
-        if len(found) <= _SHOWN:
+        if len(found) <= _EACH:
             yield from ((it.first.failed, f"{it.first.policy}: {it.reminder}") for it in found)
             continue
         policies = listed(it.first.policy for it in found)

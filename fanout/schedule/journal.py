@@ -7,7 +7,7 @@ from functools import partial
 import structlog
 
 from fanout.cluster.declared import Declared
-from fanout.cluster.findings import SHOWN, folded
+from fanout.cluster.findings import EACH, folded
 from fanout.errors import FanoutError
 from fanout.gates.wording import listed
 from fanout.plan.actions import Action, Kind, Outcome
@@ -129,7 +129,7 @@ def _problems(item: PolicyPass, failed: Sequence[Outcome]) -> list[str]:
 def _each(news: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Policy and sentence; what is the same for more than a few policies is one."""
     for sentence, policies in news.items():
-        named = policies if len(policies) <= SHOWN else [listed(policies)]
+        named = policies if len(policies) <= EACH else [listed(policies)]
         yield from ((policy, sentence) for policy in named)
 
 

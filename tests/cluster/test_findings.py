@@ -11,7 +11,7 @@ def finding(number: int, problem: str = "must be text", name: str = "") -> Findi
 
 
 def test_a_few_equal_errors_have_a_line_each():
-    assert len([*folded(map(finding, (1, 2, 3)))]) == 3
+    assert len([*folded(map(finding, range(1, 11)))]) == 10
 
 
 def test_many_equal_errors_are_one_line_that_names_a_few():
@@ -25,12 +25,12 @@ def test_many_equal_errors_are_one_line_that_names_a_few():
 
 def test_names_and_places_in_a_sentence_make_no_other_error():
     sentence = "c{} is already declared at sites.yaml:{}"
-    twice = (finding(number, sentence.format(number, number + 9)) for number in range(9))
+    twice = (finding(number, sentence.format(number, number + 9)) for number in range(99))
     assert len([*folded(twice)]) == 1
 
 
 def test_what_is_another_error_stays_another():
-    found = [*map(finding, range(9)), *(finding(n, "is no text") for n in range(9))]
+    found = [*map(finding, range(99)), *(finding(n, "is no text") for n in range(99))]
     assert len([*folded(found)]) == 2
 
 

@@ -41,7 +41,7 @@ def test_what_stops_many_policies_is_one_line_and_told_once():
 
 
 def test_what_stops_a_few_is_a_line_each():
-    assert len(logged(Journal(), report(3, "host: no answer"))) == 3
+    assert len(logged(Journal(), report(10, "host: no answer"))) == 10
 
 
 def test_equal_errors_of_files_are_one_line():
