@@ -7,6 +7,7 @@ then does not count for a variant that comes back. (Design §3, "Order of effect
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from fanout.gates.wording import listed
 from fanout.plan.actions import Action, Kind
 from fanout.plan.removal import Removal, message
 from fanout.plan.repository import Merge
@@ -88,6 +89,10 @@ def _record(departure: Departure) -> Action:
     """A package that stays, or is not there, is said to be so."""
     stays = any(removal.orphan and removal.state.tree for removal in departure.removals)
     rest = "its package stays on the branch" if stays else "nothing of it is on a branch"
+    drafts = {it.ref for removal in departure.removals for it in removal.drafts_given_up}
+    if drafts:
+        names = listed(ref.removeprefix("refs/heads/") for ref in drafts)
+        rest = f"{rest}, and so does what people committed to {names}"
     return Action(
         Kind.RECORD,
         departure.namespace,

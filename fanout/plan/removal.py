@@ -1,7 +1,8 @@
 """A variant that nothing asks for any more, or that has moved: what of it goes from one place.
 
 With `deletionPolicy: Delete` the package leaves the branch; with `Orphan` it stays, as somebody
-else's. What only fanout needs goes in both: its pristine renderings and its draft. Tags stay.
+else's, and so do drafts that hold a person's commits. What only fanout needs goes in both: its
+pristine renderings and its other drafts. Tags stay.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,11 +44,23 @@ class Removal:
 
     @property
     def drafts(self) -> tuple[OpenDraft, ...]:
-        """Its open drafts in the repository; several where its path was changed."""
-        known = self.view.drafts.values() if self.view and not self.drafts_stay else ()
+        """Its open drafts in the repository that go; several where its path was changed."""
+        if self.drafts_stay:
+            return ()
+        return tuple(it for it in self._own_drafts if not (self.orphan and it.carries))
+
+    @property
+    def drafts_given_up(self) -> tuple[OpenDraft, ...]:
+        """Its drafts that stay with the package, because a person's commits are in them."""
+        if self.drafts_stay or not self.orphan:
+            return ()
+        return tuple(it for it in self._own_drafts if it.carries)
+
+    @property
+    def _own_drafts(self) -> tuple[OpenDraft, ...]:
         return tuple(
             draft
-            for draft in known
+            for draft in (self.view.drafts.values() if self.view else ())
             if (draft.trailers.policy, draft.trailers.variant) == (self.owner, self.variant)
         )
 
@@ -101,7 +114,7 @@ class Removal:
     @property
     def _drafted_by_others(self) -> bool:
         """Is an open draft of another variant at the path?"""
-        own = {draft.ref for draft in self.drafts}
+        own = {draft.ref for draft in self._own_drafts}
         known = self.view.drafts if self.view else ()
         return any(path_of(ref) == self.path for ref in known if ref not in own)
 

@@ -64,7 +64,7 @@ def gone_variants(
     """All that is on record or drafted for a policy and that none of its targets asks for."""
     if named.policy is None or not named.complete:
         return ()
-    drafts = _drafts(owner_of(named), views)
+    drafts = _drafts(owner_of(named), views, given_up=orphans(named))
     failed = {variant_digest(named.namespace, named.name, it.target) for it in named.failures}
     names = (status.variants.keys() | drafts.keys()) - {variant.name for variant in named.variants}
     return tuple(
@@ -95,20 +95,27 @@ def left_behind(line: VariantLine | None) -> tuple[Spot, ...]:
     return tuple(Spot(left.place, taken=left.tree) for left in (line.left if line else ()))
 
 
-def _drafts(owner: str, views: Iterable[RepositoryView]) -> dict[str, dict[Place, str]]:
-    """The stage by place of each draft, by variant."""
+def _drafts(
+    owner: str, views: Iterable[RepositoryView], *, given_up: bool
+) -> dict[str, dict[Place, str]]:
+    """The stage by place of each draft, by variant.
+
+    `given_up`: a draft with a person's commits is left to them, and is no sign of a variant.
+    """
     found: dict[str, dict[Place, str]] = {}
-    for name, place, stage in drafted(owner, views):
+    for name, place, stage in drafted(owner, views, edited=not given_up):
         found.setdefault(name, {}).setdefault(place, stage)
     return found
 
 
-def drafted(owner: str, views: Iterable[RepositoryView]) -> Iterator[tuple[str, Place, str]]:
-    """Variant, place and stage of each draft of a policy."""
+def drafted(
+    owner: str, views: Iterable[RepositoryView], *, edited: bool = True
+) -> Iterator[tuple[str, Place, str]]:
+    """Variant, place and stage of each draft of a policy; or without those that people edited."""
     for view in views:
         for draft in view.drafts.values():
             trailers = draft.trailers
-            if trailers.policy == owner:
+            if trailers.policy == owner and (edited or not draft.carries):
                 stage = "" if trailers.stage == NONE else trailers.stage
                 yield trailers.variant, (view.key, path_of(draft.ref)), stage
 
