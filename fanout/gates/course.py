@@ -5,6 +5,7 @@ which that became true and stayed true: another reporter who agrees changes noth
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from fanout.gates.records import Evidence
@@ -12,7 +13,7 @@ from fanout.gates.rules import Verdict
 from fanout.values import frozen
 
 
-@frozen
+@dataclass(slots=True, eq=False)  # compared by identity: there is one for each piece of evidence
 class Statement:
     """One piece of evidence, with its place in the order of the records."""
 
