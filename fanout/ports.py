@@ -165,6 +165,9 @@ class RecordStore(Protocol):
     def read_all(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
         """The same, and the books of whom nobody named."""
 
+    def as_seen(self, heads: Mapping[BookKey, str]) -> bool:
+        """Are these the heads that were seen last, as far as this is known here?"""
+
     def heads(self) -> Mapping[BookKey, str]:
         """Where all books are, in one listing; none is read. Raises Unavailable."""
 

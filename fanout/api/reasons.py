@@ -107,6 +107,7 @@ class Reason(StrEnum):
     READY = "Ready", "all that was asked for is in force and verified"
     RECORD_UNREADABLE = "RecordUnreadable", "a record cannot be read; its policy holds"
     RECORDS_LOST = "RecordsLost", "nothing is on record of what was written downstream"
+    RECORDS_REWOUND = "RecordsRewound", "records were put back to what they were before"
     RECORDS_UNREADABLE = "RecordsUnreadable", "the records repository cannot be read"
     REF_NAME_CLASH = "RefNameClash", "another ref of the remote is in the way"
     REF_WITHOUT_LEASE = "RefWithoutLease", "a ref would be changed without knowing what it was"

@@ -36,6 +36,7 @@ class Action(StrEnum):
     CONFIRM_REMOVAL = "ConfirmRemoval"
     RESOLVE = "Resolve"
     WITHDRAW = "Withdraw"
+    ACCEPT_RECORDS = "AcceptRecords"
 
 
 class Override(StrEnum):

@@ -21,6 +21,7 @@ _SPEC: Path = ("spec",)
 ANSWERED = ("report", "commitStatus", "object", "prometheus", "http")
 _NOT_STATED: Mapping[Action, str] = {
     Action.RESOLVE: "state how many conflicts are left: draft.disputed",
+    Action.ACCEPT_RECORDS: "a scenario has no records that could be put back",
     Action.CONFIRM_REMOVAL: "state that the variant goes: removed, or an event with goes",
 }
 

@@ -12,6 +12,7 @@ class Trailer(StrEnum):
     INSTALL = "Fanout-Install"
     ONTO = "Fanout-Onto"  # the package's tree downstream, before
     POLICY = "Fanout-Policy"
+    RECORDS = "Fanout-Records"  # of a publication: the last record that its release knew
     RENDERED = "Fanout-Rendered"  # the package's tree without anybody's edits
     REVISION = "Fanout-Revision"  # the upstream revision
     STAGE = "Fanout-Stage"

@@ -55,6 +55,9 @@ VERBS = {
     "approve": Verb("approve", "Record an approval of drafts.", _SAY),
     "revoke": Verb("revoke", "Take an approval back.", _SAY),
     "withdraw": Verb("withdraw", "Withdraw a decision that still stands, or evidence.", _SAY),
+    "accept-records": Verb(
+        "accept_records", "Accept records that were put back to an older state.", _SAY
+    ),
     "suspend": Verb("suspend", "Suspend a policy, a stage or a variant.", _SAY),
     "resume": Verb("resume", "Resume what was suspended.", _SAY),
     "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),

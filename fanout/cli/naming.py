@@ -12,7 +12,11 @@ from fanout.plan.cases import Case
 from fanout.reconcile.passes import Mode
 from fanout.reconcile.report import PolicyPass
 
-_UNKNOWN = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST)  # what is on record
+_UNKNOWN = (
+    Reason.RECORD_UNREADABLE,
+    Reason.RECORDS_LOST,
+    Reason.RECORDS_REWOUND,
+)  # what is on record
 
 
 def judged(program: Program, policy: str) -> PolicyPass:

@@ -21,6 +21,7 @@ from fanout.cli.traces import traces_shown
 from fanout.cluster.configuration import read_configuration
 from fanout.cluster.declared import Declared
 from fanout.cluster.files import FileCluster
+from fanout.cluster.last_heads import LastHeads
 from fanout.cluster.parsed import ParsedFiles
 from fanout.cluster.records import GitRecords
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
@@ -134,7 +135,7 @@ def open_program(
     url, named = _records(settings, configuration)
     local = _local(url, _create_and_say if named else create_bare)
     repository = RecordsRepository(git, Remote(url), counters, local)
-    records = GitRecords(repository, setup.install, setup.identity)
+    records = _git_records(repository, setup, settings)
     sweeps = SweepLog(repository, setup.install, setup.identity)
     kept = settings.state_dir / "expressions.json"
     traces = traces_shown(redactor, shown=bool(settings.verbosity) and not stays)
@@ -160,6 +161,16 @@ def open_program(
     if settings.verbosity and not stays:
         for line in costs(counters):
             say(line, settings.color)
+
+
+def _git_records(repository: RecordsRepository, setup: Setup, settings: Settings) -> GitRecords:
+    return GitRecords(
+        repository,
+        setup.install,
+        setup.identity,
+        LastHeads(settings.state_dir / "heads", repository.remote.url),
+        begin_anew=setup.new_records,
+    )
 
 
 @contextmanager

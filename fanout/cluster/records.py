@@ -27,11 +27,12 @@ from fanout.cluster.books import (
     write_shard,
 )
 from fanout.cluster.contention import until_it_wins
+from fanout.cluster.last_heads import LastHead, LastHeads
 from fanout.cluster.reading import Branch, Shard, read_branch, read_shards
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Bug, FanoutError, InvalidInput, Where
 from fanout.package.tree import blob_id
-from fanout.plan.book import Book, BookKey, StatusChange
+from fanout.plan.book import Book, BookKey, Rewound, StatusChange, accepted
 from fanout.plan.repository import FileCommit, Identity
 from fanout.telemetry.barrier import run_contained
 from fanout.values import replace
@@ -40,9 +41,19 @@ from fanout.values import replace
 class GitRecords:
     """`fanout.ports.RecordStore` on a Git repository. One pass at a time may use it."""
 
-    def __init__(self, repository: RecordsRepository, install: str, identity: Identity) -> None:
-        """`identity` commits the status."""
+    def __init__(
+        self,
+        repository: RecordsRepository,
+        install: str,
+        identity: Identity,
+        last_heads: LastHeads | None = None,
+        *,
+        begin_anew: bool = False,
+    ) -> None:
+        """`identity` commits the status. To `begin_anew` is not to ask for what was seen last."""
         self._repository = repository
+        self._last_heads = last_heads or LastHeads(None, repository.remote.url)
+        self._begin_anew = begin_anew
         self._install = install
         self._identity = identity
         self._branches: dict[BookKey, Branch] = {}
@@ -69,6 +80,11 @@ class GitRecords:
         known = {key_of(self._install, ref): head for ref, head in sorted(found.items())}
         return {key: head for key, head in known.items() if key is not None}
 
+    def as_seen(self, heads: Mapping[BookKey, str]) -> bool:
+        """Are these the heads that were seen last? Else some may have been put back."""
+        refs = {self._branch(key): head for key, head in heads.items()}
+        return self._last_heads.agrees(refs, branches_under(self._install))
+
     def _books(self, heads: Mapping[BookKey, str]) -> Mapping[BookKey, Book]:
         failed: dict[BookKey, Book] = {}
         moved = [key for key, head in heads.items() if head != self._seen(key).book.head]
@@ -83,8 +99,48 @@ class GitRecords:
                         raise branch
                     else:
                         self._branches[key] = branch
-        found = {key: self._placed(key) if head else Book() for key, head in heads.items()}
-        return found | failed
+        books = {key: self._placed(key) if head else Book() for key, head in heads.items()}
+        return self._compared(books | failed)
+
+    def _compared(self, books: Mapping[BookKey, Book]) -> Mapping[BookKey, Book]:
+        """The books, compared with where their branches were last seen; noted if they descend."""
+        last = {key: self._last_heads.of(self._branch(key)) for key in books}
+        moved = [
+            key
+            for key, book in books.items()
+            if book.head != last[key].head and book.failure is None
+        ]
+        found, seen = dict(books), {}
+        for key in moved:
+            book, before, ref = books[key], last[key], self._branch(key)
+            decision = accepted(book.records)
+            now = LastHead(book.head, decision.name if decision is not None else "")
+            if self._begin_anew or not before.head or now.accepted != before.accepted:
+                goes_on = True
+            else:
+                goes_on = self._descends(book.head, before.head)
+            if not goes_on:
+                found[key] = replace(book, rewound=self._rewound(key, book, before.head))
+            elif not book.unreadable:  # one that is, may be put back to what it was before
+                seen[ref] = now
+        self._last_heads.note(seen)
+        return found
+
+    def _descends(self, head: str, before: str) -> bool:
+        if not head:
+            return False
+        with self._repository.reader() as reader:
+            return reader.contains(head, before)
+
+    def _rewound(self, key: BookKey, book: Book, lost: str) -> Rewound:
+        url, name = self._repository.remote.url, self._branch(key).removeprefix("refs/heads/")
+        place, there = f"branch {name} of {url}", {record.name for record in book.records}
+        try:
+            with self._repository.reader() as reader:
+                before = read_branch(reader, lost, key, Branch()).book.records
+        except FanoutError:  # the mirror was made anew since
+            return Rewound(place, lost)
+        return Rewound(place, lost, tuple(it for it in before if it.name not in there))
 
     def blank(self) -> str:
         """Where nothing at all is on record for this installation; "" when something is.
@@ -216,7 +272,16 @@ class GitRecords:
 
     def _change(self, commits: Sequence[FileCommit], by: Identity) -> Mapping[str, str]:
         expected = {commit.ref: commit.parent for commit in commits}
-        return self._repository.change(commits, expected, by)
+        written = self._repository.change(commits, expected, by)
+        last = {commit.ref: self._last_heads.of(commit.ref) for commit in commits}
+        self._last_heads.note(
+            {
+                ref: replace(before, head=written[ref])
+                for ref, before in last.items()
+                if not before.head or self._descends(written[ref], before.head)
+            }
+        )
+        return written
 
 
 def _refuse_invalid(record: Mapping[str, Any], key: BookKey) -> None:

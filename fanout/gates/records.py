@@ -109,3 +109,4 @@ class Moment:
 
     now: datetime
     heard: str = ""
+    records: str = ""  # the last record of all, for publications to name

@@ -30,6 +30,16 @@ class Recorded:
 
 
 WITHDRAW = "Withdraw"
+ACCEPT_RECORDS = "AcceptRecords"
+
+
+def accepted(records: Iterable[Recorded]) -> Recorded | None:
+    """The last decision that what is published counts, and not what is missing on record."""
+    found = None
+    for record in records:
+        if record.kind == "Decision" and record.spec["action"] == ACCEPT_RECORDS:
+            found = record
+    return found
 
 
 def standing(records: Iterable[Recorded]) -> tuple[Recorded, ...]:
@@ -51,6 +61,15 @@ def standing(records: Iterable[Recorded]) -> tuple[Recorded, ...]:
 
 
 @frozen
+class Rewound:
+    """A branch of records that does not descend from where it was seen last."""
+
+    branch: str  # where, as people name it
+    lost: str  # commit at which the branch was seen last
+    records: tuple[Recorded, ...] | None = None  # those that are missing; None: nobody knows
+
+
+@frozen
 class Book:
     """All that is on record for one policy."""
 
@@ -59,6 +78,7 @@ class Book:
     status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
     unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
     failure: FanoutError | None = None  # why nothing of it is known; holds its policy too
+    rewound: Rewound | None = None  # the branch was put back to what it was before
 
 
 @frozen

@@ -49,6 +49,7 @@ class Case:
     reverted: Reverted | None = None  # somebody took back what is published
     faults: tuple[InvalidInput, ...] = ()  # what people have broken in what is published
     lost_tag: str = ""  # of the published revision, which upstream does not have any more
+    rewound: str = ""  # its newest publication is not on record any more: a sentence
     unfinished: Renderings | None = None  # before a publication of which only these moved
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----

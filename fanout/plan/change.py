@@ -23,7 +23,14 @@ from fanout.plan.repository import (
     VendorCommit,
 )
 from fanout.plan.steps import Planned, Step
-from fanout.plan.trailers import Trailers, draft_message, publication_message, with_paragraph
+from fanout.plan.trailers import (
+    NONE,
+    Trailers,
+    draft_message,
+    publication_message,
+    with_paragraph,
+    with_records,
+)
 from fanout.selection.naming import drafts_under, tag_ref, vendor_ref
 from fanout.values import frozen, replace
 
@@ -244,13 +251,17 @@ def publications(plans: Sequence[PolicyPlan]) -> dict[Publication, list[Case]]:
 
 
 def _merge(key: Publication, cases: Sequence[Case], plan: PolicyPlan, writing: Writing) -> Merge:
-    granted = [plan.planned.variants[case.spec.name].grant for case in cases]
+    released = [plan.planned.variants[case.spec.name].grant for case in cases]
+    grants = [grant for grant in released if grant is not None]
+    message = with_paragraph(
+        writing.messages.get(key) or default_message(key, cases), paragraph(_rejected(cases))
+    )
+    known = sorted({grant.records for grant in grants} - {"", NONE})  # names sort by time
+    newest = known[-1] if known else grants[0].records
     return Merge(
         drafts=tuple(_merged(case) for case in cases),
-        message=with_paragraph(
-            writing.messages.get(key) or default_message(key, cases), paragraph(_rejected(cases))
-        ),
-        when=max(int(grant.at.timestamp()) for grant in granted if grant),
+        message=with_records(message, newest) if newest else message,
+        when=max(int(grant.at.timestamp()) for grant in grants),
     )
 
 

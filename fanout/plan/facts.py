@@ -21,7 +21,7 @@ from fanout.gates.instants import from_the_future
 from fanout.gates.records import Action, Approval, Decision, Evidence, Moment, Override, Records
 from fanout.gates.rules import StageRule, Verdict
 from fanout.plan.about import NOTHING, Abouts
-from fanout.plan.book import Recorded
+from fanout.plan.book import ACCEPT_RECORDS, Recorded
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Resolution, read
 from fanout.plan.observation import OpenDraft
@@ -31,7 +31,9 @@ from fanout.plan.trailers import NONE
 from fanout.values import frozen, replace
 
 CONFIRM_REMOVAL = "ConfirmRemoval"
-_NOT_THE_GATES = frozenset({RESOLVE, CONFIRM_REMOVAL})  # what these decide no gate asks about
+_NOT_THE_GATES = frozenset(
+    {RESOLVE, CONFIRM_REMOVAL, ACCEPT_RECORDS}
+)  # what these decide no gate asks about
 
 
 @frozen

@@ -5,7 +5,6 @@ Pure: the same steps give the same plan, byte for byte.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from datetime import datetime
 
 from fanout.gates.facts import StageHistory
 from fanout.gates.records import Moment
@@ -146,7 +145,7 @@ def _remembered(planned: Planned, moment: Moment) -> VariantLine:
     if planned.step is Step.ADOPT:
         line = replace(line, grant=None, published=_adopted(case, moment))
     if planned.release:
-        line = replace(line, grant=_grant(case, moment.now))
+        line = replace(line, grant=_grant(case, moment))
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
@@ -173,8 +172,9 @@ def _differences(case: Case, recorded: VariantLine, line: VariantLine) -> list[A
     A stage that is not on record yet is written when anything else is.
     """
     found, name = _answered(case, recorded, line), case.spec.name
-    if case.line.published is not None and recorded.published is None:
-        seen = f"that {name} is published at {case.line.published.revision}, as its tag says"
+    published = case.line.published
+    if published is not None and _tag_of(recorded) != published.tag and published.tag:
+        seen = f"that {name} is published at {published.revision}, as its tag says"
         found.append(_action(Kind.RECORD, case, seen))
     if line.place != recorded.place:
         found.append(_rehomed(case, recorded))
@@ -186,7 +186,7 @@ def _differences(case: Case, recorded: VariantLine, line: VariantLine) -> list[A
     return found
 
 
-def _grant(case: Case, now: datetime) -> GrantLine:
+def _grant(case: Case, moment: Moment) -> GrantLine:
     assert case.draft is not None, "only a standing draft is released"
     trailers = case.draft.trailers
     grant = GrantLine(
@@ -194,9 +194,10 @@ def _grant(case: Case, now: datetime) -> GrantLine:
         trailers.commit,
         trailers.digest,
         case.draft.tree or "",
-        now,
+        moment.now,
         reads=_read(case),
         rejected=bounded(of_draft(case.draft)),
+        records=moment.records,
     )
     if case.line.place == (case.view.key, case.spec.path):
         return grant
@@ -272,6 +273,10 @@ def _arrived(
         taken = case.draft.trailers.onto if case.draft is not None else former.state.tree
         left.append(LeftPlace(former.view.key, former.path, taken))
     return VariantLine(*here, None, published, tuple(left), line.orphan, case.spec.stage)
+
+
+def _tag_of(line: VariantLine) -> str:
+    return line.published.tag if line.published is not None else ""
 
 
 def _rehomed(case: Case, recorded: VariantLine) -> Action:

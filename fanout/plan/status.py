@@ -33,6 +33,7 @@ class GrantLine:
     path: str = ""
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
+    records: str = ""  # the last record that there was then; "": an older fanout wrote the line
 
 
 @frozen

@@ -78,6 +78,29 @@ def with_paragraph(message: str, paragraph: str) -> str:
     return f"{text}\n\n{paragraph}"
 
 
+def with_records(message: str, records: str) -> str:
+    """The message of a publication with the last record that its release knew.
+
+    That a commit names one also says that its release was recorded before it was made.
+    """
+    text = message.rstrip()
+    head, _, last = text.rpartition("\n\n")
+    among = head and all(_TRAILER.match(line) for line in last.split("\n"))
+    gap = "" if among else "\n"
+    return f"{text}\n{gap}{Trailer.RECORDS.value}: {records}\n"
+
+
+def read_records(message: str) -> str:
+    """The record that the message of a publication names; "" where it names none."""
+    for line in reversed(message.rstrip().splitlines()):
+        key, colon, value = line.partition(":")
+        if colon and key == Trailer.RECORDS.value:
+            return value.strip()
+        if not line:
+            break
+    return ""
+
+
 def publication_message(policy: str, stage: str, revision: str, variants: list[str]) -> str:
     """The message of a merge: which variants of which stage came into force at which revision."""
     what = variants[0] if len(variants) == 1 else f"{len(variants)} variants"

@@ -15,7 +15,7 @@ from fanout.gates.pins import Pin
 from fanout.gates.records import Records
 from fanout.gates.removal import closed
 from fanout.gates.rules import HAND_WRITTEN, StageRule
-from fanout.plan.book import Book, Recorded, standing
+from fanout.plan.book import Book, Recorded, accepted, standing
 from fanout.plan.cases import Case
 from fanout.plan.clearing import Leave, Leftovers, clearings, staying
 from fanout.plan.dates import ahead, corrected, dated, redated
@@ -28,6 +28,7 @@ from fanout.plan.repository import Listing
 from fanout.plan.rules import calendars, finishing, hand_written_rule, stage_rules
 from fanout.plan.status import Status
 from fanout.plan.steps import Planned, Step, plan_step
+from fanout.plan.trailers import NONE
 from fanout.ports import GitStore
 from fanout.reconcile.beginnings import found_again, refuse_lost_book
 from fanout.reconcile.by_hand import ByHand
@@ -42,6 +43,7 @@ from fanout.reconcile.probing import Probing
 from fanout.reconcile.recalled import Recall, Recalled
 from fanout.reconcile.render import Renderer
 from fanout.reconcile.report import PolicyPass
+from fanout.reconcile.rewound import OnRecord, refuse_put_back, refuse_unrecorded
 from fanout.reconcile.stopped import stopped
 from fanout.reconcile.upstream import revisions, with_lost_tags
 from fanout.reconcile.whereabouts import Known
@@ -89,6 +91,8 @@ class Judge:
                 recorded = _status(told, self._recalled(told))
                 status = corrected(recorded, self.now)
                 told = replace(told, book=_dated(told.book, self.now, recorded))
+                if told.book.head:
+                    refuse_put_back(_title(told.named), told.book.rewound)
                 if told.named.problem is not None:
                     raise told.named.problem
                 allowed = revisions(told.named, told.listings, status.revisions)
@@ -127,6 +131,8 @@ class Judge:
         with self.renderer.counters.times.phase("opening"):
             cases = with_lost_tags(named, opener.cases(), told.listings)
         found = self._beginning(told, cases)
+        refuse_unrecorded(_title(named), told.book, cases)
+        refuse_put_back(_title(named), told.book.rewound)  # where not even repositories show it
         said = with_removals(records(_about(told), self.now), status.removed)
         readings = self.probing.readings(named, cases)
         proven = prove((it.commit for it in said.evidence if it.commit), cases, self.git, readings)
@@ -155,7 +161,8 @@ class Judge:
         asked = Asked(told_facts, standing(told.book.records), told.doubt, act=self.publish)
         removals, going = departures(named, status, told.known, gone, asked)
         leftovers = Leftovers(clear, going, opener.emptied(), found)
-        moment = said.moment(self.now)
+        newest = told.book.records[-1].name if told.book.records else NONE
+        moment = replace(said.moment(self.now), records=newest)
         plan = plan_policy(named.namespace, named.name, steps, status, history, moment, leftovers)
         plan = with_draft_times(plan, reported_stages(question.rules), self.now)
         done = PolicyPass(
@@ -231,7 +238,15 @@ class Judge:
             resolutions=resolutions(_counting(told, self.now)),
             by_hand=self.by_hand,
             recalled=self._recalled(told),
+            on_record=self._on_record(told),
         )
+
+    def _on_record(self, told: Told) -> OnRecord:
+        decision = accepted(_about(told))
+        names = {record.name for record in told.book.records}
+        if self.setup.new_records:
+            return OnRecord(names, self.now, self.now)
+        return OnRecord(names, decision.at if decision is not None else None, self.now)
 
     def _recalled(self, told: Told) -> Recalled:
         return self.recall.of(key_of(told.named))
@@ -330,6 +345,10 @@ def _status(told: Told, recalled: Recalled) -> Status:
 
 
 # Hand-written variants of a namespace share one book; each keeps its history under its own name.
+
+
+def _title(named: Named) -> str:
+    return f"{named.namespace}/{named.name}"
 
 
 def _dated(book: Book, now: datetime, recorded: Status) -> Book:

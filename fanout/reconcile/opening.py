@@ -30,6 +30,7 @@ from fanout.reconcile.places import Owner, emptied, owner_of
 from fanout.reconcile.publishers import published_for_another
 from fanout.reconcile.reading import Reading, one_by_one
 from fanout.reconcile.recalled import Recalled
+from fanout.reconcile.rewound import OnRecord, compared, remembered_by_mistake
 from fanout.reconcile.unfinished import before_publication
 from fanout.reconcile.whereabouts import Known
 from fanout.selection.model import VariantSpec
@@ -64,6 +65,7 @@ class Opener:
     resolutions: Sequence[Resolution]
     by_hand: ByHand
     recalled: Recalled
+    on_record: OnRecord
     _strays: dict[str, list[Stray]] = field(default_factory=dict)
     _leaving: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)  # by place and ref
     _wanted: dict[str, Place] = field(default_factory=dict)
@@ -155,6 +157,7 @@ class Opener:
         if not forgotten(case):
             return case
         case = remembered(case, reading, self._merged, self.now)
+        case = remembered_by_mistake(case, self.on_record, reading)
         before = before_publication(spec, view, case.line, self.install, reading)
         return case if before is None else replace(case, unfinished=before)
 
@@ -302,6 +305,7 @@ class Opener:
         if case.unrecorded:
             return self._with_tag(case, reading)
         if case.published is not None:
+            case = compared(case, self.on_record, reading, self._merged)
             case = self.by_hand.looked_at(case, reading)
         takes_over = case.foreign and case.adopts and case.obstacle is None
         return with_origin(case, self.named, self.git) if takes_over else case

@@ -102,7 +102,7 @@ def _plain(case: Case) -> bool:
     special = (
         case.unrecorded, case.adopts, case.origin, case.alien, case.choices.by_key, case.former,
         case.strays, case.leavings, case.partners, case.waits, case.reverted, case.faults,
-        case.obstacle, case.view.failure, case.unfinished,
+        case.obstacle, case.view.failure, case.rewound, case.unfinished,
     )  # fmt: skip
     return not any(special)
 

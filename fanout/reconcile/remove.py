@@ -28,7 +28,12 @@ from fanout.selection.targets import usable_by
 from fanout.values import frozen, replace
 
 # Of these nobody knows what stands in the status, or which targets there are.
-_UNKNOWN = (Reason.RECORD_UNREADABLE, Reason.RECORDS_LOST, Reason.INTERNAL_ERROR)
+_UNKNOWN = (
+    Reason.RECORD_UNREADABLE,
+    Reason.RECORDS_LOST,
+    Reason.RECORDS_REWOUND,
+    Reason.INTERNAL_ERROR,
+)
 
 
 @frozen

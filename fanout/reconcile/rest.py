@@ -44,7 +44,8 @@ class Resting:
         kept = self._read(mode) if files else None
         if kept is None or kept["files"] != files or not _in_time(kept, now):
             return None
-        if _heads(self._world.records.heads()) != kept["heads"]:
+        heads = self._world.records.heads()
+        if _heads(heads) != kept["heads"] or not self._world.records.as_seen(heads):
             return None
         looks = [Look(Remote(url, secret), tuple(keep)) for url, secret, keep in kept["looks"]]
         if _listings(self._world.git.look(looks)) != kept["listings"]:

@@ -11,6 +11,7 @@ from fanout.errors import Conflict, InvalidInput
 from fanout.plan.book import Book, BookKey, StatusChange
 from fanout.plan.dates import dated
 from fanout.plan.repository import Identity
+from fanout.values import replace
 
 KEY = BookKey("platform", "monitoring")
 OTHER = BookKey("platform", "logging")
@@ -294,7 +295,9 @@ def test_a_branch_that_was_deleted_is_an_empty_book(world):
     records.append(KEY, [evidence()], JO, AT)
     records.read([KEY])
     world.git("update-ref", "-d", REF)
-    assert records.read([KEY])[KEY] == Book()
+    book = records.read([KEY])[KEY]
+    assert replace(book, rewound=None) == Book()
+    assert book.rewound is not None, "and it was one before"
 
 
 UNREADABLE = [

@@ -110,7 +110,7 @@ def test_a_message_from_a_template_tells_it_too(fleet: Fleet):
     conflict(fleet)
     accepted(fleet)
     assert message(fleet).startswith("Release v2\n\nMerge conflicts:\n* ")
-    assert message(fleet).endswith("\n\nTicket: OPS-1")
+    assert "\n\nTicket: OPS-1\nFanout-Records: " in message(fleet)
 
 
 def test_no_value_of_a_secret_is_told(fleet: Fleet):

@@ -1,0 +1,184 @@
+"""Records that were put back to an older state are noticed, and accepted only by a decision."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import POLICY, Fleet
+
+BOOK = "refs/heads/fanout/default/default/monitoring"
+WHY = ("--reason", "restored", "--by", "Ann <ann@example.com>")
+SUSPEND = ("suspend", "monitoring", "--stage", "prod", *WHY)
+ACCEPT = ("accept-records", "monitoring", *WHY)
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Dev has v1 published; prod follows without a soak once dev is verified."""
+    made = Fleet.build(root)
+    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    made.settle()
+    return made
+
+
+def head(fleet: Fleet) -> str:
+    return fleet.records().refs()[BOOK]
+
+
+def put_back(fleet: Fleet, commit: str) -> None:
+    fleet.records().git("update-ref", BOOK, commit)
+
+
+def moved(fleet: Fleet, state: str) -> Fleet:
+    """The same company, from another machine: records and nothing else of the state directory."""
+    fresh = fleet.root / state
+    fresh.mkdir()
+    shutil.copytree(fleet.records().path, fresh / "records.git")
+    fleet.state = state
+    return fleet
+
+
+def held(fleet: Fleet) -> str:
+    """Sweep; nothing moves, and the policy is held."""
+    before = fleet.refs()
+    swept = fleet.sweep()
+    assert swept.code == 3
+    assert fleet.refs() == before
+    explained = fleet.run("explain", "monitoring", "-o", "json").json
+    assert explained[0]["state"] == "RecordsRewound"
+    return swept.err
+
+
+def test_a_suspension_is_not_forgotten_when_the_branch_is_put_back(fleet: Fleet):
+    fleet.report("dev", "v1")
+    assert fleet.run(*SUSPEND).code == 0
+    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    told = held(fleet)
+    assert "branch fanout/default/default/monitoring of " in told
+    assert "Suspend stage prod" in told
+    assert "fanout accept-records monitoring" in told
+    assert held(fleet) == told, "it is not forgotten by looking"
+
+
+def test_it_is_held_too_where_a_pass_had_nothing_to_do_at_that_commit(fleet: Fleet):
+    assert fleet.sweep().out == "nothing to do\n"
+    before = head(fleet)
+    fleet.run(*SUSPEND)
+    put_back(fleet, before)
+    held(fleet)
+
+
+def test_a_branch_that_was_deleted_is_missed_also_before_anything_is_written(tmp_path: Path):
+    fleet = Fleet.build(tmp_path)
+    assert fleet.run(*SUSPEND).code == 0
+    fleet.policy("other")
+    assert fleet.run("suspend", "other", *WHY).code == 0
+    fleet.records().git("update-ref", "-d", BOOK)
+    assert "does not descend from commit" in held(fleet)
+
+
+def test_the_branch_is_restored_and_all_goes_on(fleet: Fleet):
+    fleet.report("dev", "v1")
+    fleet.run(*SUSPEND)
+    newest = head(fleet)
+    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    held(fleet)
+    put_back(fleet, newest)
+    fleet.settle()
+    assert fleet.states()["sites/ber"] == "Suspended"
+
+
+def test_nothing_is_recorded_on_top_of_records_that_were_put_back(fleet: Fleet):
+    fleet.run(*SUSPEND)
+    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    before = head(fleet)
+    assert fleet.report("dev", "v1").code == 3
+    assert head(fleet) == before
+
+
+def published_everywhere(fleet: Fleet) -> str:
+    """Publish v1 in prod and v2 in dev; answers where the records were before that."""
+    before = head(fleet)
+    fleet.later(minutes=1).report("dev", "v1")
+    fleet.settle()
+    fleet.later(minutes=1).release("v2")
+    fleet.settle()
+    assert fleet.published()["sites/ams"] == "v2"
+    assert fleet.published()["sites/ber"] == "v1"
+    return before
+
+
+def test_a_publication_names_the_last_record_of_its_release(fleet: Fleet):
+    published_everywhere(fleet)
+    names = [Path(name).stem for name in fleet.records().files(BOOK) if "records/" in name]
+    [trailer] = [
+        line
+        for line in fleet.repos["edge"].git("log", "-1", "--format=%B", "sites/ber/v1").splitlines()
+        if line.startswith("Fanout-Records: ")
+    ]
+    assert [trailer.partition(": ")[2]] == names
+
+
+def test_a_fresh_machine_notices_by_the_publications(fleet: Fleet):
+    put_back(fleet, published_everywhere(fleet))
+    told = held(moved(fleet, "another"))
+    assert "was recorded and is not on record any more" in told
+    assert "fanout accept-records monitoring" in told
+
+
+@pytest.mark.parametrize("fresh", [False, True], ids=["the same machine", "a fresh one"])
+def test_an_old_copy_is_restored_on_purpose(fleet: Fleet, fresh: bool):
+    before = published_everywhere(fleet)
+    assert fleet.run(*SUSPEND).code == 0
+    refs, published = fleet.refs(), fleet.published()
+    put_back(fleet, before)
+    if fresh:
+        moved(fleet, "another")
+    held(fleet)
+    accepted = fleet.later(minutes=1).run(*ACCEPT)
+    assert accepted.code == 0, accepted.err
+    known = "missing from now on: " in accepted.err and "Suspend stage prod" in accepted.err
+    assert known is not fresh
+    assert ("is not known here" in accepted.err) is fresh
+    fleet.settle()
+    assert fleet.published() == published
+    assert (
+        fleet.refs()["edge"].items()
+        >= {ref: oid for ref, oid in refs["edge"].items() if ref.startswith("refs/tags/")}.items()
+    )
+    assert fleet.sweep().out == "nothing to do\n"
+    again = fleet.run(*ACCEPT)
+    assert (again.code, "nothing to do" in again.err) == (0, True)
+    fleet.later(minutes=1).report("dev", "v2")
+    fleet.settle()
+    assert set(fleet.published().values()) == {"v2"}
+
+
+def test_what_is_put_back_after_it_was_accepted_is_held_again(fleet: Fleet):
+    put_back(fleet, published_everywhere(fleet))
+    fleet.later(minutes=1).run(*ACCEPT)
+    fleet.settle()
+    accepted = head(fleet)
+    fleet.later(minutes=1).report("dev", "v2")
+    fleet.settle()
+    put_back(fleet, accepted)
+    held(fleet)
+    held(moved(fleet, "another"))
+
+
+def test_another_machine_goes_by_what_was_accepted(fleet: Fleet):
+    before = published_everywhere(fleet)
+    shutil.copytree(fleet.root / "state" / "heads", fleet.root / "heads-of-another")
+    put_back(fleet, before)
+    fleet.later(minutes=1).run(*ACCEPT)
+    fleet.settle()
+    shutil.rmtree(fleet.root / "state" / "heads")
+    (fleet.root / "heads-of-another").rename(fleet.root / "state" / "heads")
+    assert fleet.sweep().code == 0
+
+
+def test_begin_anew_asks_for_nothing_that_was_seen(fleet: Fleet):
+    fleet.records().git("update-ref", "-d", BOOK)
+    assert fleet.sweep("--new-records").code == 0
+    assert fleet.sweep().code == 0
