@@ -176,7 +176,7 @@ VERB_ROWS: list[tuple[str, Change, Sequence[str], int]] = [
     ("promote what is suspended", suspended, ["promote", *PROD, *WHY], 4),
     ("promote what nobody approved", signed, ["promote", *PROD, *WHY], 0),  # it is released
     ("promote an older revision", published, ["promote", *PROD, "--revision", "v1", *WHY], 4),
-    ("promote what is not drafted", newer, ["promote", *PROD, *WHY], 4),
+    ("promote what is not drafted", newer, ["promote", *PROD, *WHY], 0),  # its draft is written
     ("approve", signed, ["approve", *PROD, "--revision", "v2", *ANN], 0),
     ("approve as nobody's approver", signed, ["approve", *PROD, "--revision", "v2", *EVE], 4),
     ("approve what has no draft", signed, ["approve", *PROD, "--revision", "v1", *ANN], 4),
