@@ -56,15 +56,9 @@ def command(
     VARIANT is its name, as `fanout get targets` shows those with TargetGone, its path, its
     repository:path, or what its target was called; one that was written by hand is named alone. Its
     package leaves the branch in one commit, unless the deletionPolicy is Orphan; its draft goes,
-<<<<<<< HEAD
-    its tags stay. With --all-gone all go, level by level, those of the last stages first. While a
-    window is closed the decision is recorded, a sweep carries it out, and this exits with 4.
-    Interrupted, it is run again.
-=======
-    with Orphan only where nobody has committed to it; its tags stay. With --all-gone all go, level by level, those of the last stages first. While a
-    window is closed the decision is recorded, and a sweep carries it out. Interrupted, it is run
-    again.
->>>>>>> 4b9f64a (Keep drafts with a person's commits where a policy orphans its packages)
+    with Orphan only where nobody has committed to it; its tags stay. With --all-gone all go, level
+    by level, those of the last stages first. While a window is closed the decision is recorded, a
+    sweep carries it out, and this exits with 4. Interrupted, it is run again.
     """
     who = identity(by)
     everything = bool(said["all_gone"])
