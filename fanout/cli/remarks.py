@@ -26,7 +26,6 @@ from fanout.reconcile.report import PolicyPass
 from fanout.reconcile.upstream import tag_lost
 
 _FOR_THE_POLICY = (
-    Reason.TARGET_GONE,
     Reason.MERGE_CONFLICT,
     Reason.PACKAGE_BROKEN,
     Reason.TAG_MISSING,
@@ -40,10 +39,14 @@ def of_policy(item: PolicyPass) -> tuple[Explanation, ...]:
     found = (
         it
         for it in item.troubles
-        if it.noun in ("target", "repository") or it.reason in _FOR_THE_POLICY
+        if it.gone or it.noun in ("target", "repository") or it.reason in _FOR_THE_POLICY
     )
     told = (
-        Explanation(it.first.reason, "Failed" if it.first.failed else "Held", it.sentence)
+        Explanation(
+            str(Reason.TARGET_GONE) if it.first.gone else it.first.reason,
+            "Failed" if it.first.failed else "Held",
+            it.sentence,
+        )
         for it in gathered(found)
     )
     pin = _pin(item, HAND_WRITTEN) if item.named.policy is None else ()
