@@ -122,9 +122,10 @@ class Oracle:
         mine = [it for it in facts.variants if it.stage == rule.name]
         counting = {it.name for it in mine if self.counts(facts, it, revision)}
         at_it = [it for it in mine if it.published and it.published.revision == revision]
-        by = {it.name: self.stand(facts, rule, it) for it in at_it if not mended(it)}
+        by = {it.name: self.stand(facts, rule, it) for it in at_it}
         ready = {name for name, stand in by.items() if stand is PASSED}
-        return counting, ready, {name for name, stand in by.items() if stand is FAILED}
+        over = {it.name for it in at_it if mended(it)}  # a failure of other inputs
+        return counting, ready, {name for name, stand in by.items() if stand is FAILED} - over
 
     def record(self, facts: PolicyFacts) -> None:
         """A pass has put on record what it saw."""
