@@ -146,7 +146,7 @@ def test_a_variant_written_by_hand_is_removed_when_its_object_is_gone(
     fleet.later(minutes=1).settle()
     assert fleet.run("remove", "web", *ANN).code == 4, "it is still there"
     fleet.remove("web.yaml")
-    assert fleet.sweep().out == "nothing to do\n"
+    assert fleet.sweep().out.startswith("nothing to do")
     done = fleet.run("remove", "web", *ANN)
     assert (done.code, done.err) == (0, "")
     assert ("web" in packages(fleet)) == stays

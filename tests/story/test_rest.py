@@ -29,7 +29,7 @@ def fleet(root: Path) -> Fleet:
 def rests(fleet: Fleet, *args: str) -> bool:
     """Did the sweep find everything at rest? It then has not even looked for policies."""
     swept = fleet.run("sweep", "-v", *args)
-    assert swept.code == 0, swept.err
+    assert swept.code in (0, 3), swept.err  # 3: a person has something to mend
     cost = next(line for line in swept.err.splitlines() if line.startswith("cost: "))
     counts = dict(part.split("=") for part in cost.removeprefix("cost: ").split())
     return "judged" not in counts or counts["judged"] == "0"
