@@ -58,7 +58,7 @@ VERBS = {
     "accept-records": Verb(
         "accept_records", "Accept records that were put back to an older state.", _SAY
     ),
-    "suspend": Verb("suspend", "Suspend a policy, a stage or a variant.", _SAY),
+    "suspend": Verb("suspend", "Suspend a policy, a stage, a variant, or --all.", _SAY),
     "resume": Verb("resume", "Resume what was suspended.", _SAY),
     "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),
     "package": Verb("package", "Merge, render, compare and check packages in directories.", _TOOLS),

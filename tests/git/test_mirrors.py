@@ -204,7 +204,8 @@ def held_by_another(lock):
 def test_a_mirror_in_use_is_waited_for_but_not_for_ever(make_store, downstream_of, bare, tmp_path):
     machine = downstream_of(make_store("shared"), bare)
     machine.look()
-    lock = next((tmp_path / "shared").glob("*.lock"))
+    [mirror] = (tmp_path / "shared").glob("*.git")
+    lock = mirror.with_suffix(".lock")
     machine.store._mirrors = Mirrors(tmp_path / "shared", patience=0.05)
     with held_by_another(lock) as other, pytest.raises(Unavailable) as caught:
         machine.look()

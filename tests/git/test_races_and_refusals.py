@@ -146,7 +146,7 @@ def test_what_was_published_stands_when_the_removal_fails(downstream):
     gone = (downstream.ref("one"),)
     expected = {ref: downstream.look().refs[ref] for ref in gone}
     removal = {"expected": expected, "remove": gone, "drafts_under": downstream.under}
-    with pytest.raises(Denied, match="deletion prohibited"):
+    with pytest.raises(Denied, match="does not let fanout remove branches of drafts"):
         downstream.change(**removal)
     downstream.bare.git("config", "receive.denyDeletes", "false")
     assert downstream.change(**removal).removed == gone
