@@ -1,6 +1,7 @@
 """What Skip and Retry have in common: a decision about variants on their way to one revision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -16,15 +17,20 @@ from fanout.cli.recording import (
     carried_out,
     identity,
     reason_option,
+    recorded_line,
 )
+from fanout.cli.repeated import before, decided_before
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
 from fanout.cli.terminal import say
 from fanout.errors import InvalidInput
+from fanout.gates.fates import Fate
 from fanout.gates.records import Action
 from fanout.gates.wording import counted
+from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
+from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
 
 Those = tuple[list[Case], Sequence[str]]
@@ -55,25 +61,46 @@ def verb(action: Action, words: str, choose: Choose) -> click.Command:
             spec = about(item, stage, tuple(said["variants"]))
             named = tuple(spec.get("variants", ()))
             revision = _known(item, str(said["revision"])) or candidate_of(item, stage)
-            chosen, notes = choose(item, stage, named, meant(item, stage, named), revision)
-            spec |= {
-                "action": action.value,
-                "variants": sorted(case.spec.name for case in chosen),
-                "revision": revision,
-                "reason": said["reason"],
-            }
-            name, report = carried_out(program, item, spec, who)
+            spec |= {"action": action.value, "revision": revision, "reason": said["reason"]}
+            those = meant(item, stage, named)
+            try:
+                chosen, notes = choose(item, stage, named, those, revision)
+                names, earlier = sorted(case.spec.name for case in chosen), None
+            except InvalidInput:
+                earlier = _earlier(item, spec, named or [it.spec.name for it in those], who)
+                if earlier is None:
+                    raise
+                names, notes = list(earlier.spec["variants"]), ()
+            spec |= {"variants": names}
+            again = earlier.name if earlier else ""
+            name, report = carried_out(program, item, spec, who, again)
         if settings.output is Format.TABLE:
-            whom = counted(len(chosen), "variant")
-            write(f"decision.fanout.dev/{name} recorded for {whom} at {revision}\n")
-        names = [case.spec.name for case in chosen]
-        effect = changed(item, report, stage, revision, names)
+            whom = counted(len(names), "variant")
+            write(recorded_line(name, f" for {whom} at {revision}", again=bool(again)))
+        effect = changed(before(item, earlier), report, stage, revision, names)
         tell_report(report, settings, effect.sentence)
         for note in notes:
             say(note, settings.color)
-        return exit_code_after(report.unmended_of(names), effect=effect.any)
+        spent = earlier is not None and item.fates(settings.now())[again] is Fate.SPENT
+        return exit_code_after(report.unmended_of(names), effect=effect.any or spent)
 
     return command
+
+
+def _earlier(
+    item: PolicyPass, spec: Mapping[str, Any], names: Sequence[str], who: Identity
+) -> Recorded | None:
+    """Return the equal decision that an earlier run has recorded, by now carried out or not.
+
+    It may be about some of the variants that are named: those that were in the state for it then.
+    """
+    assert item.facts is not None, "a policy that is judged has its facts"
+    for record in reversed(item.about):
+        about_them = set(record.spec.get("variants", ())) <= set(names)
+        if record.spec.get("action") == spec["action"] and about_them:
+            same = {**spec, "variants": record.spec.get("variants", ())}
+            return decided_before(item, same, who, item.facts.now, (Fate.STANDING, Fate.SPENT))
+    return None
 
 
 def _known(item: PolicyPass, revision: str) -> str:

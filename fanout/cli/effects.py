@@ -7,6 +7,7 @@ from fanout.cli.waiting import in_force
 from fanout.gates.rules import Verdict
 from fanout.gates.wording import counted, listed, stage_named
 from fanout.plan.actions import Kind
+from fanout.plan.book import Recorded
 from fanout.plan.cases import Case
 from fanout.reconcile.report import PolicyPass, Report
 from fanout.values import frozen
@@ -49,9 +50,17 @@ def _turned(was: str, now: str) -> str:
 
 
 def promoted(
-    report: Report, stage: str, variants: Sequence[str], revision: str, trees: Collection[str]
+    report: Report,
+    stage: str,
+    variants: Sequence[str],
+    revision: str,
+    trees: Collection[str],
+    earlier: Recorded | None = None,
 ) -> Effect:
-    """Whether a promotion has been carried out, or for how many it stands. `trees`: its drafts."""
+    """Whether a promotion has been carried out, or for how many it stands. `trees`: its drafts.
+
+    `earlier` is its record where it is run again: what followed since is an effect of it.
+    """
     item = _judged(report)
     if item is None:
         return Effect()
@@ -67,8 +76,20 @@ def promoted(
     if left:
         its = "its gates open" if left == 1 else "their gates open"
         sentence = f"the decision stands for {counted(left, 'variant')}, to be published when {its}"
-        return Effect(sentence, bool(followed))
+        since = earlier is not None and any(_followed(case, revision, earlier) for case in those)
+        return Effect(sentence, bool(followed) or since)
     return Effect("the decision is carried out" if done else "", any=True)
+
+
+def _followed(case: Case, revision: str, decision: Recorded) -> bool:
+    """Whether the variant was drafted, released or published for the revision since it was said."""
+    published, grant, draft = case.published, case.line.grant, case.draft
+    if published is not None and published.revision == revision and published.at >= decision.at:
+        return True
+    if grant is not None and grant.revision == revision and grant.at >= decision.at:
+        return True
+    drafted = draft is not None and draft.trailers.revision == revision
+    return drafted and not decision.spec.get("trees")  # there was none when it was recorded
 
 
 def returned(report: Report, stage: str, variants: Sequence[str], revision: str) -> Effect:

@@ -126,14 +126,21 @@ def record(
 
 
 def carried_out(
-    program: Program, item: PolicyPass, spec: Mapping[str, Any], by: Identity
+    program: Program, item: PolicyPass, spec: Mapping[str, Any], by: Identity, earlier: str = ""
 ) -> tuple[str, Report]:
     """Record a Decision and run the pass that acts on it: its name, and what came of it.
 
-    The pass is no sweep: where there is a schedule, automation publishes nothing in it.
+    The pass is no sweep: where there is a schedule, automation publishes nothing in it. `earlier`
+    is the name of an equal decision that is on record already: nothing is recorded then.
     """
-    name = record(program, item, "Decision", {key: it for key, it in spec.items() if it}, by)
+    said = {key: it for key, it in spec.items() if it}
+    name = earlier or record(program, item, "Decision", said, by)
     return name, program.sweep(decided(item))
+
+
+def recorded_line(name: str, about: str, *, again: bool) -> str:
+    """The line that names a decision, and says whether an earlier run has recorded it."""
+    return f"decision.fanout.dev/{name} {'already recorded' if again else 'recorded'}{about}\n"
 
 
 def decided(item: PolicyPass) -> Mode:

@@ -51,10 +51,13 @@ def goes_back_to(
     return _newest(before, ages)
 
 
-def refuse_going_back_again(
+def rollback_in_force(
     item: PolicyPass, stage: str, variants: Sequence[str], revision: str, overrides: Sequence[str]
-) -> None:
-    """Raises InvalidInput where the same was decided before and still stands."""
+) -> str:
+    """Return the name of the decision by which all of it goes back to the revision; "" if none.
+
+    Whoever made it: a second one would change nothing.
+    """
     about = variants or [""]
     again = [
         pin.decision
@@ -63,13 +66,7 @@ def refuse_going_back_again(
         and pin.revision == revision
         and pin.decision.overrides.issuperset(overrides)
     ]
-    if len(again) == len(about):
-        raise InvalidInput(
-            f"decision {again[0].name} of {again[0].by} takes it back to {revision} already",
-            reason="NotFound",
-            remedy="`fanout sweep` goes on with it, `fanout withdraw` ends it; name an older"
-            " --revision to go further back",
-        )
+    return again[0].name if len(again) == len(about) else ""
 
 
 def edits_left(those: Iterable[Case], revision: str) -> Iterator[str]:

@@ -187,7 +187,7 @@ VERB_ROWS: list[tuple[str, Change, Sequence[str], int]] = [
     ("rollback to what never was", published, ["rollback", *PROD, "--revision", "v9", *WHY], 4),
     ("rollback in an unknown stage", nothing, ["rollback", "monitoring", "--stage", "x", *WHY], 1),
     ("skip", nothing, ["skip", *PROD, "--variant", BER, *WHY], 0),
-    ("skip again", skipped, ["skip", *PROD, "--variant", BER, *WHY], 4),
+    ("skip again", skipped, ["skip", *PROD, "--variant", BER, *WHY], 0),
     ("skip nobody", nothing, ["skip", *PROD, *WHY], 1),
     ("retry", failed, ["retry", *PROD, *WHY], 0),
     ("retry where nothing failed", nothing, ["retry", *PROD, *WHY], 4),

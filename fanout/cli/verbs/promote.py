@@ -1,6 +1,6 @@
 """`fanout promote`: a person says publish, and it goes through the same gates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -17,8 +17,10 @@ from fanout.cli.recording import (
     carried_out,
     identity,
     reason_option,
+    recorded_line,
     trees_to_see,
 )
+from fanout.cli.repeated import before, decided_before
 from fanout.cli.settings import Format, Settings, parse_instant
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
@@ -97,19 +99,34 @@ def command(
             "overrides": list(said["overrides"]),
             "expires": expires,
         }
-        name, report = carried_out(program, item, spec, who)
+        earlier = decided_before(item, spec, who, settings.now())
+        again = earlier.name if earlier else ""
+        name, report = carried_out(program, item, spec, who, again)
     if settings.output is Format.TABLE:
-        write(f"decision.fanout.dev/{name} recorded for {candidate}\n")
-    effect = promoted(report, stage, named, candidate, trees)
+        write(recorded_line(name, f" for {candidate}", again=bool(again)))
+    effect = promoted(report, stage, named, candidate, trees, earlier)
     if lifts and not trees:
-        effect = changed(item, report, stage, candidate, _names(those))
+        effect = changed(before(item, earlier), report, stage, candidate, _names(those))
     tell_report(report, settings, effect.sentence)
-    left = unseen(item, those, trees, candidate) if trees else ()
-    held = unpublished(report, stage, _names(those), candidate)
-    for sentence in filter(None, (*left, *held, chosen.note)):
-        say(sentence, settings.color)
+    for sentence in (*_left(item, report, stage, those, trees, candidate), chosen.note):
+        if sentence:
+            say(sentence, settings.color)
     whom = _names(meant(item, stage, named))  # those that are left out are to be mended
     return exit_code_after(report.unmended_of(whom), effect=effect.any)
+
+
+def _left(
+    item: PolicyPass,
+    report: Report,
+    stage: str,
+    those: Sequence[Case],
+    trees: Sequence[str],
+    candidate: str,
+) -> Iterator[str]:
+    """Which variants the promotion is not about, and which are not published yet, and why."""
+    if trees:
+        yield from unseen(item, those, trees, candidate)
+    yield from unpublished(report, stage, _names(those), candidate)
 
 
 def _names(cases: Sequence[Case]) -> list[str]:

@@ -13,17 +13,28 @@ from fanout.cli.leaving import places
 from fanout.cli.naming import found
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import by_option, identity, policy_argument, reason_option, record
+from fanout.cli.recording import (
+    by_option,
+    identity,
+    policy_argument,
+    reason_option,
+    record,
+    recorded_line,
+)
+from fanout.cli.repeated import decided_before
 from fanout.cli.settings import Settings
 from fanout.cli.start import Program, open_program
 from fanout.cli.terminal import say
 from fanout.cluster.declared import Declared
 from fanout.errors import InvalidInput
 from fanout.gates.facts import Hold
+from fanout.gates.fates import Fate
 from fanout.gates.removal import closed
 from fanout.gates.wording import listed
+from fanout.plan.book import Recorded
 from fanout.plan.facts import CONFIRM_REMOVAL
 from fanout.plan.removal import Removal
+from fanout.plan.repository import Identity
 from fanout.plan.rules import calendars
 from fanout.reconcile.absence import doubt
 from fanout.reconcile.promotions import all_promotions_read, promotions_of
@@ -65,7 +76,14 @@ def command(
     with open_program(settings) as program:
         item = _meant(program, policy, alone=variant is None and not everything)
         declared = program.declared()
-        names = _chosen(item, variant, declared, everything=everything)
+        try:
+            names = _chosen(item, variant, declared, everything=everything)
+        except InvalidInput:
+            carried_out = _removed(item, variant, str(said["reason"]), who, settings.now())
+            if carried_out is None:
+                raise
+            write(recorded_line(carried_out.name, "; it is carried out", again=True))
+            return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
         work = {it: tree for removal in removals for it, tree in removal.edited.items()}
         if work and not said["edited"]:
@@ -79,8 +97,9 @@ def command(
         spec |= {"trees": sorted(set(work.values()))} if work else {}
         if item.named.policy is not None:
             spec["policy"] = item.named.name
-        recorded = record(program, item, "Decision", spec, who)
-        write(f"decision.fanout.dev/{recorded} recorded\n")
+        earlier = decided_before(item, spec, who, settings.now())
+        name = earlier.name if earlier else record(program, item, "Decision", spec, who)
+        write(recorded_line(name, "", again=earlier is not None))
         if shut is not None:
             say(f"a sweep carries it out: {shut.sentence}", settings.color)
             return ExitCode.NO_EFFECT
@@ -89,6 +108,18 @@ def command(
             for removal in done:
                 write(_told(removal))
     return ExitCode.OK
+
+
+def _removed(
+    item: PolicyPass, variant: str | None, reason: str, who: Identity, now: datetime
+) -> Recorded | None:
+    """Return the decision by which an earlier run has removed what is meant to the end."""
+    for it in reversed(item.about):
+        names = it.spec.get("variants", ())
+        if it.spec.get("action") == CONFIRM_REMOVAL and (variant is None or [variant] == [*names]):
+            same = {**it.spec, "reason": reason}
+            return decided_before(item, same, who, now, (Fate.SPENT,))
+    return None
 
 
 def _chosen(

@@ -1,7 +1,9 @@
 """`fanout report`: the answer to a check, as Evidence."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
 
 import click
 
@@ -11,12 +13,16 @@ from fanout.cli.naming import meant, recordable, refuse_no_stage
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
 from fanout.cli.recording import about, about_options, by_option, identity, record
+from fanout.cli.repeated import recorded_before
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput, Where
 from fanout.gates.rules import CheckRule, Way
 from fanout.plan.cases import Case
+from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
+
+_AGAIN = timedelta(minutes=10)  # within it an equal report is the earlier one, run again
 
 
 @click.command()
@@ -42,7 +48,7 @@ def command(
 
     Exactly one of --revision and --commit says what the answer is about; it must be published, or
     drafted where the stage requires the check. Of a commit that a publication or a draft made the
-    first seven digits are enough.
+    first seven digits are enough. An equal report of the last ten minutes is not recorded again.
     """
     if bool(said["revision"]) == bool(said["commit"]):
         raise InvalidInput(
@@ -66,8 +72,44 @@ def command(
         else:
             _refuse_unpublished(item, stage, those, said["revision"])
         spec |= {name: value for name, value in said.items() if value}
-        name = record(program, item, "Evidence", spec, who)
-    write(f"evidence.fanout.dev/{name} recorded\n")
+        earlier = _reported_before(item, spec, who, those, settings.now(), drafted=drafted)
+        name = earlier or record(program, item, "Evidence", spec, who)
+    write(f"evidence.fanout.dev/{name} {'already recorded' if earlier else 'recorded'}\n")
+
+
+def _reported_before(
+    item: PolicyPass,
+    spec: Mapping[str, Any],
+    who: Identity,
+    those: Sequence[Case],
+    now: datetime,
+    *,
+    drafted: bool,
+) -> str:
+    """Return the name of an equal report of the last minutes that counts as a new one would.
+
+    Later ones are recorded: `freshFor` and `minReady` go by when somebody reported last. So are
+    those that follow on what was published or drafted since.
+    """
+    found = recorded_before(item, "Evidence", spec, who)
+    if found is None or not timedelta() <= now - found.at <= _AGAIN:
+        return ""
+    names = [it.name for it in item.about]
+    for case in those:
+        draft, published = case.draft, case.published
+        if drafted:
+            line = item.status.drafts.get(case.spec.name)
+            if line is None or draft is None or line.digest != draft.trailers.digest:
+                return ""
+            since, heard = line.at, ""
+        elif published is not None:
+            since, heard = published.at, published.heard
+        else:
+            continue
+        after = heard in names and names.index(heard) >= names.index(found.name)
+        if since >= found.at or after:
+            return ""
+    return found.name
 
 
 def _refuse_no_link(link: str) -> None:

@@ -1,13 +1,23 @@
 """`fanout resolve`: the conflicts of drafts are decided."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
 from fanout.cli.naming import judged
 from fanout.cli.options import with_settings
 from fanout.cli.output import write
-from fanout.cli.recording import about, about_options, by_option, identity, reason_option, record
+from fanout.cli.recording import (
+    about,
+    about_options,
+    by_option,
+    identity,
+    reason_option,
+    record,
+    recorded_line,
+)
+from fanout.cli.repeated import decided_before
 from fanout.cli.settings import Settings
 from fanout.cli.start import open_program
 from fanout.errors import InvalidInput
@@ -15,6 +25,7 @@ from fanout.gates.wording import counted
 from fanout.package.merge.conflicts import Side, Winners
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE, Dispute, read
+from fanout.plan.repository import Identity
 from fanout.reconcile.report import PolicyPass
 
 _Groups = dict[tuple[str, frozenset[tuple[str, Side]]], list[str]]
@@ -55,6 +66,12 @@ def command(
         asked = _disputed(item, stage, spec.get("variants", ()), decided=bool(taken))
         groups = _groups(asked, everywhere, by_key)
         if not groups:
+            decided = _disputed(item, stage, spec.get("variants", ()), decided=True)
+            again = _recorded(item, _groups(decided, everywhere, by_key), spec, reason, who)
+            for line in again:
+                write(line)
+            if again:
+                return
             raise InvalidInput(
                 f"no draft of {item.title} that is meant has such a conflict"
                 if by_key
@@ -63,16 +80,39 @@ def command(
                 remedy="see `fanout get drafts`, and `fanout diff` for the keys",
             )
         for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1]):
-            decision = {
-                "action": RESOLVE,
-                "revision": revision,
-                "variants": names,
-                "choices": {key: side.value for key, side in sorted(choices)},
-                "reason": reason,
-            }
-            name = record(program, item, "Decision", spec | decision, who)
-            drafts = counted(len(names), "draft")
-            write(f"decision.fanout.dev/{name} recorded for {drafts} at {revision}\n")
+            decision = spec | _decision(revision, choices, names, reason)
+            earlier = decided_before(item, decision, who, settings.now())
+            name = earlier.name if earlier else record(program, item, "Decision", decision, who)
+            about_them = f" for {counted(len(names), 'draft')} at {revision}"
+            write(recorded_line(name, about_them, again=earlier is not None))
+
+
+def _decision(
+    revision: str, choices: frozenset[tuple[str, Side]], names: Sequence[str], reason: str
+) -> dict[str, Any]:
+    return {
+        "action": RESOLVE,
+        "revision": revision,
+        "variants": list(names),
+        "choices": {key: side.value for key, side in sorted(choices)},
+        "reason": reason,
+    }
+
+
+def _recorded(
+    item: PolicyPass, groups: _Groups, spec: dict[str, Any], reason: str, who: Identity
+) -> list[str]:
+    """Return a line for each of the decisions, if an earlier run has recorded them all."""
+    assert item.facts is not None, "a policy that is judged has its facts"
+    lines = []
+    for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1]):
+        decision = spec | _decision(revision, choices, names, reason)
+        found = decided_before(item, decision, who, item.facts.now)
+        if found is None:
+            return []
+        about_them = f" for {counted(len(names), 'draft')} at {revision}"
+        lines.append(recorded_line(found.name, about_them, again=True))
+    return lines
 
 
 def _read(taken: Sequence[str]) -> tuple[Side | None, Winners]:

@@ -15,8 +15,9 @@ from fanout.cli.recording import (
     decided,
     identity,
     reason_option,
+    recorded_line,
 )
-from fanout.cli.returning import edits_left, goes_back_to, refuse_going_back_again
+from fanout.cli.returning import edits_left, goes_back_to, rollback_in_force
 from fanout.cli.settings import Format, Settings
 from fanout.cli.start import open_program
 from fanout.cli.telling import tell_report
@@ -54,6 +55,7 @@ def command(
     it by then, as a new commit. Neither the stages before nor soak, checks before publication and
     budget are asked again; windows and suspension are. Nothing newer is drafted until the decision
     is withdrawn (`fanout withdraw`) or another revision is promoted.
+    Where a rollback to the revision is in force, nothing is recorded, and it is carried on.
     """
     who = identity(by)
     with open_program(settings) as program:
@@ -63,18 +65,19 @@ def command(
         those = meant(item, stage, spec.get("variants", ()))
         revision = goes_back_to(program, item, stage, those, str(said["revision"]))
         overrides = list(said["overrides"])
-        refuse_going_back_again(item, stage, spec.get("variants", ()), revision, overrides)
+        earlier = rollback_in_force(item, stage, spec.get("variants", ()), revision, overrides)
         spec |= {
             "action": "Rollback",
             "revision": revision,
             "reason": said["reason"],
             "overrides": overrides,
         }
-        name, report = carried_out(program, item, spec, who)
+        name, report = carried_out(program, item, spec, who, earlier)
         if _drafted(report):  # nobody has to look at it first: it was in force before
             report = _together(report, program.sweep(decided(item)))
     if settings.output is Format.TABLE:
-        write(f"decision.fanout.dev/{name} recorded: back to {revision}\n")
+        further = "; name an older --revision to go further back" if earlier else ""
+        write(recorded_line(name, f": back to {revision}{further}", again=bool(earlier)))
     named = spec.get("variants", ())
     effect = returned(report, stage, named, revision)
     tell_report(report, settings, effect.sentence)
