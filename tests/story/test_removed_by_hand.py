@@ -73,5 +73,5 @@ def test_what_is_put_back_is_what_it_was(fleet: Fleet):
 def test_a_repository_that_does_not_answer_has_lost_nothing(fleet: Fleet):
     edge = fleet.repos["edge"].path
     edge.rename(edge.with_suffix(".away"))
-    assert fleet.states()[AMS] == "Ready"
+    assert fleet.states()[AMS] == "Held"
     assert fleet.condition(AMS)[0] == "RepositoryUnavailable"

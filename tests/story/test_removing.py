@@ -1,5 +1,6 @@
 """A target is gone: sweeps remove its variant by themselves, level by level, or say what holds."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -329,6 +330,7 @@ def test_a_target_that_is_back_before_its_removal_was_recorded_begins_anew(fleet
     fleet.sweep()
     records = fleet.records()
     records.git("update-ref", f"refs/heads/{BOOK}", f"refs/heads/{BOOK}~1")  # the pass was ended
+    shutil.rmtree(fleet.root / fleet.state / "heads")  # and never saw what it would have recorded
     fleet.site("ams", *SITES["ams"])
     fleet.later(minutes=1).settle()
     assert "ams" in there(fleet)
