@@ -152,9 +152,9 @@ def _failed_at(member: Member, candidate: str) -> bool:
     """Has it failed the candidate, and is no other try of it under way?"""
     if member.failing is not None or member.returned is not None:
         return True
-    if member.mended or member.on_its_way:
+    if member.state is not State.FAILED or member.mended:
         return False
-    return member.has(candidate) and member.state is State.FAILED
+    return member.has(candidate) and not member.on_its_way
 
 
 def _step(rule: RolloutRule, ready: int) -> int | None:
