@@ -2,6 +2,7 @@
 
 A block of `yaml` is written to the file that is named before it, a block of `console` is run line
 by line and prints what is shown: a line `…` stands for any lines, `…` within a line for any text.
+A command ends with 0, and a pass with 3 exactly where the page shows which variant has failed.
 """
 
 import contextlib
@@ -13,11 +14,14 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from fanout.cli.exit_codes import ExitCode
 from fanout.cli.main import invoke
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"`((?:work|policies)/[^`]+)`[^`]*\Z")
 _OR_TRUE = " || true"
+_PASS = re.compile(r"fanout (?:sweep|plan)\b")
+_FAILED = re.compile(r"^[\w-]+/[\w-]+: [^:\n]+: check [\w-]+ failed: ", re.MULTILINE)
 
 
 def parts(text: str) -> Iterator[tuple[str, str, str]]:
@@ -66,10 +70,17 @@ def play(page: str, monkeypatch) -> int:
                 monkeypatch.setenv(*setting.split("=", 1))
         else:
             code, printed = _run(subject)
-            assert code == 0 or subject.endswith(_OR_TRUE), f"{subject}\n{printed}"
-            assert re.fullmatch(pattern(content), printed), f"{subject}\n{printed}"
+            told = f"{subject}\n{printed}"
+            assert code == _code(subject, content) or subject.endswith(_OR_TRUE), f"{code}: {told}"
+            assert re.fullmatch(pattern(content), printed), told
             ran += 1
     return ran
+
+
+def _code(line: str, shown: str) -> ExitCode:
+    """What a command that prints this exits with."""
+    failed = _PASS.match(line) and _FAILED.search(shown)
+    return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
 def _run(line: str) -> tuple[int, str]:

@@ -165,7 +165,7 @@ REFUSED = [
     Row("a Kptfile that is none", {"a.yaml": A1}, {"Kptfile": "kind: Other\n"},
         refused=("InvalidPackage", "Kptfile", "kpt.dev/v1")),
     Row("more files than the limit", {"a.yaml": A1}, {f"f{n}.txt": "x" for n in range(1001)},
-        refused=("InvalidPackage", "1,000")),
+        refused=("LimitExceeded", "1,000")),
     Row("a function without what it needs", {"a.yaml": A1},
         {"Kptfile": f"{KPTFILE}pipeline:\n  mutators:\n  - image: set-namespace\n"},
         refused=("RenderFailed", "Kptfile:", "namespace")),
