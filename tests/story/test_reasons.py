@@ -11,20 +11,33 @@ HOUSE = Path(fanout.__file__).parent
 # Where a reason is given by its place among the arguments.
 PLACES = {"Hold": 0, "Broken": 0, "_NoVariant": 0, "TargetFailure": 2, "_rule": 2, "_Rule": 2}
 SPOKEN = {"Decision"}  # its `reason` is a person's sentence
+# Its `Broken` is another one than that of expressions: a question without an answer has no reason.
+UNREASONED = "fanout.variants.questions"
 MODULES = sorted(HOUSE.rglob("*.py"))
 
 
 def reasons(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and text of every literal that is given as a reason."""
+    places = {name: place for name, place in PLACES.items() if name not in unreasoned(module)}
     for call in ast.walk(module):
         if not isinstance(call, ast.Call):
             continue
         name = getattr(call.func, "id", getattr(call.func, "attr", ""))
         given = [it.value for it in call.keywords if it.arg == "reason" and name not in SPOKEN]
-        given += call.args[PLACES[name] :][:1] if name in PLACES else []
+        given += call.args[places[name] :][:1] if name in places else []
         for value in (node for expression in given for node in choices(expression)):
             if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value:
                 yield value.lineno, value.value
+
+
+def unreasoned(module: ast.Module) -> set[str]:
+    """What the module calls things that are given no reason."""
+    return {
+        name.asname or name.name
+        for line in ast.walk(module)
+        if isinstance(line, ast.ImportFrom) and line.module == UNREASONED
+        for name in line.names
+    }
 
 
 def choices(expression: ast.expr) -> Iterator[ast.expr]:
