@@ -45,11 +45,19 @@ def test_what_is_said_afterwards_in_the_same_second_counts(three: Fleet):
 
 @pytest.mark.parametrize("minutes", [-4, 4], ids=["runs late", "runs ahead"])
 def test_a_clock_of_a_pipeline_vouches_for_nobody_who_comes_later(three: Fleet, minutes: int):
-    """Dated after the publication and on record before it: that is not about it."""
+    """On record before the publication: that is not about it, whatever its instant.
+
+    What is dated ahead counts from its own instant, so the first site is ready then.
+    """
     three.later(minutes=10)
     three.later(minutes=minutes)
     assert three.report("dev", "v1", "passed").code == 0
     three.later(minutes=-minutes)
     for _ in range(3):
         three.sweep()
+    assert three.states()["sites/ams"] == ("Ready" if minutes < 0 else "Verifying")
+    three.later(minutes=4)
+    for _ in range(3):
+        three.sweep()
+    assert three.states()["sites/ams"] == "Ready"
     assert three.states()["sites/ber"] == "Verifying"
