@@ -39,6 +39,8 @@ def before_publication(
     draft = view.drafts.get(draft_ref(install, path, spec.policy or spec.name))
     if draft is not None and draft.trailers.variant != spec.name:
         draft = None
+    if draft is not None and draft.trailers.rendered not in ("", rendered):
+        return None  # of another variant, which this one follows at the path
     grant = line.grant if line is not None and line.granted_place == here else None
     present = view.paths.get(path, NOTHING).tree
     if grant is not None:
