@@ -9,7 +9,7 @@ from fanout.gates.instants import from_the_future
 from fanout.plan.book import Recorded, standing
 from fanout.plan.cases import Case
 from fanout.plan.disputes import RESOLVE
-from fanout.plan.facts import CONFIRM_REMOVAL, Question, facts, records
+from fanout.plan.facts import CONFIRM_REMOVAL, Question, facts, records, with_removals
 
 
 def fates(
@@ -17,8 +17,11 @@ def fates(
     cases: Sequence[Case],
     now: datetime,
     gone: Mapping[str, datetime | None],
+    removed: Mapping[str, datetime],
 ) -> dict[str, Fate]:
     """The fate of each Decision among the records, by its name.
+
+    `removed`: when sweeps removed variants, by name; a decision from before then is spent.
 
     A Resolve stands until it is withdrawn: equal conflicts of later revisions are decided by it. A
     ConfirmRemoval stands while a variant that it names is still to go: `gone` has those without a
@@ -26,7 +29,7 @@ def fates(
     """
     remaining = standing(found)
     names = {it.name for it in remaining}
-    said = records(remaining, now)
+    said = with_removals(records(remaining, now), removed)
     variants = facts(Question("", (), (), said, {}, now), cases, {}).variants
     known = fates_of(said.decisions, variants, now)
     decisions = (it for it in found if it.kind == "Decision")

@@ -96,7 +96,7 @@ class PolicyPass:
             it.name: it.line.published.at if it.line and it.line.published else None
             for it in self.gone
         }
-        return fates(self.about, self.cases, now, gone)
+        return fates(self.about, self.cases, now, gone, self.status.removed)
 
     @property
     def disputed(self) -> Mapping[str, int]:

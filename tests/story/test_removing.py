@@ -321,8 +321,7 @@ def test_a_target_that_is_back_after_the_removal_begins_anew(fleet: Fleet):
     fleet.write("site-eze.yaml", text)
     fleet.later(minutes=1).settle()
     assert "eze" not in there(fleet), "what was decided about the first one is spent"
-    anew = ("promote", "monitoring", "--stage", "dev", "--variant", "sites/eze", "--reason", "back")
-    assert fleet.run(*anew).code == 0
+    assert fleet.run(*promote).code == 0
     assert fleet.repos["edge"].tags()[-2:] == ["sites/eze/v1", "sites/eze/v2"]
 
 
