@@ -264,7 +264,11 @@ def test_a_publication_that_was_reverted_by_hand_is_put_on_record_by_going_back(
     assert rollback(fleet).code == 0
     assert fleet.published() == {BER: "v1", CPH: "v1"}
     assert fleet.states() == {BER: "Ready", CPH: "Ready"}
-    assert fleet.later(minutes=5).settle() == 0
+    packages = {name: fleet.refs()[name] for name in ("edge", "core")}
+    # One sweep writes only that the stage is ready with v1 again: its soak goes on from there.
+    assert fleet.later(minutes=5).settle() == 1
+    assert {name: fleet.refs()[name] for name in packages} == packages
+    assert fleet.plan().code == 0
 
 
 def test_it_goes_further_back_when_that_is_named(fleet: Fleet):
