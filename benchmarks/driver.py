@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 
 from benchmarks.inputs import Size, write_clusters
-from fanout.cli.costs import costs
-from fanout.cli.main import UNSEARCHED
-from fanout.cli.settings import resolve
-from fanout.cli.start import open_program
-from fanout.reconcile.passes import Mode
-from fanout.reconcile.report import Report
+from fanout.cli.diagnostics import format_costs
+from fanout.cli.main import GC_THRESHOLD
+from fanout.cli.settings import resolve_settings
+from fanout.cli.startup import open_program
+from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassMode
 
 
 def main() -> None:
@@ -22,10 +22,10 @@ def main() -> None:
     parser.add_argument("result", type=Path)
     parser.add_argument("--change", metavar="TARGETS,REPOSITORIES,FILES", default="")
     said = parser.parse_args()
-    gc.set_threshold(UNSEARCHED)  # as the program does
-    settings = resolve({}, os.environ)
-    mode = Mode(publish=False)
-    with open_program(settings, stays=True) as program:
+    gc.set_threshold(GC_THRESHOLD)  # as the program does
+    settings = resolve_settings({}, os.environ)
+    mode = PassMode(publish=False)
+    with open_program(settings, long_running=True) as program:
         program.sweep(mode)
         if said.change:
             _change(settings.files[0], Size(*map(int, said.change.split(","))))
@@ -35,8 +35,8 @@ def main() -> None:
         seconds = time.perf_counter() - begin
         found = {
             "seconds": seconds,
-            "costs": list(costs(program.world.counters)),
-            "done": sum(outcome.done for outcome in report.outcomes),
+            "costs": list(format_costs(program.world.counters)),
+            "done": sum(outcome.is_done for outcome in report.outcomes),
             "troubles": _troubles(report),
         }
     said.result.write_text(json.dumps(found))
@@ -47,13 +47,13 @@ def _change(policies: Path, size: Size) -> None:
     write_clusters(policies, size, 0, dict.fromkeys(size.in_one(), "60d"))
 
 
-def _troubles(report: Report) -> list[str]:
+def _troubles(report: PassReport) -> list[str]:
     """What went wrong, a sentence each."""
-    found = [outcome.problem for outcome in report.failed]
-    for item in report.observed.policies:
+    found = [outcome.problem for outcome in report.failed_outcomes]
+    for item in report.pass_plan.policies:
         found += [failure.problem for failure in item.failures]
-        found += [str(case.failure) for case in item.cases if case.failure]
-        found += [str(item.problem)] if item.problem else []
+        found += [str(case.render_failure) for case in item.cases if case.render_failure]
+        found += [str(item.error)] if item.error else []
     return found
 
 

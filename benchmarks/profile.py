@@ -15,7 +15,7 @@ from benchmarks.costs import ALL as ALL_WORK
 from benchmarks.inputs import ALL, FEW, Size
 from benchmarks.product import Sweep
 from benchmarks.table import aligned, machine
-from fanout.telemetry.times import PHASES
+from fanout.telemetry.metrics import PHASES
 
 _TARGETS, _REPOSITORIES = 10_000, 100
 _CASES = tuple(case for case in Case if case not in (Case.HTTP, Case.SLOW))

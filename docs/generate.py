@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from fanout.cli.exit_codes import MEANING
 from fanout.cli.main import VERBS, cli
+from fanout.cli.process_exit import EXIT_CODE_HELP
 
 DOCS = Path(__file__).parent
 WIDTH = 96
@@ -27,7 +27,7 @@ def _commands() -> Iterator[str]:
     for name, verb in VERBS.items():
         yield f"| [`fanout {name}`](#fanout-{name}) | {verb.help} |"
     yield "\n## Exit codes\n\n| code | meaning |\n|---|---|"
-    for code, meaning in MEANING.items():
+    for code, meaning in EXIT_CODE_HELP.items():
         yield f"| {int(code)} | {meaning} |"
     top = _context(cli, "fanout", None)
     for name in VERBS:

@@ -1,4 +1,4 @@
-"""The error families; every other room raises these and nothing else.
+"""Error families; every package of fanout raises these and nothing else.
 
     FanoutError
     ├── InvalidInput    the user's object is wrong; nothing changes until the object does
@@ -6,20 +6,21 @@
     ├── Unavailable     network, server, disk: trying again later may help
     ├── Denied          credentials or permissions
     ├── Conflict        a race was lost: observe again, then decide again
-    ├── Stopped         one policy as a whole; the others go on
+    ├── Stopped         one policy is stopped; a sweep serves the others
     ├── LimitExceeded   the sandbox ended an expression or a template
-    └── Bug             a rule of ours is broken
+    └── Bug             an invariant of fanout is broken
 
-Foreign exceptions are translated at the border of the room that owns the library. The reason is
-CamelCase, from `fanout.api.reasons`, and becomes a condition's reason; the sentence is for people.
+Exceptions of other libraries are translated at the border of the package that owns the
+library. The reason is CamelCase, from `fanout.api.reasons`, and becomes a condition's
+reason; the sentence is for people.
 """
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Where:
-    """The object and field that an error is about, and its place when it came from a file."""
+class ErrorLocation:
+    """Object and field that an error is about, with file and line if it came from a file."""
 
     object: str = ""  # "UpstreamPolicy/monitoring"
     field: str = ""  # "spec.stages[3].after"
@@ -27,28 +28,33 @@ class Where:
     line: int = 0  # 1-based; 0: unknown
 
     def __str__(self) -> str:
-        """`file:line: kind/name: field`, leaving out what is not known."""
-        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return ": ".join(part for part in (place, self.object, self.field) if part)
+        """Return `file:line: kind/name: field` without the empty parts."""
+        file_position = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return ": ".join(part for part in (file_position, self.object, self.field) if part)
 
 
 class FanoutError(Exception):
-    """Where it happened, what happened, what to do about it."""
+    """Error with a location, a problem, a remedy and a reason (one CamelCase word)."""
 
     def __init__(
-        self, problem: str, *, reason: str = "Error", remedy: str = "", where: Where | None = None
+        self,
+        problem: str,
+        *,
+        reason: str = "Error",
+        remedy: str = "",
+        where: ErrorLocation | None = None,
     ) -> None:
         super().__init__(problem)
         self.problem = problem
         self.reason = reason
         self.remedy = remedy
-        self.where = where or Where()
+        self.where = where or ErrorLocation()
 
     def __str__(self) -> str:
-        """One line: `where: problem; remedy`."""
-        place = str(self.where)
-        sentence = f"{place}: {self.problem}" if place else self.problem
-        return f"{sentence}; {self.remedy}" if self.remedy else sentence
+        """Return one line: `location: problem; remedy`."""
+        location = str(self.where)
+        message = f"{location}: {self.problem}" if location else self.problem
+        return f"{message}; {self.remedy}" if self.remedy else message
 
 
 class InvalidInput(FanoutError):
@@ -68,15 +74,15 @@ class Denied(FanoutError):
 
 
 class Conflict(FanoutError):
-    """Somebody else was faster: observe again."""
+    """A race was lost to another writer; the state must be observed again."""
 
 
 class Stopped(FanoutError):
-    """What keeps one policy as a whole from going on; a sweep serves the others."""
+    """One policy cannot go on; a sweep still serves the other policies."""
 
 
 class LimitExceeded(FanoutError):
-    """An expression or template took more time or memory than it may."""
+    """An expression or template exceeded its limit of time or memory."""
 
 
 class Bug(FanoutError):

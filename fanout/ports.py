@@ -1,4 +1,4 @@
-"""What the core's driver asks of the world; each protocol has its room, named in its docstring."""
+"""Protocols through which the reconciler reaches Git, sandbox, probes and records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -7,65 +7,73 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from fanout.errors import FanoutError
-from fanout.package.limits import SizeLimits
-from fanout.package.tree import Entry
-from fanout.plan.book import Book, BookKey, StatusChange
-from fanout.plan.probe import Heard, Probe, Unheard
-from fanout.plan.repository import (
+from fanout.package.package_limits import SizeLimits
+from fanout.package.tree_ids import TreeEntry
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.observation.repository_state import (
     Commit,
-    Identity,
-    Listing,
-    Look,
+    CommitIdentity,
     PathState,
+    PushedChange,
+    RefListing,
+    RefListingRequest,
     Remote,
     RepositoryChange,
-    Written,
 )
-from fanout.selection.closure import Closure
-from fanout.selection.model import Broken
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
+from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
-from fanout.variants.questions import Broken as Unrun
-from fanout.variants.questions import Listed, Ran, Run, Script
+from fanout.variants.pending_inputs import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
+from fanout.variants.pending_inputs import ResponseError as ProgramError
 
 # ---- Git ---------------------------------------------------------------------------------------
 
 
-class Reader(Protocol):
-    """Reads objects of one mirror. Ids that are not there raise Unavailable."""
+class ObjectReader(Protocol):
+    """Reader of the objects of one mirror.
+
+    Methods raise Unavailable for ids that are missing.
+    """
 
     def has(self, oid: str) -> bool:
-        """Is the object in the mirror?"""
+        """Return whether the object is in the mirror."""
 
     def commit(self, oid: str) -> Commit:
-        """The commit."""
+        """Return the commit of this id."""
 
     def contains(self, head: str, commit: str) -> bool:
-        """Is the commit the head or one of its ancestors?"""
+        """Return whether the commit is the head or one of its ancestors."""
 
     def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
-        """What is at each path of the commit."""
+        """Return the state of each of these paths in the commit, by path."""
 
-    def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, Entry]:
-        """All files below a tree, by path; submodules are refused (InvalidInput).
+    def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, TreeEntry]:
+        """Return all files below a tree, by path.
 
-        So is, as soon as it is walked, what exceeds `limits`; packages' own where none are given.
+        Raises InvalidInput for a submodule, and for a tree that exceeds `limits` (default: the
+        limits of packages) as soon as the excess is seen.
         """
 
-    def entry(self, tree: str, name: str) -> Entry | None:
-        """The file of this name directly in a tree; nothing else is walked."""
+    def entry(self, tree: str, name: str) -> TreeEntry | None:
+        """Return the file of this name directly in a tree, or None.
+
+        Subdirectories are not read.
+        """
 
     def files(
-        self, tree: str, known: Mapping[str, bytes] | None = None
-    ) -> Mapping[str, tuple[Entry, bytes]]:
-        """The files of a package with their content, by path; `known` are contents by blob id.
+        self, tree: str, contents_by_id: Mapping[str, bytes] | None = None
+    ) -> Mapping[str, tuple[TreeEntry, bytes]]:
+        """Return the files of a package with their content, by path.
 
-        What exceeds the limits of packages is refused (InvalidInput) before any content is read.
+        `contents_by_id`: contents read before, by blob id; they are not read again. Raises
+        InvalidInput for what exceeds the limits of packages, before any content is read.
         """
 
-    def blob(self, oid: str, largest: int | None = None) -> bytes:
-        """A file's content; InvalidInput, unread, where it has more bytes.
+    def blob(self, oid: str, max_bytes: int | None = None) -> bytes:
+        """Return the content of a file.
 
-        Without `largest` it may have as many as a file of a package.
+        Raises InvalidInput, without reading it, if it has more than `max_bytes` (default: the
+        limit for one file of a package).
         """
 
 
@@ -74,8 +82,11 @@ TOKEN_USER = "x-access-token"  # noqa: S105 a user name
 
 
 @frozen
-class Secret:
-    """The content of a `secretRef`; its repr shows nothing of it. Keys and certificates are PEM."""
+class Credentials:
+    """Content of a `secretRef`.
+
+    Its repr shows nothing of it. Keys and certificates are PEM.
+    """
 
     username: str = field(default="", repr=False)  # some hosts take the token as the name
     password: str = field(default="", repr=False)
@@ -85,101 +96,147 @@ class Secret:
 
 
 class GitStore(Protocol):
-    """Repositories behind private bare mirrors (room: git)."""
+    """Repositories behind private bare mirrors (package: git)."""
 
-    def look(self, looks: Sequence[Look]) -> Mapping[str, Listing | FanoutError]:
-        """One listing per repository and at most one fetch, by URL; a failure is its own answer."""
+    def list_refs(
+        self, requests: Sequence[RefListingRequest]
+    ) -> Mapping[str, RefListing | FanoutError]:
+        """List the refs of repositories, with at most one fetch each; return listings by URL.
+
+        The failure of one repository is its own value in the result and does not affect the
+        others.
+        """
 
     def reuse_listings(self) -> None:
-        """Let the next look at each repository answer with the last one, if it asks the same."""
+        """Let the next listing of a repository reuse the last one of the same refs."""
 
-    def reader(self, remote: Remote) -> AbstractContextManager[Reader]:
-        """Read what the last look brought."""
+    def reader(self, remote: Remote) -> AbstractContextManager[ObjectReader]:
+        """Return a reader of the objects that the last listing fetched."""
 
-    def change(self, changes: Sequence[RepositoryChange]) -> Mapping[str, Written | FanoutError]:
-        """Write and push, by URL. Conflict: a ref is not as `expected`; nothing was done."""
+    def change(
+        self, changes: Sequence[RepositoryChange]
+    ) -> Mapping[str, PushedChange | FanoutError]:
+        """Write commits and push refs; return the result of each repository by URL.
+
+        A Conflict among the results says that a ref was not as `expected`; then nothing was
+        pushed.
+        """
 
 
 # ---- Expressions and templates -----------------------------------------------------------------
 
 
 class Sandbox(Protocol):
-    """Expressions and templates of strangers, within limits (room: sandbox)."""
+    """Evaluation of untrusted expressions and templates, within limits (package: sandbox)."""
 
     def evaluate(
         self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
     ) -> list[list[Any]]:
-        """Each expression over each row of variables: `answer[expression][row]`.
+        """Evaluate each expression over each row of variables.
 
-        A value is plain data (str, int, float, bool, None, list, dict) or `Broken`. An expression
-        that exceeds its limits is Broken for all rows; the others are answered all the same.
+        Return `values[expression][row]`. A value is plain data (str, int, float, bool, None,
+        list, dict) or an error value. An expression that exceeds its limits is an error in all
+        rows; the others are evaluated all the same.
         """
 
-    def closures(self, expressions: Sequence[str]) -> list[Closure | None]:
-        """The same expressions to be asked in process, a row at a time, while the sandbox is open.
+    def closures(self, expressions: Sequence[str]) -> list[InProcessExpression | None]:
+        """Compile expressions to closures that run in process while the sandbox is open.
 
-        None: the expression is beyond the bounded subset of design §12, or none at all.
+        None stands for an expression that is invalid or beyond the bounded subset of design
+        §12.
         """
 
-    def compile(self, expressions: Sequence[str], templates: Sequence[str]) -> Mapping[str, Broken]:
-        """Those that are no expressions or templates, by their text."""
+    def compile(
+        self, expressions: Sequence[str], templates: Sequence[str]
+    ) -> Mapping[str, ExpressionFailure]:
+        """Return the error of each expression or template that does not compile, by its text."""
 
-    def names(
+    def free_variables(
         self, expressions: Sequence[str], templates: Sequence[str]
     ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-        """The variables that each of them names; none where it does not compile."""
+        """Return the free variables of each expression and of each template.
 
-    def fill(self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-        """The same for Jinja templates; values are text."""
+        None if it does not compile.
+        """
+
+    def render(
+        self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any]]:
+        """Render each Jinja template over each row of variables.
+
+        Return `texts[template][row]`.
+        """
 
 
-class Workshop(Protocol):
-    """Programs that an administrator allows, and scripts of packages (package: sandbox)."""
+class FunctionRunner(Protocol):
+    """Runtime of allowed programs and of scripts in packages (package: sandbox)."""
 
-    def run(self, questions: Sequence[Run]) -> list[Ran | Unrun]:
-        """Run each on its ResourceList; what did not come to its end has no answer and says why."""
+    def run(self, runs: Sequence[ProgramRun]) -> list[ProgramOutput | ProgramError]:
+        """Run each program on its ResourceList.
 
-    def run_scripts(self, scripts: Sequence[Script]) -> list[Listed | Unrun]:
-        """Run each on its ResourceList, within limits; the same holds."""
+        Return outputs in order, or an error for a failed run.
+        """
+
+    def run_scripts(self, scripts: Sequence[ScriptRun]) -> list[ScriptOutput | ProgramError]:
+        """Run each script on its ResourceList, within limits.
+
+        Return outputs or errors in order.
+        """
 
 
 # ---- Checks ------------------------------------------------------------------------------------
 
 
-class Probes(Protocol):
-    """HTTP services and Prometheus servers (room: probes)."""
+class ProbeClient(Protocol):
+    """Client of HTTP services and Prometheus servers (package: probes)."""
 
-    def ask(self, questions: Sequence[Probe]) -> list[Heard | Unheard]:
-        """What each says, or why it says nothing; nothing that a server does is raised."""
+    def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
+        """Send each request.
+
+        Return responses or failures in order. Nothing that a server does is raised.
+        """
 
 
 # ---- What is recorded -------------------------------------------------------------------------
 
 
 class RecordStore(Protocol):
-    """Records and status (room: cluster; in file mode the records repository)."""
+    """Records and status (package: cluster; in file mode the records repository)."""
 
-    def read(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
-        """All books in one listing. Raises Unavailable."""
+    def read(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
+        """Read the records and status of these policies in one listing. Raises Unavailable."""
 
-    def read_all(self, keys: Sequence[BookKey]) -> Mapping[BookKey, Book]:
-        """The same, and the books of whom nobody named."""
+    def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
+        """Read the records and status of all policies, these and others."""
 
-    def as_seen(self, heads: Mapping[BookKey, str]) -> bool:
-        """Are these the heads that were seen last, as far as this is known here?"""
+    def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
+        """Return whether these heads equal the ones that this process listed last."""
 
-    def heads(self) -> Mapping[BookKey, str]:
-        """Where all books are, in one listing; none is read. Raises Unavailable."""
+    def heads(self) -> Mapping[RecordsKey, str]:
+        """List the head commit of each policy's records without reading them.
 
-    def blank(self) -> str:
-        """Where nothing at all is on record, as a sentence; "" when something is."""
+        Raises Unavailable.
+        """
+
+    def empty_problem(self) -> str:
+        """Return a sentence that describes the store if it is empty, else ""."""
 
     def append(
-        self, key: BookKey, records: Sequence[Mapping[str, Any]], by: Identity, at: datetime
+        self,
+        key: RecordsKey,
+        records: Sequence[Mapping[str, Any]],
+        author: CommitIdentity,
+        now: datetime,
     ) -> tuple[str, ...]:
-        """Add records (KRM objects as plain data); answers their names; races are run again."""
+        """Add records (KRM objects as plain data) and return their names.
+
+        Lost races are retried.
+        """
 
     def put_status(
-        self, changes: Mapping[BookKey, StatusChange], at: datetime
-    ) -> Mapping[BookKey, str]:
-        """Compare and swap, all or nothing; answers the new heads. Conflict: a book moved."""
+        self, changes: Mapping[RecordsKey, StatusChange], now: datetime
+    ) -> Mapping[RecordsKey, str]:
+        """Replace status documents by compare and swap, all or nothing; return the new heads.
+
+        Raises Conflict if the records of a policy moved meanwhile.
+        """

@@ -1,9 +1,10 @@
-"""Values: classes that stay as they were made, and whose methods are written when first used.
+"""Frozen value classes whose generated methods are compiled on first use.
 
-The standard library compiles six methods of every frozen dataclass while its module is loaded: a
-quarter of the time in which a sweep started. And each field of a new object is set past a guard,
-at four times the cost of an assignment. Here mypy is the guard (`frozen_default`): code that
-assigns to a field of a value is refused before anything runs (decision 0043).
+The standard library compiles six methods of every frozen dataclass while its module is
+imported: a quarter of the start-up time of a sweep. Each field of a new object is also
+set past a guard, at four times the cost of an assignment. Here mypy is the guard
+(`frozen_default`): code that assigns to a field of a value is refused before anything
+runs (decision 0043).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,77 +13,91 @@ from dataclasses import replace as exact_replace
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
-Class = TypeVar("Class")
+ValueClass = TypeVar("ValueClass")
 Value = TypeVar("Value")
 
 # What is written → the word that asks the standard library for it.
-_METHODS = {"__init__": "init", "__repr__": "repr", "__eq__": "eq", "__hash__": "unsafe_hash"}
+_GENERATED_METHODS = {
+    "__init__": "init",
+    "__repr__": "repr",
+    "__eq__": "eq",
+    "__hash__": "unsafe_hash",
+}
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(cls: type[Class]) -> type[Class]:
-    """A dataclass with slots that is made, compared, hashed and shown by its fields.
+def frozen(cls: type[ValueClass]) -> type[ValueClass]:
+    """Make a dataclass with slots: constructed, compared, hashed and shown by its fields.
 
-    In all else it is as `dataclass(frozen=True, slots=True)` makes it, `fields` and `replace`
-    included; a method that the class has itself is kept.
+    Everything else is as `dataclass(frozen=True, slots=True)` makes it, `fields` and
+    `replace` included. Methods that the class defines itself are kept. Assignment to a
+    field is refused by mypy, not at run time.
     """
-    made = dataclass(slots=True, init=False, repr=False, eq=False)(cls)
-    for name in _METHODS.keys() - made.__dict__.keys():
-        setattr(made, name, _at_first_use(made, name))
-    return made
+    value_class = dataclass(slots=True, init=False, repr=False, eq=False)(cls)
+    for name in _GENERATED_METHODS.keys() - value_class.__dict__.keys():
+        setattr(value_class, name, _generate_on_first_call(value_class, name))
+    return value_class
 
 
 def replace(value: Value, /, **changes: Any) -> Value:
-    """A copy with other values in some fields, as `dataclasses.replace` makes it, but quicker.
+    """Return a copy with some fields changed, like `dataclasses.replace` but faster.
 
-    All fields are read and handed on at once, and those that change are set afterwards. Raises
-    TypeError for what is no field.
+    All fields are read and passed on at once; those that change are set afterwards. Raises
+    TypeError for a name that is not a field.
     """
     cls = value.__class__
-    if cls not in _READ:
-        _READ[cls] = _read_all(cls)
-    read = _READ[cls]
-    if read is None:
+    if cls not in _FIELD_READERS:
+        _FIELD_READERS[cls] = _field_reader(cls)
+    read_fields = _FIELD_READERS[cls]
+    if read_fields is None:
         return exact_replace(value, **changes)  # type: ignore[type-var]
-    made = cls(*read(value))
+    # One C call reads all fields; building a dict of them, as dataclasses does, is most of the
+    # cost.
+    copy = cls(*read_fields(value))
     try:
-        for name, changed in changes.items():
-            setattr(made, name, changed)
+        for name, new_value in changes.items():
+            setattr(copy, name, new_value)
     except AttributeError:
         raise TypeError(f"a {cls.__name__} has no field {name}") from None
-    return made
+    return copy
 
 
-_READ: dict[type, Callable[[Any], Sequence[Any]] | None] = {}
+_FIELD_READERS: dict[type, Callable[[Any], Sequence[Any]] | None] = {}
 
 
-def _read_all(cls: Any) -> Callable[[Any], Sequence[Any]] | None:
-    """Reads the fields in the order in which they are given; None: it takes the exact way."""
-    asked = [it.name for it in fields(cls) if it.init and not it.kw_only]
+def _field_reader(cls: Any) -> Callable[[Any], Sequence[Any]] | None:
+    """Return a reader of all fields in constructor order, or None if it cannot be used."""
+    positional_fields = [it.name for it in fields(cls) if it.init and not it.kw_only]
     guarded = cls.__dataclass_params__.frozen or hasattr(cls, "__post_init__")
-    if guarded or len(asked) < len(fields(cls)) or len(asked) < 2:
+    # Values set by attribute after construction would bypass a frozen guard or __post_init__, and
+    # attrgetter of a single name returns the bare value instead of a tuple.
+    if guarded or len(positional_fields) < len(fields(cls)) or len(positional_fields) < 2:
         return None
-    return attrgetter(*asked)
+    return attrgetter(*positional_fields)
 
 
-def _at_first_use(cls: type, name: str) -> Callable[..., Any]:
-    """Stands in for a method until somebody calls it, and then makes room for it."""
+def _generate_on_first_call(cls: type, name: str) -> Callable[..., Any]:
+    """Return a placeholder that generates the method at its first call."""
 
-    def stand_in(self: object, *args: Any, **named: Any) -> Any:
-        method = _written(cls, name)
+    def stand_in(self: object, *args: Any, **keywords: Any) -> Any:
+        method = _generate_method(cls, name)
         setattr(cls, name, method)
-        return method(self, *args, **named)
+        return method(self, *args, **keywords)
 
     return stand_in
 
 
-def _written(cls: Any, name: str) -> Callable[..., Any]:
-    """The method as the standard library writes it for a class with these fields."""
-    asked: Any = {word: word == _METHODS[name] for word in _METHODS.values()}
-    own = {"__doc__": "where there is none, one is made of the signature: half of the time"}
+def _generate_method(cls: Any, name: str) -> Callable[..., Any]:
+    """Return the method that the standard library generates for the fields of the class."""
+    dataclass_options: Any = {
+        word: word == _GENERATED_METHODS[name] for word in _GENERATED_METHODS.values()
+    }
+    namespace = {"__doc__": "where there is none, one is made of the signature: half of the time"}
     if hasattr(cls, "__post_init__"):
-        own["__post_init__"] = cls.__post_init__
-    rows = [(it.name, it.type, it) for it in fields(cls)]
-    twin = make_dataclass(cls.__name__, rows, namespace=own, slots=True, **asked)
-    method: Callable[..., Any] = twin.__dict__[name]
+        namespace["__post_init__"] = cls.__post_init__
+    field_specifications = [(it.name, it.type, it) for it in fields(cls)]
+    generated_class = make_dataclass(
+        cls.__name__, field_specifications, namespace=namespace, slots=True, **dataclass_options
+    )
+    method: Callable[..., Any] = generated_class.__dict__[name]
     return method

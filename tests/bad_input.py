@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from fleet import POLICY, PROMOTION, Fleet
 
-from fanout.cluster.files import read_directory
-from fanout.reconcile.passes import Mode
-from fanout.schedule.sweeps import timetable
+from fanout.cluster.file_cluster import read_directory
+from fanout.reconcile.pass_scope import PassMode
+from fanout.schedule.sweep_schedule import build_timetable
 
 CI = ("--by", "Ci <ci@example.com>")
 FREEZE = 'windows: [{deny: {schedule: "0 0 2 3 *", duration: 24h}}]'  # the day of the tests
@@ -233,16 +233,16 @@ def _circle(fleet: Fleet) -> str:
 def _every_minute(fleet: Fleet) -> str:
     fleet.write("promotion.yaml", f'{PROMOTION}  schedule: "* * * * *"\n')
     declared = read_directory([fleet.root / fleet.policies])
-    [timed] = timetable(declared).timed
-    begun = timed.swept(fleet.now)
+    [timed] = build_timetable(declared).schedules
+    begun = timed.log_entry(fleet.now)
     ended = fleet.now + timedelta(minutes=7, seconds=30)
-    missed = timed.missed(begun, ended)
+    missed = timed.find_missed(begun, ended)
     assert missed == fleet.now + timedelta(minutes=7), "the last one that was missed, once"
-    assert timed.missed(timed.swept(missed), ended) is None
+    assert timed.find_missed(timed.log_entry(missed), ended) is None
     fleet.release("v2")
     fleet.later(minutes=1).sweep("--drafts-only")
     with fleet.opened() as program:
-        [passed] = program.observe(Mode(sweep=False)).policies
+        [passed] = program.observe(PassMode(sweep=False)).policies
     holds = [hold for it in passed.decision.variants.values() for hold in it.holds]
     return "\n".join(hold.sentence for hold in holds)
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pygit2
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 from fanout.cli.settings import Settings
-from fanout.cli.start import Program, open_program
-from fanout.reconcile.passes import Mode
+from fanout.cli.startup import Program, open_program
+from fanout.reconcile.pass_scope import PassMode
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday morning
 
@@ -315,7 +315,7 @@ class Fleet:
         line = [*args, *(["-f", str(self.root / self.policies), *shared] if files else [])]
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = invoke(line)
+            code = run_arguments(line)
         return Result(code, out.getvalue(), err.getvalue())
 
     def sweep(self, *args: str) -> Result:
@@ -329,7 +329,7 @@ class Fleet:
         return Settings(
             files=(self.root / self.policies,),
             state_dir=self.root / self.state,
-            pretended=self.now,
+            now_override=self.now,
         )
 
     def opened(self) -> contextlib.AbstractContextManager[Program]:
@@ -339,7 +339,7 @@ class Fleet:
     def counted(self) -> dict[str, int]:
         """Sweep in a fresh program; answers what the pass cost."""
         with self.opened() as program:
-            program.sweep(Mode())
+            program.sweep(PassMode())
             return dict(program.world.counters.read())
 
     def settle(self, limit: int = 12, status: int = 0) -> int:

@@ -14,8 +14,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
+from fanout.cli.process_exit import ExitCode
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"`((?:work|policies)/[^`]+)`[^`]*\Z")
@@ -96,5 +96,5 @@ def _run(line: str) -> tuple[int, str]:
         return done.returncode, done.stdout
     told = io.StringIO()
     with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
-        code = invoke(shlex.split(line.removesuffix(_OR_TRUE))[1:])
+        code = run_arguments(shlex.split(line.removesuffix(_OR_TRUE))[1:])
     return int(code), told.getvalue()

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.pool import ProcessSandbox
-from fanout.telemetry.counters import Counters
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.telemetry.metrics import Counters
 
-KEPT: dict[Limits, ProcessSandbox] = {}
+KEPT: dict[WorkerLimits, ProcessSandbox] = {}
 
 
 @contextmanager
-def kept(limits: Limits, _: Counters, __: Path | None = None) -> Iterator[ProcessSandbox]:
+def kept(limits: WorkerLimits, _: Counters, __: Path | None = None) -> Iterator[ProcessSandbox]:
     """What a command is given instead of a sandbox of its own."""
     if limits not in KEPT:
         KEPT[limits] = ProcessSandbox(limits, Counters())
@@ -30,7 +30,7 @@ def kept(limits: Limits, _: Counters, __: Path | None = None) -> Iterator[Proces
 def keep_sandboxes() -> Iterator[None]:
     """Commands find a sandbox of their limits open."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fanout.cli.start.ProcessSandbox", kept)
+        patch.setattr("fanout.cli.startup.ProcessSandbox", kept)
         yield
     while KEPT:
         KEPT.popitem()[1].close()

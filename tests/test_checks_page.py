@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from fanout.api.validation import validate
+from fanout.api.validators.object_validation import validate_object
 
 DOCS = Path(__file__).parents[1] / "docs" / "concepts"
 EXAMPLE = Path(__file__).parent / "api" / "examples" / "upstream-policy.yaml"
@@ -18,11 +18,11 @@ CHECKS, CONFIGURATION = (
 def test_the_checks_are_valid_in_a_policy():
     data = yaml.safe_load(EXAMPLE.read_text())
     data["spec"]["stages"][0]["verification"] = CHECKS
-    assert validate(data)[1] == ()
+    assert validate_object(data)[1] == ()
 
 
 def test_their_secrets_are_lent():
-    found, faults = validate(CONFIGURATION)
+    found, faults = validate_object(CONFIGURATION)
     assert faults == ()
     named = [check["prometheus"]["secretRef"]["name"] for check in CHECKS if "prometheus" in check]
     assert [it.name for it in found.check_secrets] == named

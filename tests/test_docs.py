@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.api.validation import validate
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.pool import ProcessSandbox
-from fanout.telemetry.counters import Counters
+from fanout.api.validators.object_validation import validate_object
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.telemetry.metrics import Counters
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -38,7 +38,7 @@ def test_the_readme_s_policy_is_valid():
     blocks = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
     assert blocks
     for block in blocks:
-        assert validate(yaml.safe_load(block))[1] == ()
+        assert validate_object(yaml.safe_load(block))[1] == ()
 
 
 def test_the_expressions_and_templates_that_are_shown_compile():
@@ -47,6 +47,6 @@ def test_the_expressions_and_templates_that_are_shown_compile():
     lines = [yaml.safe_load(line) for line in blocks[0].splitlines()]
     expressions = [value for line in lines for value in line.values()]
     templates = list(yaml.safe_load(blocks[1]).values())
-    with ProcessSandbox(Limits(), Counters()) as sandbox:
+    with ProcessSandbox(WorkerLimits(), Counters()) as sandbox:
         assert sandbox.compile(expressions, templates) == {}
     assert len(expressions) >= 5

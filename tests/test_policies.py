@@ -11,7 +11,7 @@ import yaml
 from fleet import PACKAGE
 from repositories import bare, below
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 
 POLICIES = Path(__file__).parent.parent / "policies"
 MONITORING = Path(__file__).parent.parent / "fixtures" / "packages" / "monitoring"
@@ -20,7 +20,7 @@ MONITORING = Path(__file__).parent.parent / "fixtures" / "packages" / "monitorin
 def fanout(*line):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = invoke(line)
+        code = run_arguments(line)
     return code, out.getvalue(), err.getvalue()
 
 

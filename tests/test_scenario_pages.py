@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "docs/guides/testing-policies-in-ci.md").read_text(encoding="utf-8")
@@ -30,16 +30,16 @@ def policies(tmp_path, monkeypatch):
 
 def test_the_guide_s_commands_print_what_is_shown(policies, capsys):
     good, bad = blocks(GUIDE, "console")
-    assert invoke(["test", "policies"]) == 0
+    assert run_arguments(["test", "policies"]) == 0
     assert f"$ fanout test policies\n{capsys.readouterr().out}" == good
     edit, _, shown = bad.partition("\n$ fanout test policies\n")
     old, new = re.fullmatch(r"\$ sed -i 's/(.+)/(.+)/' policies/clusters.yaml", edit).groups()
     text = (policies / "clusters.yaml").read_text(encoding="utf-8")
     assert text.count(old) == 1
     (policies / "clusters.yaml").write_text(text.replace(old, new), encoding="utf-8")
-    assert invoke(["validate", "-f", "policies"]) == 0
+    assert run_arguments(["validate", "-f", "policies"]) == 0
     capsys.readouterr()
-    assert invoke(["test", "policies"]) == 3
+    assert run_arguments(["test", "policies"]) == 3
     assert capsys.readouterr().out == shown
 
 
@@ -51,4 +51,4 @@ def test_the_guide_shows_what_is_tested():
 def test_the_scenario_of_the_concept_page_comes_out(tmp_path):
     [scenario] = blocks(CONCEPT, "yaml")
     (tmp_path / "shown.yaml").write_text(scenario, encoding="utf-8")
-    assert invoke(["test", str(tmp_path)]) == 0
+    assert run_arguments(["test", str(tmp_path)]) == 0

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.cli.main import invoke
-from fanout.cluster.files import read_directory
+from fanout.cli.main import run_arguments
+from fanout.cluster.file_cluster import read_directory
 
 DOCS = Path(__file__).parent.parent / "docs"
 GUIDE = (DOCS / "guides" / "change-freeze-over-christmas.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def policies(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[row[0] for row in COMMANDS])
 def test_the_guide_s_commands_print_what_is_shown(command, shown, policies, capsys):
-    assert invoke(command.split()[1:]) == 0
+    assert run_arguments(command.split()[1:]) == 0
     assert capsys.readouterr().out.rstrip("\n") == shown.rstrip("\n")
 
 

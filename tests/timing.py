@@ -3,28 +3,28 @@
 from datetime import UTC, datetime
 
 from fanout.api.durations import parse_duration
-from fanout.calendar.periods import Period, period
-from fanout.calendar.windows import Calendar
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import RecurringWindow, build_window
 
 
 def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def window(text: str) -> Period:
+def window(text: str) -> RecurringWindow:
     """`0 8 * * 1-5 for 8h Europe/Oslo`, or `until 0 16 * * 1-5`."""
     line, zone = text.rsplit(" ", 1)
     schedule, word, lasts = (
         line.partition(" for ") if " for " in line else line.partition(" until ")
     )
     if word == " for ":
-        return period(schedule, zone, duration=parse_duration(lasts))
-    return period(schedule, zone, until=lasts)
+        return build_window(schedule, zone, duration=parse_duration(lasts))
+    return build_window(schedule, zone, until=lasts)
 
 
-def calendar(*windows: str, name: str = "production") -> Calendar:
+def calendar(*windows: str, name: str = "production") -> PublicationCalendar:
     """`allow 0 8 * * * for 8h UTC` and `deny ...`, in one PromotionPolicy."""
     allow = tuple(window(text[6:]) for text in windows if text.startswith("allow "))
     deny = tuple(window(text[5:]) for text in windows if text.startswith("deny "))
     assert len(allow) + len(deny) == len(windows)
-    return Calendar(name, allow, deny)
+    return PublicationCalendar(name, allow, deny)

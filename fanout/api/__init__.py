@@ -1,1 +1,1 @@
-"""What users write: the kinds, their validation, their schemas."""
+"""Kinds of group fanout.dev: models, validation, schemas, and views for output."""

@@ -1,7 +1,8 @@
-"""Durations as people write them, ``1h30m10s``, and instants (RFC 3339).
+"""Durations as people write them, `1h30m10s`, and RFC 3339 instants.
 
-Days and fractions are refused and zero is as if absent (design §6, "What counts"): a day is not
-always 24 hours where there is daylight saving, so nobody shall have to guess.
+Days and fractions are refused, and zero means absent (design §6, "What counts"): a day
+does not always have 24 hours where there is daylight saving, so nobody shall have to
+guess.
 """
 
 import re
@@ -10,39 +11,49 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-from fanout.api.faults import BadValue
+from fanout.api.field_errors import InvalidValue
 
-PATTERN = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
-LONGEST = timedelta(hours=87600)
-INSTANT = (
+DURATION_PATTERN = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+MAX_DURATION = timedelta(hours=87600)
+INSTANT_PATTERN = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 )
 
-_SHAPE = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?", re.ASCII)
+_DURATION = re.compile(r"(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?", re.ASCII)
 _REMEDY = "write hours, minutes and seconds in this order, like 1h30m10s"
 
 
 def parse_duration(text: str) -> timedelta:
-    """``1h30m10s`` as a timedelta. Raises BadValue for anything else, days and fractions too."""
-    found = _SHAPE.fullmatch(text)
-    if text and found:
-        hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    """Parse `1h30m10s`.
+
+    Raises InvalidValue for anything else, days and fractions included.
+    """
+    match = _DURATION.fullmatch(text)
+    if text and match:
+        hours, minutes, seconds = (int(part or 0) for part in match.groups())
         total = timedelta(seconds=hours * 3600 + minutes * 60 + seconds)
-        if total <= LONGEST:
+        # The bound keeps instant plus duration inside the range of datetime.
+        if total <= MAX_DURATION:
             return total
-        raise BadValue(f"{text} is longer than ten years", "write at most 87600h")
+        raise InvalidValue(f"{text} is longer than ten years", "write at most 87600h")
+    # Days get a message of their own: Prometheus and Flux accept them, so people will write them.
     if re.fullmatch(r"[0-9hmsd]*[0-9]d[0-9hmsd]*", text):
-        raise BadValue(f"{text} is in days, which are not always 24 hours", "write hours, like 48h")
+        raise InvalidValue(
+            f"{text} is in days, which are not always 24 hours", "write hours, like 48h"
+        )
     if "." in text or "," in text:
-        raise BadValue(
+        raise InvalidValue(
             f"{text} has a fraction", "write a smaller unit, 90m for one and a half hours"
         )
-    raise BadValue(f"{text!r} is not a duration", _REMEDY)
+    raise InvalidValue(f"{text!r} is not a duration", _REMEDY)
 
 
 def format_duration(value: timedelta) -> str:
-    """The shortest text that `parse_duration` reads as the same; fractions of seconds are cut."""
+    """Return the shortest text that `parse_duration` reads as the same.
+
+    Fractions are cut off.
+    """
     minutes, seconds = divmod(int(value.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
@@ -50,30 +61,33 @@ def format_duration(value: timedelta) -> str:
 
 
 def parse_instant(value: object) -> datetime:
-    """An RFC 3339 instant, in UTC. Raises BadValue; an instant without a zone is none."""
+    """Parse an RFC 3339 instant and return it in UTC.
+
+    Raises InvalidValue, also without a zone.
+    """
     if isinstance(value, str):
-        if not re.fullmatch(INSTANT[1:-1], value, re.ASCII):
-            raise BadValue(f"{value!r} is not an instant", "write it like 2030-01-31T16:00:00Z")
+        if not re.fullmatch(INSTANT_PATTERN[1:-1], value, re.ASCII):
+            raise InvalidValue(f"{value!r} is not an instant", "write it like 2030-01-31T16:00:00Z")
         try:
             value = datetime.fromisoformat(value)
         except ValueError as error:
-            raise BadValue(f"{value} is not in the calendar: {error}", "correct it") from error
+            raise InvalidValue(f"{value} is not in the calendar: {error}", "correct it") from error
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise BadValue(
+        raise InvalidValue(
             f"{value} is not an instant with a zone", "write it like 2030-01-31T16:00:00Z"
         )
     return value.astimezone(UTC)
 
 
-def _read(value: Any) -> timedelta | None:
+def _read_duration(value: Any) -> timedelta | None:
     if value is None or isinstance(value, timedelta):
         return value or None
     if not isinstance(value, str):
-        raise BadValue(f"{value!r} is not a duration", _REMEDY)
+        raise InvalidValue(f"{value!r} is not a duration", _REMEDY)
     return parse_duration(value) or None
 
 
-def _write(value: timedelta | None) -> str | None:
+def _write_duration(value: timedelta | None) -> str | None:
     return None if value is None else format_duration(value)
 
 
@@ -87,9 +101,9 @@ def _read_instant(value: Any) -> datetime | None:
 
 Duration = Annotated[
     timedelta | None,
-    BeforeValidator(_read),
-    PlainSerializer(_write),
-    WithJsonSchema({"type": "string", "pattern": PATTERN}),
+    BeforeValidator(_read_duration),
+    PlainSerializer(_write_duration),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN}),
 ]
 Instant = Annotated[
     datetime | None,

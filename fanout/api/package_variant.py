@@ -1,31 +1,83 @@
-"""PackageVariant: one upstream package as it stands at one downstream path."""
+"""PackageVariant: one upstream package at one downstream path."""
 
+from enum import StrEnum
 from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool
 
-from fanout.api.meta import KRMObject, Model, Status
-from fanout.api.paths import PackagePath
-from fanout.api.pipeline import Injector, PackageContext, Pipeline
-from fanout.api.texts import Annotations, Labels, Name, Text
-from fanout.api.upstream import (
-    AdoptionPolicy,
-    DeletionPolicy,
-    OnConflict,
-    UpdateStrategy,
-    Upstream,
-)
+from fanout.api.function_pipeline import Injector, PackageContext, Pipeline
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus
+from fanout.api.path_fields import PackagePath
+from fanout.api.text_fields import Annotations, CommitId, Labels, Name, RevisionName, Text
+
+
+class UpdateStrategy(StrEnum):
+    """Merge of a new upstream revision into the downstream package, named as in kpt."""
+
+    RESOURCE_MERGE = "resource-merge"
+    FAST_FORWARD = "fast-forward"
+    FORCE_DELETE_REPLACE = "force-delete-replace"
+    COPY_MERGE = "copy-merge"
+
+
+class OnConflict(StrEnum):
+    """Handling of a draft in which upstream and local changed the same value."""
+
+    HOLD = "Hold"
+    UPSTREAM_WINS = "UpstreamWins"
+    LOCAL_WINS = "LocalWins"
+
+
+class AdoptionPolicy(StrEnum):
+    """Handling of a package that exists at a variant's path already."""
+
+    ADOPT_NONE = "AdoptNone"
+    ADOPT_EXISTING = "AdoptExisting"
+
+
+class DeletionPolicy(StrEnum):
+    """Handling of the package of a removed variant."""
+
+    DELETE = "Delete"
+    ORPHAN = "Orphan"
+
+
+class RevisionRule(Model):
+    """Revisions of the package that are wanted; exactly one of the fields."""
+
+    tag: RevisionName | None = Field(
+        default=None, description="This one: the part of the tag after the path, like v3."
+    )
+    semver: Text | None = Field(
+        default=None, description='All in this range, like ">=1 <3", "^1.4" or "1.x || 3.x".'
+    )
+    latest: Literal[True] | None = Field(
+        default=None,
+        description="All that are no prereleases.",
+        json_schema_extra={"type": "boolean"},
+    )
+    commit: CommitId | None = Field(
+        default=None, description="The state of the package at this commit, by its 40 digits."
+    )
+
+
+class Upstream(Model):
+    """The upstream package."""
+
+    repository: Name = Field(description="The name of the Repository that the package is in.")
+    package: PackagePath = Field(description="The package's path in the repository.")
+    revision: RevisionRule = Field(description="Which revisions; exactly one of its fields.")
 
 
 class Downstream(Model):
-    """Where the variant is."""
+    """Location of the variant."""
 
     repository: Name = Field(description="The name of a Repository.")
     package: PackagePath = Field(description="The package's path in the repository.")
 
 
 class Dependency(Model):
-    """A variant that must be ready first: of a policy for a target, or by its name."""
+    """Variant that must be ready first: that of a policy for a target, or one by name."""
 
     policy: Name | None = Field(default=None, description="The name of an UpstreamPolicy.")
     target: Text | None = Field(default=None, description="The target's key.")
@@ -33,13 +85,13 @@ class Dependency(Model):
 
 
 class PolicyRef(Model):
-    """The policy that made the variant."""
+    """Policy that made the variant."""
 
     name: Name = Field(description="The name of the UpstreamPolicy.")
 
 
 class PackageVariantSpec(Model):
-    """What comes from where, and what is changed on the way."""
+    """Upstream, downstream, and the changes made to the package on the way."""
 
     upstream: Upstream = Field(description="The upstream package and its wanted revisions.")
     downstream: Downstream = Field(description="Where the variant is.")
@@ -93,4 +145,4 @@ class PackageVariant(KRMObject):
     spec: PackageVariantSpec = Field(
         description="What comes from where, and what is changed on the way."
     )
-    status: Status = Field(default=Status(), description="What fanout says about it.")
+    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")

@@ -1,4 +1,4 @@
-"""PromotionPolicy: an administrator's word on automation, times and approvers."""
+"""PromotionPolicy: an administrator's rules for automation, times and approvers."""
 
 import re
 from collections.abc import Collection
@@ -8,33 +8,35 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictBool, StrictInt
 
 from fanout.api.durations import Duration
-from fanout.api.meta import KRMObject, Model, Status
-from fanout.api.texts import Distinct, DistinctSome, JinjaText, Name, NamePattern, Text
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus
+from fanout.api.text_fields import Distinct, JinjaText, Name, NamePattern, NonEmptyDistinct, Text
 
 
-def matches(pattern: str, name: str) -> bool:
-    """Does a name fit a pattern in which * stands for any text?"""
+def matches_name_pattern(pattern: str, name: str) -> bool:
+    """Return whether the name matches a pattern in which * stands for any text."""
+    # Not fnmatch, in which brackets and question marks have a meaning as well.
     parts = (re.escape(part) for part in pattern.split("*"))
     return re.fullmatch(".*".join(parts), name) is not None
 
 
-def fits_any(pattern: str, names: Collection[str]) -> bool:
-    """Does one of the names fit the pattern? Most patterns are names, and those are looked up."""
+def matches_any_name(pattern: str, names: Collection[str]) -> bool:
+    """Return whether any of the names matches the pattern."""
+    # Most patterns are plain names, and a set answers those without a regular expression per name.
     if "*" not in pattern:
         return pattern in names
-    return any(matches(pattern, name) for name in names)
+    return any(matches_name_pattern(pattern, name) for name in names)
 
 
 class AutoPromotion(Model):
-    """Where a gate that is open is enough."""
+    """Stages that are promoted without a person as soon as their gates are open."""
 
-    stages: DistinctSome[NamePattern] = Field(
+    stages: NonEmptyDistinct[NamePattern] = Field(
         description="Names of stages that are promoted without a person; * stands for any text."
     )
 
 
 class MergeMethod(StrEnum):
-    """How a proposed draft gets merged where there is a forge."""
+    """Method of merging a proposed draft on a forge."""
 
     DIRECT = "Direct"
     AUTO_MERGE = "AutoMerge"
@@ -43,14 +45,14 @@ class MergeMethod(StrEnum):
 
 
 class AtClose(StrEnum):
-    """What happens to a rollout under way when its window closes."""
+    """Effect of a closing window on a rollout in progress."""
 
     HOLD = "Hold"
     FINISH = "Finish"
 
 
 class Period(Model):
-    """A recurring time; exactly one of `duration` and `until`."""
+    """Recurring period; exactly one of `duration` and `until`."""
 
     schedule: Text = Field(description="When it begins, as a cron line of five fields.")
     duration: Duration = Field(default=None, description="How long it lasts, in elapsed time.")
@@ -61,7 +63,7 @@ class Period(Model):
 
 
 class Window(Model):
-    """A time in which publication is allowed or denied; exactly one of the two."""
+    """Period in which publication is allowed or denied; exactly one of the two."""
 
     allow: Period | None = Field(default=None, description="Publication only in this time.")
     deny: Period | None = Field(default=None, description="No publication in this time.")
@@ -71,13 +73,13 @@ class ApproverGroup(Model):
     """People whose approval counts."""
 
     group: Name = Field(description="The group's name, as stages ask for it.")
-    subjects: DistinctSome[Text] = Field(
+    subjects: NonEmptyDistinct[Text] = Field(
         description="The people: in file mode as Git knows them, `Name <address>` or the address."
     )
 
 
 class PullRequest(Model):
-    """What pull requests look like."""
+    """Title, body, labels and reviewers of pull requests."""
 
     title_template: JinjaText | None = Field(default=None, description="Jinja for the title.")
     body_template: JinjaText | None = Field(default=None, description="Jinja for the text.")
@@ -86,7 +88,7 @@ class PullRequest(Model):
 
 
 class PromotionPolicySpec(Model):
-    """Who switches automation on, when anything may run, who may approve."""
+    """Automation, schedule, windows and approvers for the policies that it names."""
 
     policies: Distinct[NamePattern] = Field(
         default=(),
@@ -139,7 +141,7 @@ class PromotionPolicySpec(Model):
 
 
 class PromotionPolicy(KRMObject):
-    """An administrator's word on automation, times and approvers for some policies."""
+    """An administrator's rules for automation, times and approvers of some policies."""
 
     PLURAL: ClassVar[str] = "promotionpolicies"
 
@@ -149,4 +151,4 @@ class PromotionPolicy(KRMObject):
     spec: PromotionPolicySpec = Field(
         description="Who switches automation on, when anything may run, who may approve."
     )
-    status: Status = Field(default=Status(), description="What fanout says about it.")
+    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")

@@ -1,20 +1,21 @@
-"""Why something is as it is: one CamelCase word, for conditions, and its meaning, for people.
+"""Reasons of conditions, one CamelCase word each, with their meanings and classes.
 
-A closed list, sorted, so that alerts can be written against it.
+Closed lists, sorted, so that alerts can be written against them.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """The reasons; `meaning` explains each in a line."""
+    """Reason of a condition; `meaning` explains it in a line."""
 
     meaning: str
 
-    def __new__(cls, word: str, meaning: str) -> "Reason":
-        """A member: the text is the word."""
-        member = str.__new__(cls, word)
-        member._value_ = word
+    def __new__(cls, value: str, meaning: str) -> "Reason":
+        """Create a member whose text is the word."""
+        member = str.__new__(cls, value)
+        member._value_ = value
         member.meaning = meaning
         return member
 
@@ -156,3 +157,117 @@ class Reason(StrEnum):
     WOULD_GO_BACK = "WouldGoBack", "automation never goes back to an older revision"
     WRONG_OBJECT = "WrongObject", "an object is of another kind than it should be"
     WRONG_REVISION = "WrongRevision", "evidence is about a revision that is not published"
+
+
+class ReasonClass(StrEnum):
+    """Class of a gate's reason; `meaning` explains it in a line."""
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str) -> "ReasonClass":
+        """Create a member whose text is the word."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    SUSPENDED = "suspended", "a person has stopped it"
+    OFFLINE = "offline", "the target says that it is away"
+    SKIPPED = "skipped", "a person took the variant out of the rollout"
+    DEADLINE = "deadline", "a variant was in flight for too long"
+    STAGE = "stage", "a stage before has not passed the revision"
+    SOAK = "soak", "a stage before has not been ready for long enough"
+    HALTED = "halted", "too many variants of the stage have failed"
+    GROUP = "group", "a group of the rollout that comes first has not passed"
+    BUDGET = "budget", "as many variants are in flight as may be"
+    WINDOW = "window", "publication is not allowed at this time"
+    APPROVAL = "approval", "people have to approve the draft"
+    EVIDENCE = "evidence", "a check is not answered, or has failed"
+    DEPENDENCY = "dependency", "something else has to be ready first"
+    CONDITION = "condition", "an expression of propagateWhen is not true"
+    CONFLICT = "conflict", "what people changed needs a look or a decision"
+    AUTOMATION = "automation", "it is not automation's to do, or not in this pass"
+    DECISION = "decision", "a person's decision has nothing to act on"
+    DRAFT = "draft", "there is no draft to publish"
+    REVISION = "revision", "the revision is not one that may be taken"
+    TARGETS = "targets", "there is nothing in the stage, or the target is in none"
+    STUCK = "stuck", "the policy as a whole does not move, or too fast"
+    ERROR = "error", "it cannot be rendered, written or published"
+
+
+_REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
+    ReasonClass.SUSPENDED: (Reason.SUSPENDED,),
+    ReasonClass.OFFLINE: (Reason.OFFLINE,),
+    ReasonClass.SKIPPED: (Reason.SKIPPED,),
+    ReasonClass.DEADLINE: (Reason.DEADLINE_EXCEEDED,),
+    ReasonClass.STAGE: (Reason.AFTER_PENDING, Reason.AFTER_FAILED),
+    ReasonClass.SOAK: (Reason.SOAK_RUNNING, Reason.SOAK_CUT_SHORT),
+    ReasonClass.HALTED: (Reason.HALTED,),
+    ReasonClass.GROUP: (Reason.GROUP_AWAITS,),
+    ReasonClass.BUDGET: (Reason.BUDGET_EXHAUSTED,),
+    ReasonClass.WINDOW: (Reason.WINDOW_CLOSED,),
+    ReasonClass.APPROVAL: (Reason.APPROVAL_MISSING,),
+    ReasonClass.EVIDENCE: (
+        Reason.VERIFICATION_PENDING,
+        Reason.VERIFICATION_FAILED,
+        Reason.CONTRADICTION,
+        Reason.CHECK_SETTLING,
+        Reason.CHECK_TIMED_OUT,
+        Reason.ANSWER_STALE,
+        Reason.MIN_READY_RUNNING,
+        Reason.REQUIRES_FAILED,
+        Reason.WRONG_REVISION,
+        Reason.FROM_THE_FUTURE,
+    ),
+    ReasonClass.DEPENDENCY: (Reason.DEPENDENCY_PENDING, Reason.SOURCE_AWAITS),
+    ReasonClass.CONDITION: (Reason.PROPAGATION_HELD, Reason.EXPRESSION_ERROR),
+    ReasonClass.CONFLICT: (
+        Reason.MERGE_CONFLICT,
+        Reason.ADOPTION_AWAITS,
+        Reason.EDITED_DOWNSTREAM,
+    ),
+    ReasonClass.AUTOMATION: (Reason.AUTOMATION_OFF, Reason.SWEEP_AWAITED),
+    ReasonClass.DECISION: (Reason.DECISION_WAITS,),
+    ReasonClass.DRAFT: (Reason.NO_DRAFT,),
+    ReasonClass.REVISION: (
+        Reason.NO_REVISION,
+        Reason.NEVER_PUBLISHED,
+        Reason.PINNED,
+        Reason.SERIALIZED,
+        Reason.REVISION_QUEUED,
+        Reason.WOULD_GO_BACK,
+    ),
+    ReasonClass.TARGETS: (Reason.NO_TARGETS, Reason.NOTHING_COUNTS, Reason.NOT_IN_STAGE),
+    ReasonClass.STUCK: (Reason.STUCK, Reason.STARVING),
+}
+# A variant with one of these stays failed or held until a person mends what is wrong: an object, a
+# package, a draft, what runs in the cluster. Waiting for a gate, for time or for a person's
+# decision (an approval, a promotion) is none of them. `fanout sweep` exits with 3.
+NEEDS_REPAIR: frozenset[str] = frozenset(
+    {
+        Reason.ADOPTION_BASE_MISSING,
+        Reason.BASE_MISSING,
+        Reason.CHECK_TIMED_OUT,
+        Reason.CONTRADICTION,
+        Reason.DEADLINE_EXCEEDED,
+        Reason.DRAFT_BROKEN,
+        Reason.EDITED_DOWNSTREAM,
+        Reason.EXPRESSION_ERROR,
+        Reason.MERGE_CONFLICT,
+        Reason.PACKAGE_BROKEN,
+        Reason.REQUIRED_INJECTION_MISSING,
+        Reason.REQUIRES_FAILED,
+        Reason.TAG_MISSING,
+        Reason.TAG_MOVED,
+        Reason.TOO_MANY_REMOVALS,
+        Reason.VERIFICATION_FAILED,
+    }
+)
+CLASS_BY_REASON: Mapping[str, ReasonClass] = {
+    reason.value: found for found, reasons in _REASONS_BY_CLASS.items() for reason in reasons
+}
+
+
+def classify_reason(reason: str) -> ReasonClass:
+    """Return the class of a reason; `error` for reasons that no gate gives."""
+    return CLASS_BY_REASON.get(reason, ReasonClass.ERROR)

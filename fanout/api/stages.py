@@ -1,23 +1,115 @@
-"""Stages of a policy: what must come before, what is asked, how fast it goes."""
+"""Stages of an UpstreamPolicy: order, checks, rollout, and amounts like `"60%"`.
 
+Amounts are kept exactly. A percentage is a whole number (design §6, "What counts"); the
+code that uses an amount decides how it rounds.
+"""
+
+import re
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
+from typing import Annotated, Any
 
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, PlainSerializer, PlainValidator, StrictBool, StrictInt, WithJsonSchema
 from pydantic.config import JsonDict
 
-from fanout.api.amounts import Amount, Factor, Quorum
-from fanout.api.checks import Check
+from fanout.api.check_spec import Check
 from fanout.api.durations import Duration
-from fanout.api.meta import Model
-from fanout.api.selectors import LabelSelector
-from fanout.api.texts import DistinctSome, Expression, Name, RevisionName
+from fanout.api.field_errors import InvalidValue
+from fanout.api.object_meta import LabelSelector, Model
+from fanout.api.text_fields import Expression, Name, NonEmptyDistinct, RevisionName, format_value
 
-BY_NAME: JsonDict = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+_MAX_FACTOR = 1_000_000  # nothing grows faster than at once
+
+_AMOUNT_SCHEMA = {
+    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,3}%$"}],
+    "x-kubernetes-int-or-string": True,
+}
+
+
+def parse_amount(value: object) -> int | Fraction:
+    """Parse a number from 0 or a share from `0%` to `100%`. Raises InvalidValue."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise InvalidValue(f"{value} is negative", "write 0 or more")
+        return value
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,3})%", value, re.ASCII)):
+        percent = int(match[1])
+        if percent > 100:
+            raise InvalidValue(f"{value} is more than all", "write at most 100%")
+        return Fraction(percent, 100)
+    raise InvalidValue(f"{value!r} is no number and no whole percentage", 'write 3 or "25%"')
+
+
+def _read_amount(value: Any) -> int | Fraction | None:
+    return None if value is None else parse_amount(value)
+
+
+def _write_amount(value: int | Fraction | None) -> int | str | None:
+    return f"{int(value * 100)}%" if isinstance(value, Fraction) else value
+
+
+def _read_quorum(value: Any) -> int | Fraction | None:
+    is_below_one = isinstance(value, int) and not isinstance(value, bool) and value <= 0
+    amount = None if is_below_one else _read_amount(value)
+    if is_below_one or amount == 0:
+        raise InvalidValue("nothing would be enough", "write 1 or more, or 1% or more")
+    return amount
+
+
+Amount = Annotated[
+    int | Fraction | None,
+    PlainValidator(_read_amount),
+    PlainSerializer(_write_amount),
+    WithJsonSchema(_AMOUNT_SCHEMA),
+]
+Quorum = Annotated[
+    int | Fraction | None,
+    PlainValidator(_read_quorum),
+    PlainSerializer(_write_amount),
+    WithJsonSchema(_AMOUNT_SCHEMA),
+]
+
+
+def parse_factor(value: object) -> Fraction:
+    """Parse a number above 1, exactly as written: 1.1 is eleven tenths.
+
+    Raises InvalidValue.
+    """
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidValue(f"{format_value(value)} is no number", "write one above 1, like 1.5")
+    if not 1 < value <= _MAX_FACTOR:
+        raise InvalidValue(
+            f"a growth of {value} is none", f"write more than 1, at most {_MAX_FACTOR}"
+        )
+    # By its shortest decimal text: Fraction(1.1) would be the binary approximation.
+    return Fraction(Decimal(repr(value)))
+
+
+def _write_factor(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+Factor = Annotated[
+    Fraction,
+    PlainValidator(parse_factor),
+    PlainSerializer(_write_factor),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 1, "maximum": _MAX_FACTOR}),
+]
+
+
+LIST_MAP_BY_NAME: JsonDict = {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+}
 
 
 class Require(StrEnum):
-    """How many of the listed stages must have passed."""
+    """Number of listed stages that must have passed."""
 
     ALL = "All"
     ANY = "Any"
@@ -25,9 +117,9 @@ class Require(StrEnum):
 
 
 class After(Model):
-    """The stages before, and for how long each must have been ready."""
+    """Upstream stages of a stage, and the soak that each of them needs."""
 
-    stages: DistinctSome[Name] = Field(description="The stages whose verdicts count.")
+    stages: NonEmptyDistinct[Name] = Field(description="The stages whose verdicts count.")
     require: Require = Field(
         default=Require.ALL, description="How many of them must have passed the revision."
     )
@@ -39,8 +131,8 @@ class After(Model):
     )
 
 
-class Strategy(StrEnum):
-    """How the number of variants in flight grows."""
+class RolloutStrategy(StrEnum):
+    """Growth of the number of variants in flight."""
 
     ALL_AT_ONCE = "AllAtOnce"
     LINEAR = "Linear"
@@ -48,10 +140,11 @@ class Strategy(StrEnum):
 
 
 class Rollout(Model):
-    """How fast a revision goes through the variants of a stage."""
+    """Pace at which a revision goes through the variants of a stage."""
 
-    strategy: Strategy = Field(
-        default=Strategy.ALL_AT_ONCE, description="How the number of variants in flight grows."
+    strategy: RolloutStrategy = Field(
+        default=RolloutStrategy.ALL_AT_ONCE,
+        description="How the number of variants in flight grows.",
     )
     step: StrictInt = Field(default=1, ge=1, description="Linear: how many may be in flight.")
     factor: Factor = Field(
@@ -87,10 +180,12 @@ class Stage(Model):
     verification: tuple[Check, ...] = Field(
         default=(),
         description="What is asked after publication; without any, published is ready.",
-        json_schema_extra=BY_NAME,
+        json_schema_extra=LIST_MAP_BY_NAME,
     )
     requires: tuple[Check, ...] = Field(
-        default=(), description="What is asked before publication.", json_schema_extra=BY_NAME
+        default=(),
+        description="What is asked before publication.",
+        json_schema_extra=LIST_MAP_BY_NAME,
     )
     rollout: Rollout | None = Field(
         default=None, description="How fast a revision goes through the stage."

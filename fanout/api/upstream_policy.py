@@ -1,4 +1,4 @@
-"""UpstreamPolicy: one upstream package, its targets, and the stages they go through."""
+"""UpstreamPolicy: one upstream package, its targets, and the stages of their rollout."""
 
 from enum import StrEnum
 from fractions import Fraction
@@ -6,23 +6,22 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
-from fanout.api.amounts import Amount
-from fanout.api.meta import KRMObject, Model, Status
-from fanout.api.stages import BY_NAME, Stage
-from fanout.api.targets import TargetEntry
-from fanout.api.upstream import (
+from fanout.api.object_meta import KRMObject, Model, ObjectStatus
+from fanout.api.package_variant import (
     AdoptionPolicy,
     DeletionPolicy,
     OnConflict,
     UpdateStrategy,
     Upstream,
 )
+from fanout.api.stages import LIST_MAP_BY_NAME, Amount, Stage
+from fanout.api.target_spec import TargetEntry
 
 REMOVAL_LIMIT = Fraction(1, 5)
 
 
 class DraftPer(StrEnum):
-    """How many variants share a draft."""
+    """Number of variants that share a draft."""
 
     AUTO = "Auto"
     VARIANT = "Variant"
@@ -30,14 +29,14 @@ class DraftPer(StrEnum):
 
 
 class InFlight(StrEnum):
-    """What a newer revision does to one that is under way."""
+    """Effect of a newer revision on one that is in flight."""
 
     SUPERSEDE = "Supersede"
     SERIALIZE = "Serialize"
 
 
 class UpstreamPolicySpec(Model):
-    """What comes from where, for whom, and in which order."""
+    """Upstream package, targets, and the order of their rollout."""
 
     upstream: Upstream = Field(description="The upstream package and its wanted revisions.")
     targets: tuple[TargetEntry, ...] = Field(
@@ -46,7 +45,7 @@ class UpstreamPolicySpec(Model):
     stages: tuple[Stage, ...] = Field(
         min_length=1,
         description="The stages that the variants go through.",
-        json_schema_extra=BY_NAME,
+        json_schema_extra=LIST_MAP_BY_NAME,
     )
     suspend: StrictBool = Field(
         default=False,
@@ -96,4 +95,4 @@ class UpstreamPolicy(KRMObject):
     spec: UpstreamPolicySpec = Field(
         description="What comes from where, for whom, and in which order."
     )
-    status: Status = Field(default=Status(), description="What fanout says about it.")
+    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")

@@ -1,1 +1,1 @@
-"""Cron lines, time zones and the instants they mean."""
+"""Cron schedules, time zones and the instants and windows that they describe."""

@@ -1,4 +1,8 @@
-"""The command line: `verbs` has one file per verb, each a thin layer over the rooms below."""
+"""Command line; `verbs` has one file per verb, a thin layer over other packages.
+
+`input` reads options, settings and names, `output` prints, and `recording` has what the
+verbs that record evidence, approvals and decisions share.
+"""
 
 import os
 

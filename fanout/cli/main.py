@@ -1,7 +1,7 @@
-"""The entry point: which verbs there are, and what status the program leaves with.
+"""Entry point: the table of verbs, and the exit code of the program.
 
-The table is static and a verb's module is loaded only when that verb runs, so `fanout --help` and
-completion stay quick however heavy the rooms behind the verbs are.
+The table is static and a verb's module is loaded only when that verb runs, so `fanout
+--help` and completion stay quick however heavy the packages behind the verbs are.
 """
 
 import gc
@@ -14,20 +14,22 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from fanout.cli.ending import end_with
-from fanout.cli.exit_codes import MEANING, ExitCode, exit_code_of
-from fanout.cli.loading import load
-from fanout.cli.options import Session, shared_options
-from fanout.cli.terminal import Color, ReaderGone, say
+from fanout.cli.input.options import CommandSession, shared_options
+from fanout.cli.lazy_import import load_module
+from fanout.cli.process_exit import EXIT_CODE_HELP, ExitCode, exit_code_of, exit_with
+from fanout.cli.terminal import Color, OutputClosed, print_message
 from fanout.errors import Bug, FanoutError
 
 # Objects between two searches for garbage. A pass and a merge make millions that stay and hardly
 # any cycles; Python's 700 costs them a seventh and a third of their time.
-UNSEARCHED = 1_000_000
+GC_THRESHOLD = 1_000_000
 
 
 class Verb(NamedTuple):
-    """A row of the table: the module below `fanout.cli.verbs` that has the verb's `command`."""
+    """Row of the verb table: module below `fanout.cli.verbs`, help text and section.
+
+    `section` is the heading under which `fanout --help` lists the verb.
+    """
 
     module: str
     help: str
@@ -73,38 +75,41 @@ VERBS = {
 }
 
 
-class Verbs(click.Group):
-    """A group that knows its commands from the table and loads one when it is called."""
+class VerbGroup(click.Group):
+    """Click group that lists its commands from the table and loads one when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """All verbs, in the table's order."""
+        """Return the names of all verbs in the table's order."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Load the verb's module."""
+        """Load the verb's module and return its command; None if the table has no such verb."""
         verb = VERBS.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = load(f"cli.verbs.{verb.module}").command
+        command: click.Command = load_module(f"cli.verbs.{verb.module}").command
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, but suggests from the table; click would look at loaded commands."""
+        """Resolve a command like click, with suggestions for a misspelled verb from the table."""
+        # click would compute its suggestions from loaded commands, and none is loaded here.
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             raise click.NoSuchCommand(args[0], possibilities=VERBS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does, but a broken pipe that is not stdout is not swallowed (click exits 1)."""
+        """Invoke a command like click, and raise Bug for a broken pipe other than stdout."""
         try:
             return super().invoke(ctx)
+        # click answers any broken pipe with exit code 1 and no message. A closed stdout arrives
+        # here as its own exception, so what remains is a pipe to a child process.
         except BrokenPipeError as error:
             raise Bug("a pipe to a child process broke and no room noticed") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The table's help; nothing is loaded for it."""
+        """Write the help of all verbs from the table, by section, without loading a verb."""
         for section in dict.fromkeys(verb.section for verb in VERBS.values()):
             with formatter.section(section):
                 formatter.write_dl(
@@ -112,12 +117,12 @@ class Verbs(click.Group):
                 )
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The exit statuses, because scripts rely on them."""
+        """Write the exit codes, because scripts rely on them."""
         with formatter.section("Exit codes"):
-            formatter.write_dl([(str(int(code)), words) for code, words in MEANING.items()])
+            formatter.write_dl([(str(int(code)), words) for code, words in EXIT_CODE_HELP.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Verbs from the table; options as click does."""
+        """Complete verbs from the table, and options like click."""
         verbs = [
             CompletionItem(name, help=verb.help)
             for name, verb in VERBS.items()
@@ -127,7 +132,7 @@ class Verbs(click.Group):
 
 
 @click.group(
-    cls=Verbs,
+    cls=VerbGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -136,49 +141,55 @@ class Verbs(click.Group):
 @click.pass_context
 def cli(ctx: click.Context, /, **flags: Any) -> None:
     """Fan one upstream package out to many repositories, and promote it stage by stage."""
-    session = ctx.ensure_object(Session)
-    session.before = dict(session.together(flags))
+    session = ctx.ensure_object(CommandSession)
+    session.flags_before_verb = dict(session.merge_flags(flags))
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 def run() -> None:
-    """Run the command line and leave the process."""
-    gc.set_threshold(UNSEARCHED)
-    end_with(lambda: invoke(sys.argv[1:]))
+    """Run the command line of this process and exit with its code."""
+    gc.set_threshold(GC_THRESHOLD)
+    exit_with(lambda: run_arguments(sys.argv[1:]))
 
 
-def invoke(arguments: Sequence[str]) -> int:
-    """Run one command line and answer its exit status; every error ends here as one sentence."""
-    session = Session()
+def run_arguments(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code.
+
+    Every error is reported here as one sentence.
+    """
+    # Created before click parses anything, so that errors of parsing are shown with its
+    # settings.
+    session = CommandSession()
     try:
         status = cli.main(list(arguments), prog_name="fanout", obj=session, standalone_mode=False)
     except click.Abort:
-        say("interrupted", session.color)
+        print_message("interrupted", session.color)
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
         return ExitCode.ERROR
-    except ReaderGone:
+    except OutputClosed:
         # the interpreter flushes once more when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BROKEN_PIPE
     except Exception as error:  # noqa: BLE001  # the funnel: what nobody foresaw is a bug of ours
-        code = _report(error, session)
-        return ExitCode.ERROR if session.detailed else code
+        code = _report_error(error, session)
+        # With --detailed-exitcode a 2 means changes, so no error may exit with 2.
+        return ExitCode.ERROR if session.detailed_exitcode else code
     return status if isinstance(status, int) else ExitCode.OK
 
 
-def _report(error: Exception, session: Session) -> ExitCode:
+def _report_error(error: Exception, session: CommandSession) -> ExitCode:
     code = exit_code_of(error)
     if session.verbosity:
-        say("".join(traceback.format_exception(error)).rstrip(), Color.NEVER)
-    known = isinstance(error, FanoutError)
-    if known and not isinstance(error, Bug):
-        say(str(error), session.color, fg="red")
+        print_message("".join(traceback.format_exception(error)).rstrip(), Color.NEVER)
+    is_reported = isinstance(error, FanoutError)
+    if is_reported and not isinstance(error, Bug):
+        print_message(str(error), session.color, fg="red")
         return code
-    sentence = str(error) if known else f"{type(error).__name__}: {error}"
-    say(f"this is a bug in fanout: {sentence}", session.color, fg="red")
-    more = "" if session.verbosity else "run it once more with -v and "
-    say(f"please {more}report it with the trace and the output of `fanout version`")
+    sentence = str(error) if is_reported else f"{type(error).__name__}: {error}"
+    print_message(f"this is a bug in fanout: {sentence}", session.color, fg="red")
+    rerun_hint = "" if session.verbosity else "run it once more with -v and "
+    print_message(f"please {rerun_hint}report it with the trace and the output of `fanout version`")
     return code

@@ -1,4 +1,4 @@
-"""What a run of `fanout` was told, from flags, environment and defaults, as one frozen value."""
+"""Settings of a run of `fanout`, from flags, environment and defaults."""
 
 import os
 from collections.abc import Mapping
@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fanout.cli.terminal import Color
-from fanout.errors import InvalidInput, Where
+from fanout.errors import ErrorLocation, InvalidInput
 from fanout.values import frozen
 
 Choice = TypeVar("Choice", bound=StrEnum)
 STANDARD_INPUT = Path("-")
-_YEARS = range(1971, 9000)  # Git keeps no time before 1970; a calendar needs room to look ahead
+_ACCEPTED_YEARS = range(
+    1971, 9000
+)  # Git keeps no time before 1970; a calendar needs room to look ahead
 
 
-class Format(StrEnum):
-    """`-o`."""
+class OutputFormat(StrEnum):
+    """Output format: the values of `-o`."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -28,7 +30,10 @@ class Format(StrEnum):
 
 @frozen
 class Settings:
-    """What holds for every verb; a flag wins over the environment, that over the default."""
+    """Settings of every verb.
+
+    A flag overrides the environment, and the environment the default.
+    """
 
     files: tuple[Path, ...] = ()  # directories or files with objects; none: no file mode
     namespace: str = ""  # "": all namespaces
@@ -36,19 +41,22 @@ class Settings:
     state_dir: Path = Path(".fanout")  # mirrors, caches and the default records repository
     records: str = ""  # URL of the records repository; "": the configuration's, else the default
     new_records: bool = False  # where nothing is on record, begin anew whatever is downstream
-    output: Format = Format.TABLE
+    output: OutputFormat = OutputFormat.TABLE
     verbosity: int = 0
     color: Color = Color.AUTO
-    pretended: datetime | None = None  # --now
+    now_override: datetime | None = None  # --now
 
     def now(self) -> datetime:
-        """The present in UTC, in whole seconds as Git keeps them; `--now` stands in for it."""
-        return self.pretended or datetime.now(UTC).replace(microsecond=0)
+        """Return the present time in UTC, in whole seconds because Git stores no fraction.
 
-    def sources(self) -> tuple[Path, ...]:
-        """The files and directories of `-f`, `-` among them.
+        Or `--now`.
+        """
+        return self.now_override or datetime.now(UTC).replace(microsecond=0)
 
-        Raises InvalidInput when none was given, or one that is not there.
+    def require_files(self) -> tuple[Path, ...]:
+        """Return the files and directories of `-f`, `-` (standard input) among them.
+
+        Raises InvalidInput if none was given, or one does not exist.
         """
         if not self.files:
             raise InvalidInput(
@@ -68,7 +76,7 @@ class Settings:
 
 
 # Name of the flag's parameter → environment variable that stands in for it.
-ENVIRONMENT = {
+ENVIRONMENT_VARIABLES = {
     "files": "FANOUT_FILES",  # separated as in PATH
     "namespace": "FANOUT_NAMESPACE",
     "config": "FANOUT_CONFIG",
@@ -81,26 +89,29 @@ ENVIRONMENT = {
 }
 
 
-def resolve(
+def resolve_settings(
     flags: Mapping[str, Any],
     environment: Mapping[str, str],
-    formats: tuple[Format, ...] = tuple(Format),
+    formats: tuple[OutputFormat, ...] = tuple(OutputFormat),
 ) -> Settings:
-    """Settings from the flags that were given (absent or empty: not given) and the environment.
+    """Build the settings from the flags that were given and the environment.
 
-    `formats` are those the verb can print, its default first; FANOUT_OUTPUT is meant for all
-    verbs, so one that cannot print it keeps its default. Raises InvalidInput naming flag or
+    A flag that is absent or empty counts as not given. `formats`: output formats that the
+    verb can print, its default first. FANOUT_OUTPUT applies to all verbs, so a verb that
+    cannot print it uses its default. Raises InvalidInput that names the flag or the
     variable.
     """
-    said: dict[str, tuple[Any, str]] = {
+    given: dict[str, tuple[Any, str]] = {
         name: (environment[variable], variable)
-        for name, variable in ENVIRONMENT.items()
+        for name, variable in ENVIRONMENT_VARIABLES.items()
         if environment.get(variable)
     }
-    said.update({name: (value, f"--{name}") for name, value in flags.items() if value})
+    # Flags come last so that they override the environment, with their name as origin for
+    # errors.
+    given.update({name: (value, f"--{name}") for name, value in flags.items() if value})
 
     values: dict[str, Any] = {}
-    for name, (value, origin) in said.items():
+    for name, (value, origin) in given.items():
         match name:
             case "files":
                 parts = value.split(os.pathsep) if isinstance(value, str) else value
@@ -108,11 +119,11 @@ def resolve(
             case "config" | "state_dir":
                 values[name] = Path(value)
             case "color":
-                values["color"] = _one_of(Color, value, origin)
+                values["color"] = _parse_choice(Color, value, origin)
             case "output":
-                values["output"] = _one_of(Format, value, origin)
+                values["output"] = _parse_choice(OutputFormat, value, origin)
             case "verbosity":
-                values["verbosity"] = _count(value, origin)
+                values["verbosity"] = _parse_count(value, origin)
             case "now":
                 values["pretended"] = parse_instant(value, origin)
             case _:
@@ -123,10 +134,13 @@ def resolve(
 
 
 def parse_instant(text: str, origin: str) -> datetime:
-    """An RFC 3339 time with its offset, in UTC. Raises InvalidInput naming `origin`."""
+    """Parse an RFC 3339 time with offset and return it in UTC.
+
+    Raises InvalidInput naming `origin`.
+    """
     try:
         instant = datetime.fromisoformat(text)
-        if instant.tzinfo is not None and instant.year in _YEARS:
+        if instant.tzinfo is not None and instant.year in _ACCEPTED_YEARS:
             return instant.astimezone(UTC).replace(microsecond=0)
     except ValueError:
         pass
@@ -134,11 +148,11 @@ def parse_instant(text: str, origin: str) -> datetime:
         f"{text!r} is no instant",
         reason="InvalidTime",
         remedy="write it with its offset from UTC, as in 2026-03-01T12:00:00Z",
-        where=Where(field=origin),
+        where=ErrorLocation(field=origin),
     )
 
 
-def _one_of(choices: type[Choice], value: str, origin: str) -> Choice:
+def _parse_choice(choices: type[Choice], value: str, origin: str) -> Choice:
     try:
         return choices(value)
     except ValueError:
@@ -146,11 +160,11 @@ def _one_of(choices: type[Choice], value: str, origin: str) -> Choice:
             f"{value!r} is not known",
             reason="InvalidSetting",
             remedy=f"use one of {', '.join(choices)}",
-            where=Where(field=origin),
+            where=ErrorLocation(field=origin),
         ) from None
 
 
-def _count(value: str | int, origin: str) -> int:
+def _parse_count(value: str | int, origin: str) -> int:
     if isinstance(value, int):
         return value
     if not value.isdecimal():
@@ -158,6 +172,6 @@ def _count(value: str | int, origin: str) -> int:
             f"{value!r} is no number",
             reason="InvalidSetting",
             remedy="use 0, 1 or 2",
-            where=Where(field=origin),
+            where=ErrorLocation(field=origin),
         )
     return int(value)

@@ -1,6 +1,6 @@
-"""Words for people: always on stderr, in colour only where that is wanted.
+"""Messages for people: always on stderr, colored only if that is wanted.
 
-Light on purpose: the entry point imports it before any verb is loaded.
+Imported by the entry point before any verb is loaded, so it imports little.
 """
 
 import os
@@ -12,20 +12,26 @@ from typing import TextIO
 import click
 
 
-class ReaderGone(Exception):  # not an error: who read our output has enough
-    """Stdout is a pipe that nobody reads any more, as in `fanout get variants | head`."""
+class OutputClosed(Exception):  # not an error: who read our output has enough
+    """Stdout is a pipe whose reader has exited, as in `fanout get variants | head`.
+
+    Not an error.
+    """
 
 
 class Color(StrEnum):
-    """`--color`."""
+    """Values of `--color`."""
 
     AUTO = "auto"
     ALWAYS = "always"
     NEVER = "never"
 
 
-def colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
-    """Is text on this stream to be coloured? A flag wins over NO_COLOR, that over the terminal."""
+def is_colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether text on this stream is colored.
+
+    A flag overrides NO_COLOR, and NO_COLOR the terminal.
+    """
     match choice:
         case Color.ALWAYS:
             return True
@@ -35,12 +41,13 @@ def colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = os.e
             return not environment.get("NO_COLOR") and stream.isatty()
 
 
-def printable(text: str) -> str:
-    """The text with control characters spelled out.
+def escape_control(text: str) -> str:
+    """Return the text with control characters escaped.
 
-    Names and messages come from files and from other people's servers; an escape sequence in one
-    must not reach the terminal.
+    Names and messages come from files and from other servers; an escape sequence in one of
+    them must not reach the terminal.
     """
+    # Nearly every cell of a table is printable, and this test is one call in C.
     if text.isprintable():
         return text
     return "".join(
@@ -49,8 +56,8 @@ def printable(text: str) -> str:
     )
 
 
-def say(text: str, color: Color = Color.AUTO, **style: str | bool) -> None:
-    """One line to stderr, styled as `click.style` does where colour is wanted."""
-    words = printable(text)
-    dressed = colored(color, sys.stderr)
-    click.echo(click.style(words, **style) if dressed else words, err=True, color=dressed)  # type: ignore[arg-type]  # click.style takes each style by its own type
+def print_message(text: str, color: Color = Color.AUTO, **style: str | bool) -> None:
+    """Print one line to stderr, styled as by `click.style` if color is wanted."""
+    escaped = escape_control(text)
+    use_color = is_colored(color, sys.stderr)
+    click.echo(click.style(escaped, **style) if use_color else escaped, err=True, color=use_color)  # type: ignore[arg-type]  # click.style takes each style by its own type

@@ -1,1 +1,1 @@
-"""Declared and cluster objects from files, records and status in Git, secrets."""
+"""Declared and cluster objects from files, policy state in Git, secrets."""

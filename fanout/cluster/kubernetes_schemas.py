@@ -1,6 +1,6 @@
-"""The schemas of Kubernetes' own kinds, as they are shipped with fanout: one file for each version.
+"""Schemas of the built-in Kubernetes kinds, one file per Kubernetes version.
 
-They are read when a pipeline asks for them and not before. `tools/kubernetes_schemas.py` writes
+They are loaded when a pipeline asks for them. `tools/kubernetes_schemas.py` generates
 them from what Kubernetes publishes.
 """
 
@@ -8,28 +8,28 @@ import gzip
 import json
 from importlib.resources import files
 
-from fanout.variants.questions import Answer, Broken, SchemasOf
-from fanout.variants.schemas import Schemas
+from fanout.variants.pending_inputs import Response, ResponseError, SchemaRequest
+from fanout.variants.schema_validation import KindSchemas
 
 _SUFFIX = ".json.gz"
 
 
-def versions() -> tuple[str, ...]:
-    """The versions of Kubernetes that there are schemas of, oldest first."""
+def list_versions() -> tuple[str, ...]:
+    """Return the Kubernetes versions with schemas, oldest first."""
     names = (item.name for item in files(__package__).joinpath("schemas").iterdir())
-    found = (name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
-    return tuple(sorted(found, key=lambda text: [int(part) for part in text.split(".")]))
+    versions = (name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX))
+    return tuple(sorted(versions, key=lambda text: [int(part) for part in text.split(".")]))
 
 
-def read_schemas(question: SchemasOf) -> Answer:
-    """The schemas of one version, the newest where none is named; Broken when there is none."""
-    known = versions()
-    version = question.version or known[-1]
-    if version not in known:
-        return Broken(
+def read_schemas(request: SchemaRequest) -> Response:
+    """Return the schemas of one version (default: the newest); Broken if there is none."""
+    available = list_versions()
+    version = request.version or available[-1]
+    if version not in available:
+        return ResponseError(
             f"there are no schemas of Kubernetes {version}",
-            f"name a version from {known[0]} to {known[-1]}",
+            f"name a version from {available[0]} to {available[-1]}",
         )
     file = files(__package__).joinpath("schemas", f"{version}{_SUFFIX}")
     data = json.loads(gzip.decompress(file.read_bytes()))
-    return Schemas(version, data["kinds"], data["definitions"])
+    return KindSchemas(version, data["kinds"], data["definitions"])

@@ -1,6 +1,4 @@
-"""The records repository as what is kept in it sees it: branches of files, moved by
-compare-and-swap. (Design §3.)
-"""
+"""Records repository: branches of files, changed by compare-and-swap (design §3)."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,15 +7,21 @@ from pathlib import Path
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
-from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
-from fanout.ports import GitStore, Reader
-from fanout.telemetry.counters import Counters
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
+    FileCommit,
+    RefListingRequest,
+    Remote,
+    RepositoryChange,
+)
+from fanout.ports import GitStore, ObjectReader
+from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 
 
 @frozen
 class LocalRepository:
-    """A records repository on this machine, made with the first thing that is written to it."""
+    """A records repository on this machine, created by the first write to it."""
 
     path: Path
     create: Callable[[Path], None]
@@ -25,7 +29,7 @@ class LocalRepository:
 
 @frozen
 class RecordsRepository:
-    """Where records are kept; `local` says that the repository may be made here."""
+    """Repository of the records; `local` is set if it may be created on this machine."""
 
     store: GitStore
     remote: Remote
@@ -33,49 +37,51 @@ class RecordsRepository:
     local: LocalRepository | None = None
 
     def heads(self, refs: Iterable[str]) -> dict[str, str]:
-        """Where the branches are, "" for one that is not there; their commits can be read.
+        """Return the heads of these branches, "" for a missing one.
 
-        One listing, none while the repository is still to be made. Raises Unavailable or Denied.
+        Their commits are readable. Takes one listing, or none if the repository does not exist
+        yet. Raises Unavailable, Denied.
         """
-        wanted = tuple(sorted(set(refs)))
-        if not wanted or self._to_be_made():
-            return dict.fromkeys(wanted, "")
-        listed = self._listed(wanted)
-        return {ref: listed.get(ref, "") for ref in wanted}
+        names = tuple(sorted(set(refs)))
+        if not names or self._is_missing():
+            return dict.fromkeys(names, "")
+        remote_heads = self._list_refs(names)
+        return {ref: remote_heads.get(ref, "") for ref in names}
 
-    def under(self, prefix: str) -> Mapping[str, str]:
-        """All branches whose name begins so, and where they are; their commits can be read.
+    def heads_under(self, prefix: str) -> Mapping[str, str]:
+        """Return the heads of all branches with the prefix; their commits are readable.
 
-        One listing, none while the repository is still to be made. Raises Unavailable or Denied.
+        Takes one listing, or none if the repository does not exist yet. Raises Unavailable,
+        Denied.
         """
-        if self._to_be_made():
+        if self._is_missing():
             return {}
-        listed = self._listed((f"{prefix}*",))
-        return {ref: head for ref, head in listed.items() if ref.startswith(prefix)}
+        remote_heads = self._list_refs((f"{prefix}*",))
+        return {ref: head for ref, head in remote_heads.items() if ref.startswith(prefix)}
 
-    def without(self, refs: re.Pattern[str]) -> str:
-        """Why no such ref is there, as a sentence; "" when there is one.
+    def explain_missing(self, refs: re.Pattern[str]) -> str:
+        """Return why no ref matches the pattern, as a message; "" if there is one.
 
-        Raises Unavailable or Denied.
+        Raises Unavailable, Denied.
         """
-        if self.local is not None and self._to_be_made():
+        if self.local is not None and self._is_missing():
             return f"there is no repository {self.local.path.absolute()}"
-        if any(map(refs.fullmatch, self._listed(()))):
+        if any(map(refs.fullmatch, self._list_refs(()))):
             return ""
         return f"there are no records of this installation in {self.remote.url}"
 
-    def reader(self) -> AbstractContextManager[Reader]:
-        """Read what the last listing brought."""
+    def reader(self) -> AbstractContextManager[ObjectReader]:
+        """Open the commits of the last listing for reading."""
         return self.store.reader(self.remote)
 
     def change(
-        self, commits: Sequence[FileCommit], expected: Mapping[str, str], by: Identity
+        self, commits: Sequence[FileCommit], expected: Mapping[str, str], by: CommitIdentity
     ) -> Mapping[str, str]:
-        """Write all commits in one atomic push; answers the new heads.
+        """Write all commits in one atomic push; return the new heads by ref.
 
-        Raises Conflict when a branch is not where `expected` says, Unavailable or Denied from Git.
+        Raises Conflict if a branch is not at its expected head, Unavailable or Denied.
         """
-        if self.local is not None and self._to_be_made():
+        if self.local is not None and self._is_missing():
             self.local.create(self.local.path)
         change = RepositoryChange(self.remote, by, expected, files=tuple(commits))
         written = self.store.change([change])[self.remote.url]
@@ -84,13 +90,13 @@ class RecordsRepository:
         self.counters.add("record_writes", len(commits))
         return written.refs
 
-    def _listed(self, keep: tuple[str, ...]) -> Mapping[str, str]:
-        listing = self.store.look([Look(self.remote, keep)])[self.remote.url]
+    def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
+        listing = self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.url]
         if isinstance(listing, FanoutError):
             if listing.reason == Reason.REMOTE_NOT_FOUND:  # no Repository object is at fault
                 listing.remedy = "these are the records: restore them, or say with --records where"
             raise listing
         return listing.refs
 
-    def _to_be_made(self) -> bool:
+    def _is_missing(self) -> bool:
         return self.local is not None and not self.local.path.exists()

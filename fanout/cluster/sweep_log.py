@@ -1,7 +1,8 @@
-"""When each schedule last had its sweep, so that one missed while nobody ran can be made up.
+"""Log of the last sweep of each schedule, so that a sweep missed meanwhile is made up.
 
-The only thing that moves with the clock in the records repository, hence a branch of its own. Each
-time is a commit on the one before: servers that refuse forced pushes take it. (Design §3.)
+It changes with every sweep, unlike all else in the records repository, hence a branch
+of its own. Each entry is a commit on top of the previous one, so that servers which
+refuse forced pushes accept it. (Design §3.)
 """
 
 import json
@@ -10,124 +11,137 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.durations import parse_instant
-from fanout.api.faults import BadValue
-from fanout.cluster.books import LIMITS, canonical
-from fanout.cluster.contention import until_it_wins
+from fanout.api.field_errors import InvalidValue
+from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository
+from fanout.cluster.retry_backoff import retry_conflicts
 from fanout.errors import InvalidInput
-from fanout.gates.instants import from_the_future
-from fanout.plan.repository import FileCommit, Identity
-from fanout.ports import Reader
+from fanout.gates.timestamps import is_from_the_future
+from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
+from fanout.ports import ObjectReader
 from fanout.values import frozen
 
-FILE = "sweeps.json"
+LOG_FILE = "sweeps.json"
 
 
 @frozen
-class Swept:
-    """Up to when the sweeps of a schedule are done, and which schedule that was."""
+class LoggedSweep:
+    """Instant up to which the sweeps of a schedule are done, and that schedule."""
 
     at: datetime
     schedule: str
     time_zone: str
 
-    def tells_of(self, schedule: str, time_zone: str, now: datetime) -> bool:
-        """Is it about this schedule, and by a clock that can be right?"""
-        same = (self.schedule, self.time_zone) == (schedule, time_zone)
-        return same and not from_the_future(self.at, now)
+    def applies_to(self, schedule: str, time_zone: str, now: datetime) -> bool:
+        """Return whether the entry is of this schedule and not from the future.
+
+        An entry from the future was written by a wrong clock and would suppress sweeps.
+        """
+        is_same_schedule = (self.schedule, self.time_zone) == (schedule, time_zone)
+        return is_same_schedule and not is_from_the_future(self.at, now)
 
 
 class SweepLog:
-    """One file of times, by `namespace/name` of the PromotionPolicy. One process may use it."""
+    """File of sweep instants by `namespace/name` of the PromotionPolicy, for one process."""
 
-    def __init__(self, repository: RecordsRepository, install: str, identity: Identity) -> None:
+    def __init__(
+        self, repository: RecordsRepository, install: str, identity: CommitIdentity
+    ) -> None:
         self._repository = repository
         self._ref = f"refs/heads/fanout/{install}/_sweeps"  # no namespace can be called so
         self._identity = identity
 
-    def read(self) -> Mapping[str, Swept]:
-        """What is on record. Raises InvalidInput when it is not understood, Unavailable, Denied."""
+    def read(self) -> Mapping[str, LoggedSweep]:
+        """Return the entries by PromotionPolicy.
+
+        Raises InvalidInput if unreadable, Unavailable,
+        Denied.
+        """
         return self._read()[1]
 
-    def write(self, changes: Mapping[str, Swept | None], at: datetime) -> None:
-        """Put these; None removes. Nothing is written when nothing changes.
+    def write(self, changes: Mapping[str, LoggedSweep | None], at: datetime) -> None:
+        """Write the changed entries; None removes one. Nothing is written if nothing changes.
 
-        Raises Conflict when the branch moved under each attempt of half a minute, Unavailable or
-        Denied. What was there and is not understood is replaced.
+        An unreadable file is replaced. Raises Conflict if the branch moves under each attempt
+        for half a minute, Unavailable or Denied.
         """
 
         def put() -> None:
-            head, there = self._understood()
-            wanted = _changed(there, changes, at)
-            if wanted != there:
-                self._append(head, wanted, at)
+            head, entries = self._read_or_empty()
+            changed = _merge_entries(entries, changes, at)
+            if changed != entries:
+                self._append(head, changed, at)
 
-        until_it_wins(put)
+        # Read again in each attempt: the process that won the race may have logged a later sweep.
+        retry_conflicts(put)
 
-    def _read(self) -> tuple[str, dict[str, Swept]]:
+    def _read(self) -> tuple[str, dict[str, LoggedSweep]]:
         head = self._repository.heads([self._ref])[self._ref]
         if not head:
             return "", {}
         with self._repository.reader() as reader:
-            return head, self._parsed(_content(reader, head))
+            return head, self._parse(_read_content(reader, head))
 
-    def _understood(self) -> tuple[str, dict[str, Swept]]:
+    def _read_or_empty(self) -> tuple[str, dict[str, LoggedSweep]]:
         try:
             return self._read()
         except InvalidInput:
             return self._repository.heads([self._ref])[self._ref], {}
 
-    def _parsed(self, data: bytes) -> dict[str, Swept]:
+    def _parse(self, data: bytes) -> dict[str, LoggedSweep]:
         try:
-            return {name: _swept(line) for name, line in json.loads(data).items()}
-        except (BadValue, ValueError, AttributeError, KeyError, TypeError) as error:
+            return {name: _parse_entry(line) for name, line in json.loads(data).items()}
+        except (InvalidValue, ValueError, AttributeError, KeyError, TypeError) as error:
             branch = self._ref.removeprefix("refs/heads/")
             raise InvalidInput(
-                f"{FILE} on branch {branch} of {self._repository.remote.url} is not understood:"
+                f"{LOG_FILE} on branch {branch} of {self._repository.remote.url} is not understood:"
                 f" {error}",
                 reason="RecordUnreadable",
                 remedy="it is replaced at the next sweep; what was missed before is not made up",
             ) from error
 
-    def _append(self, head: str, swept: Mapping[str, Swept], at: datetime) -> None:
-        lines = {name: _plain(one) for name, one in sorted(swept.items())}
+    def _append(self, head: str, entries: Mapping[str, LoggedSweep], at: datetime) -> None:
+        lines = {name: _encode_entry(entry) for name, entry in sorted(entries.items())}
         commit = FileCommit(
             ref=self._ref,
             parent=head,
-            put={FILE: canonical(lines)},
-            drop=(),
+            content_by_path={LOG_FILE: encode_canonical(lines)},
+            dropped_paths=(),
             message="Sweeps by schedule\n",
-            when=int(at.timestamp()),
+            timestamp=int(at.timestamp()),
         )
         self._repository.change([commit], {self._ref: head}, self._identity)
 
 
-def _changed(
-    there: Mapping[str, Swept], changes: Mapping[str, Swept | None], now: datetime
-) -> dict[str, Swept]:
-    """What is to be on record; a later sweep of the same schedule, by whomever, is kept."""
-    wanted = dict(there)
+def _merge_entries(
+    entries: Mapping[str, LoggedSweep], changes: Mapping[str, LoggedSweep | None], now: datetime
+) -> dict[str, LoggedSweep]:
+    """Merge changes into the entries.
+
+    A later entry of the same schedule by any process stays.
+    """
+    merged = dict(entries)
     for name, new in changes.items():
-        old = there.get(name)
+        old = entries.get(name)
         if new is None:
-            wanted.pop(name, None)
-        elif old is None or old.at < new.at or not old.tells_of(new.schedule, new.time_zone, now):
-            wanted[name] = new
-    return wanted
+            merged.pop(name, None)
+        elif old is None or old.at < new.at or not old.applies_to(new.schedule, new.time_zone, now):
+            merged[name] = new
+    return merged
 
 
-def _content(reader: Reader, head: str) -> bytes:
-    entry = reader.entry(reader.commit(head).tree, FILE)
-    return reader.blob(entry.oid, LIMITS.file_size) if entry else b""
+def _read_content(reader: ObjectReader, head: str) -> bytes:
+    entry = reader.entry(reader.commit(head).tree, LOG_FILE)
+    return reader.blob(entry.oid, STATE_LIMITS.file_size) if entry else b""
 
 
-def _plain(swept: Swept) -> dict[str, Any]:
+def _encode_entry(entry: LoggedSweep) -> dict[str, Any]:
     return {
-        "at": f"{swept.at:%Y-%m-%dT%H:%M:%SZ}",
-        "schedule": swept.schedule,
-        "timeZone": swept.time_zone,
+        "at": f"{entry.at:%Y-%m-%dT%H:%M:%SZ}",
+        "schedule": entry.schedule,
+        "timeZone": entry.time_zone,
     }
 
 
-def _swept(line: Mapping[str, Any]) -> Swept:
-    return Swept(parse_instant(line["at"]), str(line["schedule"]), str(line["timeZone"]))
+def _parse_entry(line: Mapping[str, Any]) -> LoggedSweep:
+    return LoggedSweep(parse_instant(line["at"]), str(line["schedule"]), str(line["timeZone"]))

@@ -1,1 +1,1 @@
-"""May it move on? One evaluator for all who ask."""
+"""Pure evaluation of stages, checks and decisions: what each variant may do now."""

@@ -1,8 +1,9 @@
-"""When can each stage be reached at the earliest, if all goes well from here?
+"""Forecast of the earliest time at which each stage can have a revision.
 
-Soaks, windows, sweeps and budgets are reckoned with, and how long variants have taken to become
-ready. What people or machines still have to do is taken to be done at once and told as an
-assumption: a forecast is the earliest there is, not what is likely.
+Soaks, windows, sweeps and budgets are taken into account, and how long variants have
+taken to become ready. Whatever people or machines still have to do is assumed to be
+done at once and listed as an assumption: a forecast is the earliest time, not the
+likely one.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,27 +13,37 @@ from math import floor
 from statistics import median
 
 from fanout.api.reasons import Reason
-from fanout.calendar.windows import Opening, opening
-from fanout.gates.after import needed
-from fanout.gates.amounts import budget, tolerance
-from fanout.gates.answer import State
-from fanout.gates.census import Census, Member
-from fanout.gates.facts import Hold, PolicyFacts
-from fanout.gates.judgement import Judgement, survey
-from fanout.gates.pins import Pin
-from fanout.gates.rules import RolloutRule, StageRule, Strategy, Verdict
-from fanout.gates.soak import soaked
-from fanout.gates.wording import counted, lasting, listed, stage_named
+from fanout.calendar.publication_calendar import WindowState, compute_window_state
+from fanout.gates.after_gate import compute_quorum
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
+from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_rules import (
+    RolloutGrowth,
+    RolloutRule,
+    StageRule,
+    Verdict,
+    compute_budget,
+    compute_tolerance,
+)
+from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
+from fanout.gates.rollback_pins import Pin
+from fanout.gates.soak import compute_soak
+from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import frozen
 
 NextSweep = Callable[[datetime], datetime | None]
 """When automation publishes at an instant or next after it; None: never."""
-_AT_ONCE = timedelta(0)
+_NO_TIME = timedelta(0)
 
 
 @frozen
-class Reach:
-    """How early one stage can have a revision."""
+class StageForecast:
+    """Earliest begin and end of a revision's rollout in one stage.
+
+    `begins` is the first publication, None if it needs a person; `passes` when the stage
+    has passed.
+    """
 
     stage: str
     revision: str
@@ -43,357 +54,431 @@ class Reach:
 
 
 @dataclass(slots=True)
-class _Clock:
-    """The instants at which something may be published."""
+class _PublicationClock:
+    """Instants at which something may be published: windows open, and a sweep runs."""
 
-    facts: PolicyFacts
+    policy_facts: PolicyFacts
     next_sweep: NextSweep
-    _known: Opening | None = None
-    _since: datetime | None = None
+    _window_state: WindowState | None = None
+    _looked_up_at: datetime | None = None
 
-    def allowed(self, at: datetime) -> datetime | None:
-        """The first such instant, this one or a later one; None: there is none."""
+    def next_allowed(self, at: datetime) -> datetime | None:
+        """Return the first instant from `at` at which something may be published.
+
+        None if there is none.
+        """
+        # Windows and sweeps are independent recurrences: each candidate instant must satisfy both.
         for _ in range(1000):  # a sweep that always falls into a closed window is as good as none
-            opened = self._opened(at)
-            swept = self.next_sweep(opened) if opened is not None else None
-            if opened is None or swept is None:
+            open_at = self._next_open(at)
+            swept_at = self.next_sweep(open_at) if open_at is not None else None
+            if open_at is None or swept_at is None:
                 return None
-            if swept == opened:
-                return swept
-            at = swept
+            if swept_at == open_at:
+                return swept_at
+            at = swept_at
         return None
 
-    def _opened(self, at: datetime) -> datetime | None:
-        if not self.facts.calendars:
+    def _next_open(self, at: datetime) -> datetime | None:
+        if not self.policy_facts.calendars:
             return at
-        known, since = self._known, self._since
-        if known is None or since is None or at < since or (known.until and at >= known.until):
-            known = self._known = opening(self.facts.calendars, at)
-            self._since = at
-        return at if known.open else known.until
+        window_state, looked_up_at = self._window_state, self._looked_up_at
+        if (
+            window_state is None
+            or looked_up_at is None
+            or at < looked_up_at
+            or (window_state.until and at >= window_state.until)
+        ):
+            window_state = self._window_state = compute_window_state(
+                self.policy_facts.calendars, at
+            )
+            self._looked_up_at = at
+        return at if window_state.open else window_state.until
 
 
 @dataclass(slots=True)
-class _Stage:
-    """A stage while it is reckoned with."""
+class _ForecastState:
+    """Working state of the forecast of one stage."""
 
-    rule: StageRule
-    census: Census
+    stage_rule: StageRule
+    tally: StageTally
     revision: str
-    takes: timedelta  # from publication to ready
+    ready_after: timedelta  # from publication to ready
     candidate: str  # of the stage: who fails, fails that
-    back: Pin | None  # the stage is to go back to exactly this
+    pin: Pin | None  # the stage is to go back to exactly this
     assumptions: list[str] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
 
-    def reach(self, begins: datetime | None, passes: datetime | None) -> Reach:
-        return Reach(
-            self.rule.name,
+    def to_forecast(self, begins_at: datetime | None, passes_at: datetime | None) -> StageForecast:
+        return StageForecast(
+            self.stage_rule.name,
             self.revision,
-            begins,
-            passes if not self.holds else None,
+            begins_at,
+            passes_at if not self.holds else None,
             tuple(dict.fromkeys(self.assumptions)),
             tuple(self.holds),
         )
 
 
-def forecast(
-    facts: PolicyFacts,
+def forecast_stages(
+    policy_facts: PolicyFacts,
     revision: str,
     next_sweep: NextSweep,
-    takes: Mapping[str, timedelta],
-) -> tuple[Reach, ...]:
-    """The earliest of every stage for one revision, in the order written.
+    ready_after: Mapping[str, timedelta],
+) -> tuple[StageForecast, ...]:
+    """Forecast every stage for one revision, in the order written.
 
-    `takes` says for stages how long their variants take to become ready; of the others it is the
-    median of what was seen.
+    `ready_after` maps stages to the time their variants take to become ready; for others it
+    is the median of what was observed.
     """
-    judgement = survey(facts)
-    judgement.final()
-    clock = _Clock(facts, next_sweep)
-    found: dict[str, Reach] = {}
-    for rule in judgement.stages:
-        found[rule.name] = _reach(judgement, rule, revision, found, clock, takes)
-    return tuple(found[rule.name] for rule in facts.stages)
+    evaluation = start_evaluation(policy_facts)
+    evaluation.apply_candidates()
+    clock = _PublicationClock(policy_facts, next_sweep)
+    forecasts: dict[str, StageForecast] = {}
+    for stage_rule in evaluation.stages:
+        forecasts[stage_rule.name] = _forecast_stage(
+            evaluation, stage_rule, revision, forecasts, clock, ready_after
+        )
+    return tuple(forecasts[stage_rule.name] for stage_rule in policy_facts.stages)
 
 
-def _reach(
-    judgement: Judgement,
-    rule: StageRule,
+def _forecast_stage(
+    evaluation: GateEvaluation,
+    stage_rule: StageRule,
     revision: str,
-    before: Mapping[str, Reach],
-    clock: _Clock,
-    takes: Mapping[str, timedelta],
-) -> Reach:
-    census, ledger = judgement.censuses[rule.name], judgement.ledgers[rule.name]
-    pin = judgement.pin(rule)
-    back = pin if pin is not None and pin.revision == revision else None
-    stage = _Stage(rule, census, revision, _AT_ONCE, judgement.candidate(rule.name), back)
-    if ledger.verdict(revision) is Verdict.PASSED:
-        past = ledger.past(revision)
-        return stage.reach(_begun(census, revision, past.passed), past.passed)
-    gate = judgement.now if back is not None else _gate(judgement, stage, before)
-    if rule.control_flow or gate is None:
-        return stage.reach(_begun(census, revision) if gate is None else gate, gate)
-    _note(judgement, stage)
-    stage.takes = _takes(stage, takes)
+    upstream_forecasts: Mapping[str, StageForecast],
+    clock: _PublicationClock,
+    ready_after: Mapping[str, timedelta],
+) -> StageForecast:
+    tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
+    pin = evaluation.pin(stage_rule)
+    active_pin = pin if pin is not None and pin.revision == revision else None
+    stage = _ForecastState(
+        stage_rule, tally, revision, _NO_TIME, evaluation.candidate(stage_rule.name), active_pin
+    )
+    if verdicts.verdict(revision) is Verdict.PASSED:
+        history = verdicts.history(revision)
+        return stage.to_forecast(
+            _first_publication(tally, revision, history.passed), history.passed
+        )
+    gate_opens_at = (
+        evaluation.now
+        if active_pin is not None
+        else _gate_opens_at(evaluation, stage, upstream_forecasts)
+    )
+    if stage_rule.control_flow or gate_opens_at is None:
+        return stage.to_forecast(
+            _first_publication(tally, revision) if gate_opens_at is None else gate_opens_at,
+            gate_opens_at,
+        )
+    _note_blockers(evaluation, stage)
+    stage.ready_after = _ready_after(stage, ready_after)
     if stage.holds:
-        return stage.reach(_begun(census, revision), None)
-    return _roll_out(stage, max(gate, judgement.now), clock)
+        return stage.to_forecast(_first_publication(tally, revision), None)
+    return _simulate_rollout(stage, max(gate_opens_at, evaluation.now), clock)
 
 
-def _begun(census: Census, revision: str, passed: datetime | None = None) -> datetime | None:
-    """The first publication of it that is still there, at the latest when the stage had passed it.
+def _first_publication(
+    tally: StageTally, revision: str, passes_at: datetime | None = None
+) -> datetime | None:
+    """Return the first publication of the revision in force, at most `passed_at`.
 
-    New inputs at the same revision are published after that, and what is not there any more can
-    not be asked.
+    New inputs at the same revision are published after that, and variants that have moved
+    on are not known any more.
     """
-    published = (it.facts.published for it in census.members)
-    instants = [it.at for it in published if it is not None and it.revision == revision]
-    return min([*instants, *([passed] if passed is not None else [])], default=None)
+    publications = (it.facts.published for it in tally.variants)
+    instants = [it.at for it in publications if it is not None and it.revision == revision]
+    return min([*instants, *([passes_at] if passes_at is not None else [])], default=None)
 
 
-def _gate(judgement: Judgement, stage: _Stage, before: Mapping[str, Reach]) -> datetime | None:
-    """When enough of the stages before have passed and soaked; None and a hold: never."""
-    after = stage.rule.after
-    gate = judgement.stage_gate(stage.rule, stage.revision)
-    if after is None or gate.verdict is Verdict.PASSED:
-        return judgement.now
+def _gate_opens_at(
+    evaluation: GateEvaluation,
+    stage: _ForecastState,
+    upstream_forecasts: Mapping[str, StageForecast],
+) -> datetime | None:
+    """Return when enough upstream stages have passed and soaked.
+
+    None, with a hold noted: never.
+    """
+    after_rule = stage.stage_rule.after
+    gate = evaluation.stage_gate(stage.stage_rule, stage.revision)
+    if after_rule is None or gate.verdict is Verdict.PASSED:
+        return evaluation.now
     instants: dict[str, datetime] = {}
-    for name in after.stages:
-        ledger = judgement.ledgers[name]
-        past = ledger.past(stage.revision)
-        if ledger.verdict(stage.revision) is Verdict.PASSED and past.left is not None:
-            if soaked(past, judgement.now) >= after.soak:
-                instants[name] = judgement.now
-        elif (passes := before[name].passes) is not None:
-            instants[name] = passes + after.soak
-    wanted = needed(after)
-    if len(instants) >= wanted:
-        return max(sorted(instants.values())[wanted - 1], judgement.now)
-    cut = [step.hold for step in gate.steps if step.stage not in instants and not step.possible]
-    stage.holds += [hold for hold in cut if hold is not None]
+    for name in after_rule.stages:
+        verdicts = evaluation.verdicts[name]
+        history = verdicts.history(stage.revision)
+        if verdicts.verdict(stage.revision) is Verdict.PASSED and history.left is not None:
+            if compute_soak(history, evaluation.now) >= after_rule.soak:
+                instants[name] = evaluation.now
+        elif (passes := upstream_forecasts[name].passes) is not None:
+            instants[name] = passes + after_rule.soak
+    quorum = compute_quorum(after_rule)
+    if len(instants) >= quorum:
+        # The quorum is reached with the n-th earliest stage; later ones are not needed.
+        return max(sorted(instants.values())[quorum - 1], evaluation.now)
+    impossible = [
+        step.hold for step in gate.steps if step.stage not in instants and not step.possible
+    ]
+    stage.holds += [hold for hold in impossible if hold is not None]
     if not stage.holds:
         sentence = (
-            f"{counted(wanted - len(instants), 'stage')} too few of {', '.join(after.stages)} can"
+            f"{format_count(quorum - len(instants), 'stage')} too few of"
+            f" {', '.join(after_rule.stages)} can"
             f" come to have passed {stage.revision}"
         )
         stage.holds.append(Hold(Reason.AFTER_PENDING, sentence, "whoever can act there"))
     return None
 
 
-def _note(judgement: Judgement, stage: _Stage) -> None:
-    """What stops the stage for good, and what is taken to be done at once."""
-    rule, census = stage.rule, stage.census
-    pin = judgement.pin(rule)
+def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
+    """Note what stops the stage for good, and what is assumed to be done at once."""
+    stage_rule, tally = stage.stage_rule, stage.tally
+    pin = evaluation.pin(stage_rule)
     if pin is not None and stage.revision not in (pin.revision, pin.until):
-        sentence = f"{stage_named(rule.name)} is to stay at {pin.revision}"
+        sentence = f"{label_stage(stage_rule.name)} is to stay at {pin.revision}"
         stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "whoever pinned it"))
-    elif pin is None and _passed_by(judgement, stage):
+    elif pin is None and _is_superseded(evaluation, stage):
         sentence = (
-            f"{stage_named(rule.name)} takes {stage.candidate}, which is newer, and never goes back"
+            f"{label_stage(stage_rule.name)} takes {stage.candidate}, which is newer, and never"
+            " goes back"
             " by itself"
         )
         stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "whoever may decide: rollback"))
-    if rule.rollout.max_in_flight is not None and not budget(rule.rollout.max_in_flight, 100):
+    if stage_rule.rollout.max_in_flight is not None and not compute_budget(
+        stage_rule.rollout.max_in_flight, 100
+    ):
         stage.holds.append(Hold(Reason.BUDGET_EXHAUSTED, "maxInFlight is 0", "the policy's author"))
-    if census.suspended is not None:
-        stage.holds.append(census.suspended)
-    elif not census.counting(stage.revision):
-        sentence = f"nothing counts in {stage_named(rule.name)}"
+    if tally.suspended is not None:
+        stage.holds.append(tally.suspended)
+    elif not tally.count_for(stage.revision):
+        sentence = f"nothing counts in {label_stage(stage_rule.name)}"
         stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide"))
     _note_unpublished(stage)
-    counting = [it for it in census.members if census.counts(it, stage.revision)]
+    counting = [it for it in tally.variants if tally.counts(it, stage.revision)]
     held = sum(it.facts.held is not None for it in counting)
     if held:
-        are = "is" if held == 1 else "are"
-        stage.assumptions.append(f"{counted(held, 'held variant')} {are} let go at once")
-    conflicted = [it.facts.name for it in counting if _conflicted(it, stage)]
-    if conflicted:
-        number = counted(len(conflicted), "variant")
+        verb = "is" if held == 1 else "are"
+        stage.assumptions.append(f"{format_count(held, 'held variant')} {verb} let go at once")
+    conflict_names = [it.facts.name for it in counting if _has_conflicts(it, stage)]
+    if conflict_names:
+        count = format_count(len(conflict_names), "variant")
         stage.assumptions.append(
-            f"undecided merge conflicts of {number} ({listed(conflicted)}) are decided at once"
+            f"undecided merge conflicts of {count} ({format_names(conflict_names)}) are decided"
+            " at once"
         )
-    _note_failed(judgement, stage)
+    _note_failed(evaluation, stage)
 
 
-def _conflicted(member: Member, stage: _Stage) -> bool:
-    """Whether its draft has merge conflicts that nobody decided; one that has the revision waits
-    for no draft.
-    """
-    draft = member.draft
-    return draft is not None and draft.disputed > 0 and not member.has(stage.revision)
+def _has_conflicts(variant: TalliedVariant, stage: _ForecastState) -> bool:
+    """Return whether the variant still needs a draft with undecided conflicts."""
+    draft = variant.draft
+    return draft is not None and draft.conflict_count > 0 and not variant.has(stage.revision)
 
 
-def _passed_by(judgement: Judgement, stage: _Stage) -> bool:
-    """Is it older than what the stage takes, and nothing that it can come to as things stand?"""
-    eligible = judgement.choices[stage.rule.name].eligible
-    return stage.revision not in eligible and judgement.ages.older(stage.revision, stage.candidate)
-
-
-def _note_unpublished(stage: _Stage) -> None:
-    """What those still need that do not have the revision yet."""
-    rule = stage.rule
-    left = [it for it in _waited_for(stage) if not it.has(stage.revision)]
-    if not left:
-        return
-    if not rule.automatic and (stage.back is None or stage.back.decision is None):
-        stage.assumptions.append("a person promotes as soon as the gate opens: automation is off")
-    missing = [
-        check.name
-        for check in rule.requires
-        if not all(_given(it, check.name, stage) for it in left)
-    ]
-    if missing and stage.back is None:
-        stage.assumptions.append(f"what it requires is given at once: {', '.join(missing)}")
-    if rule.propagate_when and stage.back is None:
-        stage.assumptions.append("propagateWhen lets all of them go")
-
-
-def _given(member: Member, check: str, stage: _Stage) -> bool:
-    """Has the check passed for its draft of the revision?"""
-    draft = member.draft
-    return (
-        draft is not None
-        and draft.revision == stage.revision
-        and any(it.name == check and it.verdict is Verdict.PASSED for it in member.required)
+def _is_superseded(evaluation: GateEvaluation, stage: _ForecastState) -> bool:
+    """Return whether the revision is older than the candidate and no longer eligible."""
+    eligible = evaluation.choices[stage.stage_rule.name].eligible
+    return stage.revision not in eligible and evaluation.ages.is_older(
+        stage.revision, stage.candidate
     )
 
 
-def _note_failed(judgement: Judgement, stage: _Stage) -> None:
-    """Of those that failed, more than the stage bears; who was sent back is mended by nobody."""
-    failed = [it for it in stage.census.members if _fails(it, stage)]
-    too_many = len(failed) - _borne(stage)
+def _note_unpublished(stage: _ForecastState) -> None:
+    """Note what variants without the revision still need before publication."""
+    stage_rule = stage.stage_rule
+    unpublished = [it for it in _needed_variants(stage) if not it.has(stage.revision)]
+    if not unpublished:
+        return
+    if not stage_rule.automatic and (stage.pin is None or stage.pin.decision is None):
+        stage.assumptions.append("a person promotes as soon as the gate opens: automation is off")
+    missing = [
+        check.name
+        for check in stage_rule.requires
+        if not all(_check_passed(it, check.name, stage) for it in unpublished)
+    ]
+    if missing and stage.pin is None:
+        stage.assumptions.append(f"what it requires is given at once: {', '.join(missing)}")
+    if stage_rule.propagate_when and stage.pin is None:
+        stage.assumptions.append("propagateWhen lets all of them go")
+
+
+def _check_passed(variant: TalliedVariant, check: str, stage: _ForecastState) -> bool:
+    """Return whether the check has passed for the variant's draft of the revision."""
+    draft = variant.draft
+    return (
+        draft is not None
+        and draft.revision == stage.revision
+        and any(it.name == check and it.verdict is Verdict.PASSED for it in variant.required)
+    )
+
+
+def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
+    """Note failures beyond `maxFailures`.
+
+    A variant that was rolled back is a hold, others can be mended.
+    """
+    failed = [it for it in stage.tally.variants if _has_failed(it, stage)]
+    too_many = len(failed) - _tolerated_failures(stage)
     if too_many <= 0:
         return
-    back = [it for it in failed if _stays_back(judgement, it, stage)]
-    if len(back) > _borne(stage):
-        first = next(it.returned for it in back if it.returned is not None)
-        names = listed(it.facts.name for it in back)
-        go, take = ("goes", "does") if len(back) == 1 else ("go", "do")
-        sentence = f"{names} {go} back and {take} not take {stage.revision}: {first.sentence}"
-        stage.holds.append(Hold(first.reason, sentence, first.who, first.since))
-    elif len(failed) > len(back):
-        number = min(too_many, len(failed) - len(back))
-        stage.assumptions.append(f"{counted(number, 'failed variant')} mended or skipped at once")
-
-
-def _fails(member: Member, stage: _Stage) -> bool:
-    if not stage.census.counts(member, stage.revision):
-        return False
-    if member.has(stage.revision):
-        return member.state is State.FAILED
-    failing = member.failing is not None and stage.candidate == stage.revision
-    return failing or member.returned is not None
-
-
-def _waited_for(stage: _Stage) -> list[Member]:
-    """Who counts and has the revision, or is to get it: no failed ones that the stage bears."""
-    counting = [it for it in stage.census.members if stage.census.counts(it, stage.revision)]
-    failed = sum(_fails(it, stage) for it in counting)
-    if not failed or failed > _borne(stage):
-        return counting
-    return [it for it in counting if it.has(stage.revision) or not _fails(it, stage)]
-
-
-def _stays_back(judgement: Judgement, member: Member, stage: _Stage) -> bool:
-    """Was it sent back, and not only until this very revision may be taken?"""
-    pin = judgement.pin(stage.rule, member.facts.name)
-    return member.returned is not None and pin is not None and pin.until != stage.revision
-
-
-def _borne(stage: _Stage) -> int:
-    counting = stage.census.counting(stage.revision)
-    return tolerance(stage.rule.rollout.max_failures, counting)
-
-
-def _takes(stage: _Stage, declared: Mapping[str, timedelta]) -> timedelta:
-    """From publication to ready: as declared, else as seen, `minReady` included."""
-    rule = stage.rule
-    if rule.name in declared:
-        return declared[rule.name]
-    seen = [took for member in stage.census.members if (took := _took(member)) is not None]
-    wanted = rule.rollout.min_ready
-    if seen:
-        middle = timedelta(seconds=round(median(took.total_seconds() for took in seen)))
+    rolled_back = [it for it in failed if _stays_rolled_back(evaluation, it, stage)]
+    if len(rolled_back) > _tolerated_failures(stage):
+        first_hold = next(it.rolled_back for it in rolled_back if it.rolled_back is not None)
+        names = format_names(it.facts.name for it in rolled_back)
+        go, take = ("goes", "does") if len(rolled_back) == 1 else ("go", "do")
+        sentence = f"{names} {go} back and {take} not take {stage.revision}: {first_hold.sentence}"
+        stage.holds.append(Hold(first_hold.reason, sentence, first_hold.actor, first_hold.since))
+    elif len(failed) > len(rolled_back):
+        number = min(too_many, len(failed) - len(rolled_back))
         stage.assumptions.append(
-            f"a variant is ready {lasting(middle + wanted)} after its publication, as"
-            f" {counted(len(seen), 'variant')} of it"
+            f"{format_count(number, 'failed variant')} mended or skipped at once"
         )
-        return middle + wanted
-    if rule.verification:
-        names = ", ".join(check.name for check in rule.verification)
+
+
+def _has_failed(variant: TalliedVariant, stage: _ForecastState) -> bool:
+    if not stage.tally.counts(variant, stage.revision):
+        return False
+    if variant.has(stage.revision):
+        return variant.state is VariantState.FAILED
+    early_failure = variant.early_failure is not None and stage.candidate == stage.revision
+    return early_failure or variant.rolled_back is not None
+
+
+def _needed_variants(stage: _ForecastState) -> list[TalliedVariant]:
+    """List the variants that must have the revision, without tolerated failures."""
+    counting = [it for it in stage.tally.variants if stage.tally.counts(it, stage.revision)]
+    failed = sum(_has_failed(it, stage) for it in counting)
+    if not failed or failed > _tolerated_failures(stage):
+        return counting
+    return [it for it in counting if it.has(stage.revision) or not _has_failed(it, stage)]
+
+
+def _stays_rolled_back(
+    evaluation: GateEvaluation, variant: TalliedVariant, stage: _ForecastState
+) -> bool:
+    """Return whether the variant was rolled back beyond this revision's promotion."""
+    pin = evaluation.pin(stage.stage_rule, variant.facts.name)
+    return variant.rolled_back is not None and pin is not None and pin.until != stage.revision
+
+
+def _tolerated_failures(stage: _ForecastState) -> int:
+    counting = stage.tally.count_for(stage.revision)
+    return compute_tolerance(stage.stage_rule.rollout.max_failures, counting)
+
+
+def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) -> timedelta:
+    """Return the time from publication to ready, declared or observed.
+
+    It includes `minReady`.
+    """
+    stage_rule = stage.stage_rule
+    if stage_rule.name in ready_after:
+        return ready_after[stage_rule.name]
+    observed_times = [
+        time_to_ready
+        for variant in stage.tally.variants
+        if (time_to_ready := _time_to_ready(variant)) is not None
+    ]
+    min_ready = stage_rule.rollout.min_ready
+    if observed_times:
+        median_time = timedelta(
+            seconds=round(median(time_to_ready.total_seconds() for time_to_ready in observed_times))
+        )
+        stage.assumptions.append(
+            f"a variant is ready {format_elapsed(median_time + min_ready)} after its"
+            " publication, as"
+            f" {format_count(len(observed_times), 'variant')} of it"
+        )
+        return median_time + min_ready
+    if stage_rule.verification:
+        names = ", ".join(check.name for check in stage_rule.verification)
         stage.assumptions.append(
             f"its checks are answered at once, since none is seen at present: {names}"
         )
-    return wanted
+    return min_ready
 
 
-def _took(member: Member) -> timedelta | None:
-    published = member.facts.published
-    if member.state is not State.READY or published is None:
+def _time_to_ready(variant: TalliedVariant) -> timedelta | None:
+    published = variant.facts.published
+    if variant.state is not VariantState.READY or published is None:
         return None
-    instants = [check.at for check in member.checks if check.at is not None]
-    return max(max(instants) - published.at, _AT_ONCE) if instants else None
+    instants = [check.at for check in variant.checks if check.at is not None]
+    return max(max(instants) - published.at, _NO_TIME) if instants else None
 
 
-def _roll_out(stage: _Stage, gate: datetime, clock: _Clock) -> Reach:
-    """Wave after wave: each as big as the budget lets it be, when the one before is ready."""
-    under_way = _under_way(stage)
-    total, done = stage.census.counting(stage.revision), under_way.there
-    at, first = gate, under_way.first
-    if under_way.last is not None:
-        at = max(gate, under_way.last + stage.takes)
-    for _, missing in sorted(under_way.missing.items()):
-        left = missing
-        while left:
-            start = clock.allowed(at)
+def _simulate_rollout(
+    stage: _ForecastState, gate_opens_at: datetime, clock: _PublicationClock
+) -> StageForecast:
+    """Simulate the rollout in waves, each after the previous one is ready.
+
+    A wave is as big as the budget allows.
+    """
+    progress = _measure_progress(stage)
+    total, published = stage.tally.count_for(stage.revision), progress.published
+    at, first_publication = gate_opens_at, progress.first_publication
+    if progress.last_unready is not None:
+        at = max(gate_opens_at, progress.last_unready + stage.ready_after)
+    for _, missing in sorted(progress.missing.items()):
+        remaining = missing
+        while remaining:
+            start = clock.next_allowed(at)
             if start is None:
-                stage.holds.append(_never())
-                return stage.reach(None, None)
-            first = start if first is None else first
-            wave = min(_most(stage.rule.rollout, total, done), left)
-            left, done, at = left - wave, done + wave, start + stage.takes
-    return stage.reach(first, at)
+                stage.holds.append(_never_hold())
+                return stage.to_forecast(None, None)
+            first_publication = start if first_publication is None else first_publication
+            wave = min(_wave_size(stage.stage_rule.rollout, total, published), remaining)
+            remaining, published, at = remaining - wave, published + wave, start + stage.ready_after
+    return stage.to_forecast(first_publication, at)
 
 
 @dataclass(slots=True)
-class _UnderWay:
-    """How far the stage is with the revision."""
+class _RolloutProgress:
+    """Progress of the stage with the revision.
+
+    `missing` counts variants without it by group.
+    """
 
     missing: dict[int, int] = field(default_factory=dict)  # by group
-    there: int = 0  # that have it, ready or not
-    first: datetime | None = None  # when the first of them was published
-    last: datetime | None = None  # when the last one was that is not ready yet
+    published: int = 0  # that have it, ready or not
+    first_publication: datetime | None = None  # when the first of them was published
+    last_unready: datetime | None = None  # when the last one was that is not ready yet
 
 
-def _under_way(stage: _Stage) -> _UnderWay:
-    found = _UnderWay()
-    for member in _waited_for(stage):
-        published = member.facts.published
-        if published is None or not member.has(stage.revision):
-            group = member.facts.group
-            found.missing[group] = found.missing.get(group, 0) + 1
+def _measure_progress(stage: _ForecastState) -> _RolloutProgress:
+    progress = _RolloutProgress()
+    for variant in _needed_variants(stage):
+        published = variant.facts.published
+        if published is None or not variant.has(stage.revision):
+            group = variant.facts.group
+            progress.missing[group] = progress.missing.get(group, 0) + 1
             continue
-        found.there += 1
-        found.first = published.at if found.first is None else min(found.first, published.at)
-        if member.state is State.VERIFYING:
-            found.last = published.at if found.last is None else max(found.last, published.at)
-    return found
+        progress.published += 1
+        progress.first_publication = (
+            published.at
+            if progress.first_publication is None
+            else min(progress.first_publication, published.at)
+        )
+        if variant.state is VariantState.VERIFYING:
+            progress.last_unready = (
+                published.at
+                if progress.last_unready is None
+                else max(progress.last_unready, published.at)
+            )
+    return progress
 
 
-def _most(rule: RolloutRule, total: int, ready: int) -> int:
-    """How many go at once when nothing is in flight."""
+def _wave_size(rollout_rule: RolloutRule, total: int, ready: int) -> int:
+    """Return how many variants go at once when nothing is in flight."""
     limits = [total]
-    if rule.strategy is Strategy.LINEAR:
-        limits.append(rule.step)
-    if rule.strategy is Strategy.EXPONENTIAL:
-        limits.append(max(1, floor((rule.factor - 1) * ready)))
-    if rule.max_in_flight is not None:
-        limits.append(budget(rule.max_in_flight, total))
+    if rollout_rule.strategy is RolloutGrowth.LINEAR:
+        limits.append(rollout_rule.step)
+    if rollout_rule.strategy is RolloutGrowth.EXPONENTIAL:
+        limits.append(max(1, floor((rollout_rule.factor - 1) * ready)))
+    if rollout_rule.max_in_flight is not None:
+        limits.append(compute_budget(rollout_rule.max_in_flight, total))
     return min(limits)
 
 
-def _never() -> Hold:
+def _never_hold() -> Hold:
     sentence = "no sweep falls into a time in which publication is allowed"
     return Hold(Reason.WINDOW_CLOSED, sentence, "an administrator: PromotionPolicy.windows")

@@ -1,65 +1,79 @@
-"""`propagateWhen`: may this variant be released, by what its stage, itself and its target are?
+"""Conditions of `propagateWhen`, which decide whether a variant may be released.
 
-All entries must be true, and all are evaluated: a false one beside an error is false, and both are
-told. Time is no part of what they see. (Design §6, "Expressions".)
+All entries must be true, and all are evaluated: a false one beside an error is false,
+and both are reported. Time is not among the variables. (Design §6, "Expressions".)
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from fanout.api.reasons import Reason
-from fanout.gates.answer import Wanted
-from fanout.gates.facts import Hold, VariantFacts
-from fanout.gates.rules import UNKNOWN, StageRule
-from fanout.selection.model import Broken
+from fanout.gates.evaluation_results import PendingCondition
+from fanout.gates.gate_facts import Hold, VariantFacts
+from fanout.gates.gate_rules import UNKNOWN, StageRule
+from fanout.selection.variant_spec import ExpressionFailure
 
 _AUTHOR = "the policy's author: propagateWhen; or what it reads"
 
 
-class Propagation:
-    """Asks the conditions of one stage, and keeps the questions that nobody has answered."""
+class PropagationEvaluator:
+    """Evaluates the conditions of one stage and collects those that are not evaluated yet.
 
-    def __init__(self, rule: StageRule, candidate: str) -> None:
-        self._rule = rule
+    `is_provisional` is true if the last result would be yes should every pending condition
+    be true.
+    """
+
+    def __init__(self, stage_rule: StageRule, candidate: str) -> None:
+        self._stage_rule = stage_rule
         self._candidate = candidate
-        self.unanswered: list[Wanted] = []
-        self.guessed = False  # would the last answer be yes, if what nobody knows yet is yes?
+        self.unanswered: list[PendingCondition] = []
+        self.is_provisional = (
+            False  # would the last answer be yes, if what nobody knows yet is yes?
+        )
 
-    def ask(self, facts: VariantFacts, stage: Mapping[str, int]) -> tuple[Hold, ...]:
-        """What is in the way of the variant's release, with the stage's numbers as they are."""
-        if not self._rule.propagate_when:
+    def evaluate(
+        self, variant_facts: VariantFacts, aggregates: Mapping[str, int]
+    ) -> tuple[Hold, ...]:
+        """Return what blocks the variant's release, with the stage's counts as they are now."""
+        if not self._stage_rule.propagate_when:
             return ()
-        row = self._row(facts, stage)
-        falses: list[Hold] = []
-        errors: list[Hold] = []
-        for condition in self._rule.propagate_when:
-            value = condition.ask(row)
+        row = self._build_variables(variant_facts, aggregates)
+        false_holds: list[Hold] = []
+        error_holds: list[Hold] = []
+        for condition in self._stage_rule.propagate_when:
+            value = condition.evaluate(row)
             if value is UNKNOWN:
-                self.unanswered.append(Wanted(condition.text, row))
-                errors.append(_NOT_YET)
+                self.unanswered.append(PendingCondition(condition.text, row))
+                error_holds.append(_PENDING_HOLD)
             elif value is False:
-                falses.append(Hold(Reason.PROPAGATION_HELD, f"{condition.text} is false", _AUTHOR))
+                false_holds.append(
+                    Hold(Reason.PROPAGATION_HELD, f"{condition.text} is false", _AUTHOR)
+                )
             elif value is not True:
-                errors.append(_error(condition.text, value))
-        self.guessed = bool(errors) and not falses and all(map(_is_unknown, errors))
-        return (*falses, *errors)
+                error_holds.append(_error_hold(condition.text, value))
+        self.is_provisional = (
+            bool(error_holds) and not false_holds and all(map(_is_pending_hold, error_holds))
+        )
+        return (*false_holds, *error_holds)
 
-    def _row(self, facts: VariantFacts, stage: Mapping[str, int]) -> Mapping[str, Any]:
-        upstream = {**facts.variables.get("upstream", {}), "revision": self._candidate}
-        return {**facts.variables, "stage": stage, "upstream": upstream}
+    def _build_variables(
+        self, variant_facts: VariantFacts, aggregates: Mapping[str, int]
+    ) -> Mapping[str, Any]:
+        upstream = {**variant_facts.variables.get("upstream", {}), "revision": self._candidate}
+        return {**variant_facts.variables, "stage": aggregates, "upstream": upstream}
 
 
-_NOT_YET = Hold(
+_PENDING_HOLD = Hold(
     Reason.PROPAGATION_HELD, "propagateWhen is not evaluated yet", "the sandbox, in this pass"
 )
 
 
-def _is_unknown(hold: Hold) -> bool:
-    return hold is _NOT_YET
+def _is_pending_hold(hold: Hold) -> bool:
+    return hold is _PENDING_HOLD
 
 
-def _error(text: str, value: object) -> Hold:
-    if isinstance(value, Broken):
+def _error_hold(text: str, value: object) -> Hold:
+    if isinstance(value, ExpressionFailure):
         return Hold(value.reason, f"{text}: {value.problem}", _AUTHOR)
     sentence = f"{text} yields {value!r}, which is neither true nor false"
     return Hold(Reason.EXPRESSION_ERROR, sentence, _AUTHOR)

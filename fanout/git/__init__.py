@@ -1,4 +1,4 @@
-"""Repositories behind private bare mirrors: list, fetch, read, write, push."""
+"""Git repositories behind private bare mirrors: list, fetch, read, write and push."""
 
 import os
 

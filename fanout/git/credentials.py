@@ -1,4 +1,8 @@
-"""Secrets on their way to git: in the child's environment or a private file, nowhere else."""
+"""Passing of secrets to git by the child's environment or a private file.
+
+Arguments are visible to every user of the machine, and configuration files outlive the
+process; neither ever has a secret.
+"""
 
 import fcntl
 import os
@@ -9,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fanout.api.urls import Protocol
-from fanout.git.address import Address
-from fanout.ports import Secret
-from fanout.telemetry.redact import Redactor
+from fanout.api.git_urls import GitProtocol
+from fanout.git.repository_url import RepositoryAddress
+from fanout.ports import Credentials
+from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen
 
 # It answers the host that the secret is for and no other, so a redirect gets nothing.
@@ -28,63 +32,66 @@ Password*) printf '%s\\n' "$FANOUT_GIT_PASSWORD" ;;
 esac
 """
 
-_PREFIX, _HELD = "secret-", "held"
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+_PREFIX, _LOCK_NAME = "secret-", "held"
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
 @frozen
-class Access:
-    """A place and what opens it."""
+class RemoteAccess:
+    """Address of a repository and the secret for it."""
 
-    address: Address
-    secret: Secret | None = None
+    address: RepositoryAddress
+    secret: Credentials | None = None
 
     def redact(self, text: str) -> str:
-        """The text without the secret in any of the forms in which git could show it."""
+        """Return the text without the secret in any form in which git could show it."""
         redactor = Redactor()
         if self.secret is not None:
             redactor.register(self.secret.password, self.secret.username)
-        return redactor.text(text)
+        return redactor.redact_text(text)
 
 
 def write_askpass(directory: Path) -> Path:
-    """The program that hands git the secret it finds in its environment."""
+    """Write the askpass program, which prints the secret of its environment.
+
+    Return its path.
+    """
     path = directory / "askpass"
     if not path.exists() or path.read_bytes() != _ASKPASS.encode():
-        fresh = directory / "askpass.new"
-        fresh.write_text(_ASKPASS, encoding="utf-8")
-        fresh.chmod(0o700)
-        fresh.replace(path)
+        temporary = directory / "askpass.new"
+        temporary.write_text(_ASKPASS, encoding="utf-8")
+        temporary.chmod(0o700)
+        temporary.replace(path)
     return path
 
 
-def remove_left_keys(directory: Path) -> None:
-    """Remove the keys and certificates of processes that were killed; those in use stay."""
-    with _one_at_a_time(directory):
+def remove_stale_keys(directory: Path) -> None:
+    """Remove the private directories of processes that were killed; those in use stay."""
+    with _exclusive(directory):
         for private in directory.glob(f"{_PREFIX}*"):
-            if not _is_held(private / _HELD):
+            if not _is_locked(private / _LOCK_NAME):
                 shutil.rmtree(private, ignore_errors=True)
 
 
 @contextmanager
-def _private(directory: Path) -> Iterator[Path]:
-    """A directory for the owner alone, locked for as long as the block lasts.
+def _private_directory(directory: Path) -> Iterator[Path]:
+    """Create a directory for the owner alone, locked for the duration of the block.
 
-    The lock ends with the process, however that ends, and tells `remove_left_keys` what is in use.
+    The lock ends with the process, however it ends; `remove_stale_keys` relies on it.
     """
     with ExitStack() as stack:
-        with _one_at_a_time(directory):
-            private = TemporaryDirectory(prefix=_PREFIX, dir=directory)
-            file = os.open(Path(private.name) / _HELD, _FLAGS, 0o600)
+        with _exclusive(directory):
+            temporary = TemporaryDirectory(prefix=_PREFIX, dir=directory)
+            file = os.open(Path(temporary.name) / _LOCK_NAME, _LOCK_FLAGS, 0o600)
             stack.callback(os.close, file)
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield Path(stack.enter_context(private))
+        yield Path(stack.enter_context(temporary))
 
 
 @contextmanager
-def _one_at_a_time(directory: Path) -> Iterator[None]:
-    """Keep a directory that is not locked yet from being taken for one that is left."""
-    file = os.open(directory / "secrets.lock", _FLAGS, 0o600)
+def _exclusive(directory: Path) -> Iterator[None]:
+    """Exclude other processes while a new directory has no lock and looks stale."""
+    file = os.open(directory / "secrets.lock", _LOCK_FLAGS, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -92,7 +99,7 @@ def _one_at_a_time(directory: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _is_held(lock: Path) -> bool:
+def _is_locked(lock: Path) -> bool:
     try:
         file = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -108,28 +115,36 @@ def _is_held(lock: Path) -> bool:
 
 
 @contextmanager
-def presented(access: Access, directory: Path, askpass: Path) -> Iterator[Mapping[str, str]]:
-    """Variables for one git process that let it in; nothing of them is in its arguments.
+def provide_credentials(
+    access: RemoteAccess, directory: Path, askpass: Path
+) -> Iterator[Mapping[str, str]]:
+    """Yield the environment variables that give one git process access.
 
-    Keys and certificates are private files in `directory` for as long as the block lasts.
+    Nothing secret is in its arguments. Keys and certificates are private files in
+    `directory` for the duration of the block.
     """
     protocol, secret = access.address.protocol, access.secret
-    if protocol is Protocol.FILE:
+    if protocol is GitProtocol.FILE:
         yield {}
     elif secret is None:
-        yield {"GIT_ASKPASS": str(askpass), **_ssh(Secret(), Path())}
+        yield {"GIT_ASKPASS": str(askpass), **_ssh_variables(Credentials(), Path())}
     else:
-        with _private(directory) as private:
-            if protocol is Protocol.SSH:
-                yield _ssh(secret, private)
+        with _private_directory(directory) as private:
+            if protocol is GitProtocol.SSH:
+                yield _ssh_variables(secret, private)
             else:
-                yield {"GIT_ASKPASS": str(askpass), **_http(access.address, secret, private)}
+                yield {
+                    "GIT_ASKPASS": str(askpass),
+                    **_http_variables(access.address, secret, private),
+                }
 
 
-def _http(address: Address, secret: Secret, private: Path) -> dict[str, str]:
+def _http_variables(
+    address: RepositoryAddress, secret: Credentials, private: Path
+) -> dict[str, str]:
     variables: dict[str, str] = {}
     if secret.certificate_authority:
-        path = _write(private / "authority.pem", secret.certificate_authority)
+        path = _write_private(private / "authority.pem", secret.certificate_authority)
         variables["GIT_SSL_CAINFO"] = path
     if secret.password or secret.username:
         variables["FANOUT_GIT_HOST"] = address.host
@@ -138,19 +153,20 @@ def _http(address: Address, secret: Secret, private: Path) -> dict[str, str]:
     return variables
 
 
-def _ssh(secret: Secret, private: Path) -> dict[str, str]:
-    """The key and no other, and no question to a terminal."""
-    words = ["ssh", "-o", "BatchMode=yes"]
+def _ssh_variables(secret: Credentials, private: Path) -> dict[str, str]:
+    """Build the ssh command: the secret's key and no other, and no prompt at a terminal."""
+    command = ["ssh", "-o", "BatchMode=yes"]
     if secret.private_key:
-        key = _write(private / "key", secret.private_key)
-        words += ["-i", key, "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none"]
+        key = _write_private(private / "key", secret.private_key)
+        # Keys of the user's agent would be tried first and could give access under another name.
+        command += ["-i", key, "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none"]
     if secret.known_hosts:
-        hosts = _write(private / "known_hosts", secret.known_hosts)
-        words += ["-o", f"UserKnownHostsFile={hosts}", "-o", "StrictHostKeyChecking=yes"]
-    return {"GIT_SSH_COMMAND": shlex.join(words), "GIT_SSH_VARIANT": "ssh"}
+        hosts = _write_private(private / "known_hosts", secret.known_hosts)
+        command += ["-o", f"UserKnownHostsFile={hosts}", "-o", "StrictHostKeyChecking=yes"]
+    return {"GIT_SSH_COMMAND": shlex.join(command), "GIT_SSH_VARIANT": "ssh"}
 
 
-def _write(path: Path, content: str) -> str:
+def _write_private(path: Path, content: str) -> str:
     path.touch(mode=0o600)
     path.write_text(content if content.endswith("\n") else f"{content}\n", encoding="utf-8")
     return str(path)

@@ -1,7 +1,7 @@
-"""One object as the difference to another (gitformat-pack(5)): what to copy, what to insert.
+"""Encoding of one object as a delta to another (gitformat-pack(5)): copy and insert.
 
-The drafts of one change differ from each other in a few lines. A difference costs less time than
-compressing the whole: here, in the push and at the remote.
+The drafts of one change differ in a few lines. A delta costs less time than compressing
+the full object: when it is written, in the push, and at the remote.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,13 +9,13 @@ from functools import lru_cache
 from itertools import accumulate, compress, count
 from operator import ne
 
-_COPY_AT_MOST = 0xFFFFFF
-_INSERT_AT_MOST = 0x7F
-_COUNTS = (b"", *(bytes([count]) for count in range(1, _INSERT_AT_MOST + 1)))
+_MAX_COPY = 0xFFFFFF
+_MAX_INSERT = 0x7F
+_INSERT_HEADERS = (b"", *(bytes([count]) for count in range(1, _MAX_INSERT + 1)))
 
 
-class Sample:
-    """An object that others are compared with: its lines, or a directory's rows."""
+class DeltaBase:
+    """Delta base: an object, cut into the lines of a file or the rows of a directory."""
 
     __slots__ = ("_pieces", "_starts", "oid")
 
@@ -24,68 +24,77 @@ class Sample:
         self._pieces = pieces
         self._starts = list(accumulate(map(len, pieces), initial=0))
 
-    def instructions(self, pieces: Sequence[bytes]) -> list[bytes]:
-        """How an object of these pieces is made of this one.
+    def compute_instructions(self, pieces: Sequence[bytes]) -> list[bytes]:
+        """Compute the instructions that build an object of these pieces from this base.
 
-        Piece by piece where both have as many; else what they begin and end with alike is copied.
+        With equal numbers of pieces they are compared one by one; else only the common prefix
+        and the common suffix are copied, and everything between is inserted.
         """
         if len(pieces) != len(self._pieces):
-            return self._around(pieces)
-        found: list[bytes] = []
+            return self._compute_around_middle(pieces)
+        instructions: list[bytes] = []
         starts = self._starts
-        same = 0  # up to here it is the same
-        for at in compress(count(), map(ne, self._pieces, pieces)):
-            if same < at:
-                found.append(copy(starts[same], starts[at] - starts[same]))
-            found.append(insert(pieces[at]))
-            same = at + 1
-        found.append(copy(starts[same], starts[-1] - starts[same]))
-        return found
+        copied_until = 0  # up to here it is the same
+        # The comparison runs in C for all pieces; Python code runs only for those that differ.
+        for index in compress(count(), map(ne, self._pieces, pieces)):
+            if copied_until < index:
+                instructions.append(
+                    encode_copy(starts[copied_until], starts[index] - starts[copied_until])
+                )
+            instructions.append(encode_insert(pieces[index]))
+            copied_until = index + 1
+        instructions.append(encode_copy(starts[copied_until], starts[-1] - starts[copied_until]))
+        return instructions
 
-    def _around(self, pieces: Sequence[bytes]) -> list[bytes]:
-        old, most = self._pieces, min(len(self._pieces), len(pieces))
-        head = next((at for at in range(most) if old[at] != pieces[at]), most)
-        left = most - head
-        tail = next((at for at in range(left) if old[-1 - at] != pieces[-1 - at]), left)
+    def _compute_around_middle(self, pieces: Sequence[bytes]) -> list[bytes]:
+        base_pieces, shorter = self._pieces, min(len(self._pieces), len(pieces))
+        head = next((at for at in range(shorter) if base_pieces[at] != pieces[at]), shorter)
+        remaining = shorter - head
+        tail = next(
+            (at for at in range(remaining) if base_pieces[-1 - at] != pieces[-1 - at]), remaining
+        )
         middle = b"".join(pieces[head : len(pieces) - tail])
-        behind = self._starts[len(old) - tail]
-        last = copy(behind, self._starts[-1] - behind)
-        return [copy(0, self._starts[head]), insert(middle), last]
+        tail_start = self._starts[len(base_pieces) - tail]
+        copy_tail = encode_copy(tail_start, self._starts[-1] - tail_start)
+        return [encode_copy(0, self._starts[head]), encode_insert(middle), copy_tail]
 
 
-def difference(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:
-    """The whole difference as git reads it."""
-    return _sizes(base_size, size) + b"".join(instructions)
+def encode_delta(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:
+    """Encode a complete delta: both sizes in bytes, then the instructions."""
+    return _encode_sizes(base_size, size) + b"".join(instructions)
 
 
-def insert(data: bytes) -> bytes:
-    """Instructions that yield new bytes."""
+def encode_insert(data: bytes) -> bytes:
+    """Encode instructions that insert new bytes, at most 127 each."""
     size = len(data)
-    if size <= _INSERT_AT_MOST:
-        return _COUNTS[size] + data
-    parts = (data[at : at + _INSERT_AT_MOST] for at in range(0, size, _INSERT_AT_MOST))
-    return b"".join([_COUNTS[len(part)] + part for part in parts])
+    if size <= _MAX_INSERT:
+        return _INSERT_HEADERS[size] + data
+    parts = (data[at : at + _MAX_INSERT] for at in range(0, size, _MAX_INSERT))
+    return b"".join([_INSERT_HEADERS[len(part)] + part for part in parts])
 
 
 @lru_cache(maxsize=4096)
-def copy(offset: int, length: int) -> bytes:
-    """Instructions that yield bytes of the base: which bytes of both numbers follow, then those."""
+def encode_copy(offset: int, length: int) -> bytes:
+    """Encode instructions that copy `length` bytes of the base, beginning at `offset`.
+
+    The flag byte names the bytes of offset and length that follow; zero bytes are left out.
+    """
     out = b""
     while length:
-        now = min(length, _COPY_AT_MOST)
-        numbers = [*offset.to_bytes(4, "little"), *now.to_bytes(3, "little")]
-        flags = sum(1 << place for place, byte in enumerate(numbers) if byte)
-        out += bytes([0x80 | flags, *(byte for byte in numbers if byte)])
-        offset, length = offset + now, length - now
+        part = min(length, _MAX_COPY)
+        argument_bytes = [*offset.to_bytes(4, "little"), *part.to_bytes(3, "little")]
+        flags = sum(1 << bit for bit, byte in enumerate(argument_bytes) if byte)
+        out += bytes([0x80 | flags, *(byte for byte in argument_bytes if byte)])
+        offset, length = offset + part, length - part
     return out
 
 
 @lru_cache(maxsize=4096)
-def _sizes(base_size: int, size: int) -> bytes:
-    return _length(base_size) + _length(size)
+def _encode_sizes(base_size: int, size: int) -> bytes:
+    return _encode_size(base_size) + _encode_size(size)
 
 
-def _length(size: int) -> bytes:
+def _encode_size(size: int) -> bytes:
     out = bytearray()
     while size > 0x7F:
         out.append(0x80 | size & 0x7F)

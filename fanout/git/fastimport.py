@@ -10,18 +10,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import Bug
-from fanout.git.command import GitProgram
-from fanout.git.commits import message_bytes, signature
-from fanout.git.engine import Objects, batches, check_grounds, check_tree, tree_reader
-from fanout.git.ground import Ground
-from fanout.git.layout import Layouts
-from fanout.git.reader import MirrorReader, open_mirror
-from fanout.git.refs import SCRATCH
-from fanout.git.rows import check_path
-from fanout.git.trees import TreeEditor
-from fanout.package.tree import Entry, blob_id
-from fanout.plan.repository import (
+from fanout.git.base_tree import BaseTree
+from fanout.git.git_command import GitProgram
+from fanout.git.mirror_reader import MirrorReader, open_mirror
+from fanout.git.mirror_refs import SCRATCH_REF
+from fanout.git.object_writer import (
+    ObjectEngine,
+    ObjectWriter,
+    WrittenObjects,
+    check_dependencies,
+    check_tree,
+    encode_message,
+    encode_signature,
+    split_merges,
+    tree_reader,
+)
+from fanout.git.pack import PACK_SIZE_LIMIT, PackTooLargeError
+from fanout.git.package_layout import PackageLayouts
+from fanout.git.tree_editor import TreeEditor, check_path
+from fanout.package.tree_ids import TreeEntry, blob_id
+from fanout.plan.observation.repository_state import (
     DraftCommit,
     FileCommit,
     RepositoryChange,
@@ -35,21 +45,21 @@ _TOTAL = re.compile(r"Total objects:\s+(\d+)")
 
 
 class FastImport:
-    """`fanout.git.engine.Engine` by git."""
+    """`fanout.git.object_writer.ObjectEngine` by git."""
 
     def __init__(self, git: GitProgram) -> None:
         self._git = git
 
-    def write(self, mirror: Path, change: RepositoryChange) -> Objects:
+    def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
         """As the protocol says."""
         with tempfile.TemporaryFile(prefix="import-", suffix=".stream", dir=mirror) as file:
             with open_mirror(mirror) as reader:
-                check_grounds(change, reader)
+                check_dependencies(change, reader)
                 stream = _Stream(change, reader)
                 file.writelines(stream.all())
             file.seek(0)
             answers, count = self._run(mirror, file)
-        return Objects(stream.refs(answers), count)
+        return WrittenObjects(stream.refs(answers), count)
 
     def _run(self, mirror: Path, stream: BinaryIO) -> tuple[list[str], int]:
         output = self._git.run(mirror, ["fast-import", *_OPTIONS], stdin=stream)
@@ -64,8 +74,8 @@ class _Stream:
     def __init__(self, change: RepositoryChange, reader: MirrorReader) -> None:
         self._change = change
         self._reader = reader
-        self._read = tree_reader(change, reader, Layouts())
-        self._grounds: dict[str, Ground] = {}  # by commit
+        self._read = tree_reader(change, reader, PackageLayouts())
+        self._grounds: dict[str, BaseTree] = {}  # by commit
         self._marks = 0
         self._trees: dict[int, tuple[str, str]] = {}  # by line: what is asked, which id is planned
         self._commits: dict[int, tuple[str, ...]] = {}  # by line: the refs that get it
@@ -86,7 +96,7 @@ class _Stream:
             yield from self._vendor(change.vendor)
         if change.merges:
             yield from self._merges()
-        yield b"reset %s\nfrom %s\n\ndone\n" % (SCRATCH.encode(), _ZERO)
+        yield b"reset %s\nfrom %s\n\ndone\n" % (SCRATCH_REF.encode(), _ZERO)
 
     def refs(self, lines: Sequence[str]) -> dict[str, str]:
         """The id of each ref, from the answers. Raises Bug when one is not as it was planned."""
@@ -106,46 +116,48 @@ class _Stream:
 
     def _draft(self, draft: DraftCommit) -> Iterator[bytes]:
         if draft.base not in self._grounds:
-            self._grounds[draft.base] = Ground(self._reader.commit(draft.base).tree, self._read)
+            self._grounds[draft.base] = BaseTree(self._reader.commit(draft.base).tree, self._read)
         self._grounds[draft.base].check(draft.path)
-        yield self._head((draft.base, *draft.also), draft.when, draft.message)
+        yield self._head((draft.base, *draft.more_parents), draft.timestamp, draft.message)
         yield b"D %s\n" % _quoted(draft.path) if draft.path else b"deleteall\n"
         yield from _entries(f"{draft.path}/" if draft.path else "", draft.entries)
         yield self._ask_tree(draft.path, draft.path, draft.tree)
         yield self._ask_commit(draft.ref)
 
     def _files(self, commit: FileCommit) -> Iterator[bytes]:
-        yield self._head((commit.parent,), commit.when, commit.message)
-        for path in commit.drop:
+        yield self._head((commit.parent,), commit.timestamp, commit.message)
+        for path in commit.dropped_paths:
             yield b"D %s\n" % _quoted(path)
-        for path, data in commit.put.items():
+        for path, data in commit.content_by_path.items():
             yield b"M 100644 inline %s\ndata %d\n%s\n" % (_quoted(path), len(data), data)
         yield self._ask_commit(commit.ref)
 
     def _vendor(self, vendor: VendorCommit) -> Iterator[bytes]:
         root = self._reader.commit(vendor.parent).tree if vendor.parent else ""
-        yield self._head((vendor.parent,), vendor.when, vendor.message)
-        yield from _edits(TreeEditor(root, self._read), vendor.drop, vendor.put.items())
+        yield self._head((vendor.parent,), vendor.timestamp, vendor.message)
+        yield from _edits(
+            TreeEditor(root, self._read), vendor.dropped_paths, vendor.trees_by_path.items()
+        )
         yield self._ask_commit(vendor.ref)
 
     def _merges(self) -> Iterator[bytes]:
         branch = self._change.branch
         head = self._change.expected[branch]
         editor = TreeEditor(self._reader.commit(head).tree, self._read)
-        for batch in batches(self._change.merges):
+        for batch in split_merges(self._change.merges):
             commits = (draft.commit for draft in batch.drafts)
-            yield self._head((head, *commits), batch.when, batch.message)
+            yield self._head((head, *commits), batch.timestamp, batch.message)
             packages = ((draft.path, draft.tree) for draft in batch.drafts)
-            yield from _edits(editor, batch.drop, packages)
+            yield from _edits(editor, batch.dropped_paths, packages)
             yield self._ask_commit(branch, *(draft.tag for draft in batch.drafts))
             head = f":{self._marks}"
 
     def _head(self, parents: Sequence[str], when: int, message: str) -> bytes:
         """The beginning of a commit; a parent is an id, a mark, or "" for none."""
         self._marks += 1
-        who = signature(self._change.identity, when)
-        text = message_bytes(message)
-        scratch = SCRATCH.encode()
+        who = encode_signature(self._change.identity, when)
+        text = encode_message(message)
+        scratch = SCRATCH_REF.encode()
         known = [parent.encode() for parent in parents if parent]
         onto = b"".join(
             b"%s %s\n" % (b"merge" if number else b"from", parent)
@@ -171,14 +183,14 @@ def _edits(
 ) -> Iterator[bytes]:
     """Directories that go, then those that come; the editor sees what is in the way."""
     for path in drop:
-        if editor.drop(path):
+        if editor.remove_directory(path):
             yield b"D %s\n" % _quoted(path) if path else b"deleteall\n"
     for path, tree in put:
         editor.put(path, tree)
         yield b"M 040000 %s %s\n" % (tree.encode(), _quoted(path) if path else b'""')
 
 
-def _entries(above: str, entries: Mapping[str, Entry]) -> Iterator[bytes]:
+def _entries(above: str, entries: Mapping[str, TreeEntry]) -> Iterator[bytes]:
     for path, entry in entries.items():
         place = _quoted(above + path)
         yield b"M %s %s %s\n" % (entry.mode.encode(), entry.oid.encode(), place)
@@ -188,3 +200,26 @@ def _quoted(path: str) -> bytes:
     """A path as fast-import reads it. Raises InvalidInput for one that no tree may have."""
     raw = check_path(path).encode()
     return b'"%s"' % raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+
+
+def engine_of(choice: GitEngine, git: GitProgram, largest: int = PACK_SIZE_LIMIT) -> ObjectEngine:
+    """The engine of this name; `largest` is the size in bytes that no pack made here reaches."""
+    portable = FastImport(git)
+    if choice is GitEngine.FAST_IMPORT:
+        return portable
+    return _FastWherePossible(ObjectWriter(largest), portable)
+
+
+class _FastWherePossible:
+    """Takes the portable engine for what one pack of the fast one cannot hold."""
+
+    def __init__(self, fast: ObjectEngine, portable: ObjectEngine) -> None:
+        self._fast = fast
+        self._portable = portable
+
+    def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
+        """As the protocol says."""
+        try:
+            return self._fast.write(mirror, change)
+        except PackTooLargeError:
+            return self._portable.write(mirror, change)

@@ -1,13 +1,11 @@
-"""Private bare mirrors, one per URL: a cache that may be killed, filled up, damaged or deleted.
+"""One worker at a time for a mirror, whether a thread of this process or another process."""
 
-Nothing in a mirror is the only copy of anything. Who opens one gets it whole: what a killed process
-left behind is swept away, what cannot be used is made again.
-"""
-
+import fcntl
 import hashlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,15 +13,54 @@ from pathlib import Path
 import pygit2
 
 from fanout.errors import Unavailable
-from fanout.git.address import Address
-from fanout.git.lock import locked
+from fanout.git.repository_url import RepositoryAddress
 from fanout.values import frozen
 
-PATIENCE = 120.0  # seconds to wait for another process that works on the same mirror
-_MARK = "fanout-damaged"
-_NEEDED = frozenset({"HEAD", "config", "objects", "refs"})
+_POLL_INTERVAL = 0.02
+_HOLDER_WIDTH = 20  # of what is written, so that nothing longer is left behind it
+
+
+@contextmanager
+def file_lock(path: Path, timeout: float) -> Iterator[None]:
+    """Hold the lock file exclusively, against other threads and other processes.
+
+    The lock ends with the process, however it ends. The file contains the process id of its
+    holder, for messages. Raises Unavailable after `timeout` seconds.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _acquire(file, time.monotonic() + timeout, timeout)
+        with suppress(OSError):  # a full disk keeps nobody from looking
+            os.pwrite(file, str(os.getpid()).ljust(_HOLDER_WIDTH).encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+def _acquire(file: int, deadline: float, timeout: float) -> None:
+    # Polling, because flock has no timeout and an alarm signal would reach any thread.
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                holder = os.pread(file, _HOLDER_WIDTH, 0).decode(errors="replace").strip()
+                raise Unavailable(
+                    f"another process ({holder or 'unknown'}) has held the mirror for more than "
+                    f"{timeout:g} s",
+                    reason="MirrorBusy",
+                    remedy="let it finish, or give each process its own working directory",
+                ) from None
+            time.sleep(_POLL_INTERVAL)
+        else:
+            return
+
+
+LOCK_TIMEOUT = 120.0  # seconds to wait for another process that works on the same mirror
+_DAMAGE_MARKER = "fanout-damaged"
+_REQUIRED_NAMES = frozenset({"HEAD", "config", "objects", "refs"})
 _LEFTOVER = re.compile(r".*\.(lock|stream)|fast_import_crash_.*|packed-refs\.new")
-_PACK = re.compile(r"(pack-.*)\.(pack|idx)")
+_PACK_FILE = re.compile(r"(pack-.*)\.(pack|idx)")
 
 _HEAD = b"ref: refs/heads/main\n"
 
@@ -67,65 +104,73 @@ _CONFIG = """[core]
 
 @frozen
 class Mirror:
-    """An opened mirror. `fresh`: it was made by this opening, so nothing is in it yet."""
+    """An opened mirror.
+
+    `fresh` is true if this opening created it, so that it is still empty.
+    """
 
     path: Path
     fresh: bool
 
 
-class Mirrors:
-    """All mirrors below one directory, which several processes may use."""
+class MirrorDirectory:
+    """All mirrors below one directory, which several processes may use at once."""
 
-    def __init__(self, directory: Path, patience: float = PATIENCE) -> None:
-        """The directory is made when it is not there, for its owner alone."""
+    def __init__(self, directory: Path, lock_timeout: float = LOCK_TIMEOUT) -> None:
+        """Create the directory if it is missing, accessible to its owner alone."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.directory = directory
-        self._patience = patience
+        self._lock_timeout = lock_timeout
 
-    def path(self, address: Address) -> Path:
-        """Where the mirror is or will be."""
+    def path_of(self, address: RepositoryAddress) -> Path:
+        """Return the path of the mirror of this address, whether it exists or not."""
         digest = hashlib.sha256(address.url.encode()).hexdigest()[:24]
         return self.directory / f"{digest}.git"
 
     @contextmanager
-    def opened(self, address: Address) -> Iterator[Mirror]:
-        """Hold the mirror alone, whole and configured. Raises Unavailable when it stays busy."""
-        path = self.path(address)
-        with locked(path.with_suffix(".lock"), self._patience):
-            fresh = not _swept(path)
+    def open_locked(self, address: RepositoryAddress) -> Iterator[Mirror]:
+        """Hold the mirror exclusively, cleaned up and configured.
+
+        Raises Unavailable if another process holds it for too long or if it cannot be created.
+        """
+        path = self.path_of(address)
+        with file_lock(path.with_suffix(".lock"), self._lock_timeout):
+            fresh = not _remove_leftovers(path)
             if fresh:
-                self._make(path, address)
+                self._create(path, address)
             _configure(path, address)
             yield Mirror(path, fresh)
 
-    def drop(self, mirror: Mirror) -> None:
-        """Remove a mirror that is held; the next opening makes it again."""
+    def delete(self, mirror: Mirror) -> None:
+        """Delete a mirror that is held; the next opening creates it again."""
+        # Renamed before it is deleted: a process killed in between leaves no half of a mirror
+        # under the mirror's name.
         dropped = mirror.path.with_suffix(".dropped")
         shutil.rmtree(dropped, ignore_errors=True)
         with suppress(FileNotFoundError):  # somebody may have deleted it under us
             mirror.path.rename(dropped)
         shutil.rmtree(dropped, ignore_errors=True)
 
-    def _make(self, path: Path, address: Address) -> None:
-        """In a sibling, so that no half-made mirror ever has the mirror's name.
+    def _create(self, path: Path, address: RepositoryAddress) -> None:
+        """Create the mirror under another name and rename it, so that it is never incomplete.
 
-        Who was killed while it was made or dropped left such a sibling and no mirror.
+        A process killed while it created or deleted the mirror left such a directory.
         """
-        making = path.with_suffix(".making")
-        for left in (path, making, path.with_suffix(".dropped")):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
+        temporary = path.with_suffix(".making")
+        for leftover in (path, temporary, path.with_suffix(".dropped")):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
             else:
-                left.unlink(missing_ok=True)
-        create_bare(making)
-        _configure(making, address)
-        making.rename(path)
+                leftover.unlink(missing_ok=True)
+        create_bare(temporary)
+        _configure(temporary, address)
+        temporary.rename(path)
 
 
 def create_bare(path: Path) -> None:
-    """An empty bare repository, whatever the machine's configuration and templates say.
+    """Create an empty bare repository without the machine's configuration and templates.
 
-    Raises Unavailable when the place cannot be written.
+    Raises Unavailable if the directory cannot be written.
     """
     try:
         pygit2.init_repository(str(path), bare=True, initial_head="main").free()
@@ -138,15 +183,17 @@ def create_bare(path: Path) -> None:
 
 
 def mark_damaged(path: Path) -> None:
-    """Say that a mirror cannot be read; who holds its lock next makes it again."""
+    """Mark a mirror as damaged; the next process to hold its lock creates it again."""
     with suppress(OSError):  # one that is gone needs no mark
-        (path / _MARK).touch()
+        # A reader holds no lock, so it must not delete the mirror itself.
+        (path / _DAMAGE_MARKER).touch()
 
 
-def _swept(path: Path) -> bool:
-    """Take away what a killed git left: its locks would stop the next one.
+def _remove_leftovers(path: Path) -> bool:
+    """Remove lock files and partial packs of a killed git.
 
-    False where there is no mirror or none that can be used.
+    They would block the next git process. Returns False if there is no mirror or if it is
+    unusable.
     """
     objects = path / "objects" / "pack"
     try:
@@ -160,51 +207,57 @@ def _swept(path: Path) -> bool:
         ]
     except OSError:
         return False
-    if not names >= _NEEDED or _MARK in names:
+    if not names >= _REQUIRED_NAMES or _DAMAGE_MARKER in names:
         return False
-    found = [path / name for name in names if _LEFTOVER.fullmatch(name)]
-    for leftover in (*found, *locks, *(objects / name for name in _left_of_packs(packs))):
+    leftovers = [path / name for name in names if _LEFTOVER.fullmatch(name)]
+    for leftover in (*leftovers, *locks, *(objects / name for name in _partial_pack_files(packs))):
         leftover.unlink(missing_ok=True)
     return True
 
 
-def _left_of_packs(names: Collection[str]) -> list[str]:
-    """Files that are no part of a whole pack: temporary ones, packs and indexes by themselves."""
+def _partial_pack_files(names: Collection[str]) -> list[str]:
+    """Return the files of incomplete packs: temporary ones, lone packs or lone indexes."""
     parts: dict[str, set[str]] = {}
     for name in names:
-        if found := _PACK.fullmatch(name):
-            parts.setdefault(found[1], set()).add(found[2])
-    broken = tuple(f"{stem}." for stem, kinds in parts.items() if len(kinds) < 2)
-    return [name for name in names if name.startswith(("tmp_", *broken)) or name.endswith(".keep")]
+        if match := _PACK_FILE.fullmatch(name):
+            parts.setdefault(match[1], set()).add(match[2])
+    incomplete = tuple(f"{stem}." for stem, kinds in parts.items() if len(kinds) < 2)
+    return [
+        name for name in names if name.startswith(("tmp_", *incomplete)) or name.endswith(".keep")
+    ]
 
 
-def _configure(path: Path, address: Address) -> None:
-    """What git is told here is ours to the last byte: nothing is trusted from an earlier run."""
+def _configure(path: Path, address: RepositoryAddress) -> None:
+    """Write the complete configuration of the mirror.
+
+    Nothing of an earlier run is trusted.
+    """
     escaped = address.url.replace("\\", "\\\\").replace('"', '\\"')
-    _let_be(path, "config", _CONFIG.format(url=f'"{escaped}"').encode())
-    _let_be(path, "HEAD", _HEAD)
+    _write_if_changed(path, "config", _CONFIG.format(url=f'"{escaped}"').encode())
+    _write_if_changed(path, "HEAD", _HEAD)
 
 
-def _let_be(mirror: Path, name: str, content: bytes) -> None:
+def _write_if_changed(mirror: Path, name: str, content: bytes) -> None:
     target = mirror / name
     if target.read_bytes() != content:
-        fresh = mirror / f"{name}.lock"
-        fresh.write_bytes(content)
-        fresh.replace(target)
+        temporary = mirror / f"{name}.lock"
+        temporary.write_bytes(content)
+        temporary.replace(target)
 
 
-def state_of(path: Path) -> tuple[int, ...]:
-    """Another one for each change of the mirror's refs or packs; none for what has no mirror.
+def mirror_state(path: Path) -> tuple[int, ...]:
+    """Return a value that differs after each change of the mirror's refs or packs.
 
-    Whoever writes them makes new files of them (`write_refs`, git itself), and loose refs are
-    none of ours: they are swept into the packed ones by each look.
+    Made of inode, time and size of the ref file and of the directories. Writers of refs and
+    packs create new files (`write_refs`, git itself), and listing moves loose refs into the
+    packed ones.
     """
-    found: list[int] = []
+    state: list[int] = []
     for part in ("packed-refs", "objects/pack", "refs/fanout"):
         try:
             status = os.stat(path / part)  # noqa: PTH116 - as it says
         except FileNotFoundError:
-            found.append(0)
+            state.append(0)
         else:
-            found += (status.st_ino, status.st_mtime_ns, status.st_size)
-    return tuple(found)
+            state += (status.st_ino, status.st_mtime_ns, status.st_size)
+    return tuple(state)

@@ -1,117 +1,146 @@
-"""Writes objects into a mirror in process: one pack and its index, as git lays them out.
+"""Writer of one pack and its index in a mirror, without a git process.
 
-What a change writes is known before it is written; starting a git process for it would cost more
-than the work. What is small, differences above all, is stored without compressing it: that would
-take as long as everything else that is done for an object, and save a few bytes.
+The objects of a change are known before they are written, and starting a git process
+for them would cost more than the work. Small objects, deltas above all, are stored
+without compression: compressing them takes as long as everything else and saves a few
+bytes. Formats: gitformat-pack(5).
 """
 
 import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 
 from fanout.errors import LimitExceeded
-from fanout.git.delta import difference
+from fanout.git.delta import DeltaBase, encode_delta
 
 COMMIT, TREE, BLOB = 1, 2, 3
-LARGEST = 1 << 31  # above it the index needs another table of offsets
+PACK_SIZE_LIMIT = 1 << 31  # above it the index needs another table of offsets
 _OFS_DELTA = 6
-_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
-_LONGEST_CHAIN = 50  # git's own limit; readers apply the whole chain
-_SMALL = 160  # bytes; below, compressing saves next to nothing
-_SMALL_DIFFERENCE = 512  # the most of one is ids, which cannot be compressed
-_LONG = 1 << 16
+_TYPE_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
+_MAX_DELTA_DEPTH = 50  # git's own limit; readers apply the whole chain
+_UNCOMPRESSED_OBJECT = 160  # bytes; below, compressing saves next to nothing
+_UNCOMPRESSED_DELTA = 512  # the most of one is ids, which cannot be compressed
+_SMALL_WINDOW_LIMIT = 1 << 16
 _CHUNK = 1 << 20
-_STORED = struct.Struct("<3sHH")
-_LAST = [bytes([byte]) for byte in range(0x80)]
+_STORED_BLOCK_HEADER = struct.Struct("<3sHH")
+_LAST_BYTES = [bytes([byte]) for byte in range(0x80)]
 
 
 class PackTooLargeError(LimitExceeded):
-    """More than one pack of this writer can hold; nothing of it is in the mirror."""
+    """A change exceeds the size of one pack; nothing of it is visible in the mirror."""
 
 
 class PackWriter:
-    """Collects objects; `finish` makes all of them visible at once. Not for several threads."""
+    """Collector of the objects of one pack. Not thread-safe.
 
-    def __init__(self, mirror: Path, largest: int = LARGEST) -> None:
-        """`largest` is the size in bytes that no pack reaches."""
+    No object is visible in the mirror before `finish`, which makes all of them visible.
+    """
+
+    def __init__(self, mirror: Path, size_limit: int = PACK_SIZE_LIMIT) -> None:
+        """Prepare a pack for the bare repository `mirror`.
+
+        `size_limit` is the size in bytes that the pack must stay below.
+        """
         self._directory = mirror / "objects" / "pack"
-        self._largest = largest
+        self._size_limit = size_limit
         self._size = 12
         self._pieces: list[bytes] = []
-        self._rows: dict[bytes, tuple[int, int, int]] = {}  # id → offset, checksum, object's size
+        self._entries: dict[
+            bytes, tuple[int, int, int]
+        ] = {}  # id → offset, checksum, object's size
         self._depths: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._entries)
 
     def __contains__(self, oid: object) -> bool:
-        return oid in self._rows
+        return oid in self._entries
 
     def add(self, kind: int, data: bytes, oid: bytes = b"") -> bytes:
-        """Take an object; answers its id, which may be given where it was computed before."""
-        oid = oid or object_id(kind, data)
-        if oid not in self._rows:
-            packed = _stored(data) if len(data) <= _SMALL else _compressed(data)
-            self._append(oid, len(data), _head(kind, len(data)) + packed)
+        """Add an object and return its id (20 bytes).
+
+        `kind` is COMMIT, TREE or BLOB; `oid` is the id if the caller has computed it already.
+        Raises PackTooLargeError.
+        """
+        oid = oid or compute_object_id(kind, data)
+        if oid not in self._entries:
+            packed = (
+                _store_uncompressed(data) if len(data) <= _UNCOMPRESSED_OBJECT else _compress(data)
+            )
+            self._append(oid, len(data), _entry_header(kind, len(data)) + packed)
         return oid
 
-    def add_like(
+    def add_delta(
         self, kind: int, data: bytes, base: bytes, instructions: Sequence[bytes], oid: bytes = b""
     ) -> bytes:
-        """Take an object that is made of the object `base` by `instructions` (`fanout.git.delta`).
+        """Add an object as a delta to the object `base` and return its id (20 bytes).
 
-        It is stored whole where that is shorter, or where the base is not in this pack: packs hold
-        themselves what they refer to.
+        `instructions` build `data` from the base (`fanout.git.delta`). The full object is
+        stored if the delta is hardly shorter, or if the base is not in this pack: a pack must
+        contain the bases of its own deltas. Raises PackTooLargeError.
         """
-        oid = oid or object_id(kind, data)
-        if oid in self._rows:
+        oid = oid or compute_object_id(kind, data)
+        if oid in self._entries:
             return oid
         depth = self._depths.get(base, 0) + 1
-        there = self._rows.get(base)
-        if there is None or depth > _LONGEST_CHAIN:
+        base_entry = self._entries.get(base)
+        # A base outside this pack would make it a thin pack, which git refuses on disk. Readers
+        # apply the whole chain of deltas for each object, hence git's own limit of the depth.
+        if base_entry is None or depth > _MAX_DELTA_DEPTH:
             return self.add(kind, data, oid)
-        offset, _, base_size = there
-        delta = difference(base_size, len(data), instructions)
-        size = len(delta)
-        if size > len(data) * 3 // 4:
+        offset, _, base_size = base_entry
+        delta = encode_delta(base_size, len(data), instructions)
+        delta_size = len(delta)
+        # The full object would be compressed, so a delta of nearly its size saves nothing and
+        # lengthens the chain that readers must apply.
+        if delta_size > len(data) * 3 // 4:
             return self.add(kind, data, oid)
-        packed = _stored(delta) if size <= _SMALL_DIFFERENCE else _compressed(delta)
-        head, distance = _head(_OFS_DELTA, size), _distance(self._size - offset)
+        packed = (
+            _store_uncompressed(delta) if delta_size <= _UNCOMPRESSED_DELTA else _compress(delta)
+        )
+        head, distance = _entry_header(_OFS_DELTA, delta_size), _base_distance(self._size - offset)
         self._append(oid, len(data), b"%b%b%b" % (head, distance, packed))
         self._depths[oid] = depth
         return oid
 
     def _append(self, oid: bytes, size: int, piece: bytes) -> None:
         end = self._size + len(piece)
-        if end >= self._largest:
+        if end >= self._size_limit:
             raise PackTooLargeError(
-                f"what is to be written takes more than {self._largest} bytes",
+                f"what is to be written takes more than {self._size_limit} bytes",
                 reason="PackTooLarge",
                 remedy="spread the packages over more repositories",
             )
-        self._rows[oid] = (self._size, zlib.crc32(piece), size)
+        self._entries[oid] = (self._size, zlib.crc32(piece), size)
         self._pieces.append(piece)
         self._size = end
 
     def finish(self) -> int:
-        """Write the pack, then the index that makes it visible; answers the number of objects."""
-        if not self._rows:
+        """Write the pack and then its index; return the number of objects.
+
+        No file is written for a pack without objects. Raises OSError.
+        """
+        if not self._entries:
             return 0
+        # The mirror's lock is held, so the process id makes the name unique. Leftovers of a killed
+        # process begin with tmp_ and are removed when the mirror is opened next.
         temporary = self._directory / f"tmp_pack_{os.getpid()}"
         try:
             checksum = self._write(temporary)
-            name = f"pack-{checksum.hex()}"
-            _place(temporary, self._directory / f"{name}.pack")
-            temporary.write_bytes(self._index(checksum))
-            _place(temporary, self._directory / f"{name}.idx")
+            stem = f"pack-{checksum.hex()}"
+            # The order matters: git finds a pack by its index, so the index is renamed last and no
+            # reader ever sees an index without its pack.
+            _publish_file(temporary, self._directory / f"{stem}.pack")
+            temporary.write_bytes(self._build_index(checksum))
+            _publish_file(temporary, self._directory / f"{stem}.idx")
         finally:
             temporary.unlink(missing_ok=True)
-        return len(self._rows)
+        return len(self._entries)
 
     def _write(self, path: Path) -> bytes:
         digest = hashlib.sha1(usedforsecurity=False)
@@ -123,8 +152,11 @@ class PackWriter:
         return digest.digest()
 
     def _chunks(self) -> Iterator[bytes]:
-        """The pack without its end. Joined by the megabyte, so that it is not there twice."""
-        chunk = [struct.pack(">4sII", b"PACK", 2, len(self._rows))]
+        """Yield the pack without its trailing checksum, in chunks of about one megabyte.
+
+        Joining all pieces at once would hold the pack in memory twice.
+        """
+        chunk = [struct.pack(">4sII", b"PACK", 2, len(self._entries))]
         size = 0
         for piece in self._pieces:
             chunk.append(piece)
@@ -134,17 +166,18 @@ class PackWriter:
                 chunk, size = [], 0
         yield b"".join(chunk)
 
-    def _index(self, checksum: bytes) -> bytes:
-        """The index of version 2 (gitformat-pack(5))."""
-        oids = sorted(self._rows)
-        offsets, checksums, _ = zip(*[self._rows[oid] for oid in oids], strict=True)
-        upto = [0] * 256
+    def _build_index(self, checksum: bytes) -> bytes:
+        """Build the index of version 2 (gitformat-pack(5))."""
+        oids = sorted(self._entries)
+        offsets, checksums, _ = zip(*[self._entries[oid] for oid in oids], strict=True)
+        # The fan-out table: for each first byte the number of ids up to it, for binary search.
+        counts = [0] * 256
         for oid in oids:
-            upto[oid[0]] += 1
+            counts[oid[0]] += 1
         content = b"".join(
             [
                 b"\xfftOc",
-                struct.pack(">257I", 2, *accumulate(upto)),
+                struct.pack(">257I", 2, *accumulate(counts)),
                 *oids,
                 struct.pack(f">{len(oids)}I", *checksums),
                 struct.pack(f">{len(oids)}I", *offsets),
@@ -154,39 +187,39 @@ class PackWriter:
         return content + hashlib.sha1(content, usedforsecurity=False).digest()
 
 
-def object_id(kind: int, data: bytes) -> bytes:
-    """The id git gives to a commit, tree or blob of this content."""
-    head = b"%b %d\0" % (_NAMES[kind], len(data))
+def compute_object_id(kind: int, data: bytes) -> bytes:
+    """Compute the id (20 bytes) that git gives to a commit, tree or blob of this content."""
+    head = b"%b %d\0" % (_TYPE_NAMES[kind], len(data))
     return hashlib.sha1(head + data, usedforsecurity=False).digest()
 
 
-def _place(temporary: Path, path: Path) -> None:
+def _publish_file(temporary: Path, path: Path) -> None:
     temporary.chmod(0o444)
     temporary.replace(path)
 
 
-def _compressed(content: bytes) -> bytes:
-    """A zlib stream with a window of 8 KiB where that is enough.
+def _compress(content: bytes) -> bytes:
+    """Compress to a zlib stream, with a window of 8 KiB if the content fits in 64 KiB.
 
-    The state of the widest one is so large that memory is taken from the system and given back for
-    each object: 50 us, ten times what there is to do.
+    The state of the widest window is so large that its memory is taken from and given back
+    to the system for each object: 50 us, ten times the compression itself.
     """
-    if len(content) > _LONG:
+    if len(content) > _SMALL_WINDOW_LIMIT:
         return zlib.compress(content, 1)
     stream = zlib.compressobj(1, zlib.DEFLATED, wbits=13, memLevel=5)
     return stream.compress(content) + stream.flush()
 
 
-def _stored(content: bytes) -> bytes:
-    """A zlib stream of one block that is not compressed (RFC 1950, RFC 1951 §3.2.4)."""
+def _store_uncompressed(content: bytes) -> bytes:
+    """Build a zlib stream of one uncompressed block (RFC 1950, RFC 1951 section 3.2.4)."""
     size = len(content)
-    head = _STORED.pack(b"\x78\x01\x01", size, size ^ 0xFFFF)
+    head = _STORED_BLOCK_HEADER.pack(b"\x78\x01\x01", size, size ^ 0xFFFF)
     return head + content + zlib.adler32(content).to_bytes(4, "big")
 
 
 @lru_cache(maxsize=4096)
-def _head(kind: int, size: int) -> bytes:
-    """Kind and size of a pack entry: 4 bits of the size, then 7 in each byte."""
+def _entry_header(kind: int, size: int) -> bytes:
+    """Encode type and size of a pack entry: 4 bits of the size, then 7 bits per byte."""
     out = bytearray([kind << 4 | size & 15])
     size >>= 4
     while size:
@@ -196,17 +229,63 @@ def _head(kind: int, size: int) -> bytes:
     return bytes(out)
 
 
-def _distance(back: int) -> bytes:
-    """How far back the base begins; each further byte counts from one more than it could say."""
-    return _far(back >> 7) + _LAST[back & 0x7F]
+def _base_distance(back: int) -> bytes:
+    """Encode the distance in bytes from a delta back to its base (gitformat-pack(5)).
+
+    Each continuation byte adds one, so that no distance has two encodings.
+    """
+    return _distance_prefix(back >> 7) + _LAST_BYTES[back & 0x7F]
 
 
 @lru_cache(maxsize=1 << 16)
-def _far(back: int) -> bytes:
-    """All bytes but the last."""
+def _distance_prefix(back: int) -> bytes:
+    """Encode all bytes of a distance but the last one."""
     out: list[int] = []
     while back:
         back -= 1
         out.append(0x80 | back & 0x7F)
         back >>= 7
     return bytes(reversed(out))
+
+
+class DeltaWriter:
+    """Writer that stores each object as a delta to the first similar object of the pack.
+
+    The drafts of one change differ in a few lines, so the first one is a good delta base
+    for all others.
+    """
+
+    def __init__(self, pack: PackWriter, is_stored: Callable[[bytes], bool]) -> None:
+        """Write into `pack`; `is_stored` tells by id whether the mirror has an object already."""
+        self._pack = pack
+        self._is_stored = is_stored
+        self._bases: dict[Hashable, DeltaBase] = {}
+
+    def add(
+        self,
+        similarity_key: Hashable,
+        kind: int,
+        data: bytes,
+        pieces: Sequence[bytes] | None = None,
+        oid: bytes = b"",
+    ) -> bytes:
+        """Add an object and return its id (20 bytes).
+
+        Objects with equal `similarity_key` share a delta base, which is the first of them.
+        `pieces` are the units that deltas compare; default: the lines of `data`.
+        """
+        oid = oid or compute_object_id(kind, data)
+        if oid in self._pack:
+            return oid
+        pieces = data.splitlines(keepends=True) if pieces is None else pieces
+        base = self._bases.get(similarity_key)
+        if base is not None:
+            return self._pack.add_delta(
+                kind, data, base.oid, base.compute_instructions(pieces), oid
+            )
+        # Looked up only where the full object would be written: a delta is cheaper to write than
+        # to look up in the mirror.
+        if not self._is_stored(oid):
+            self._pack.add(kind, data, oid)
+            self._bases[similarity_key] = DeltaBase(oid, pieces)
+        return oid

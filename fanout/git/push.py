@@ -1,87 +1,225 @@
-"""Sends what was written: all of it or nothing, and only onto what was seen (design §5).
+"""Apply one change to a repository: check, write objects, push, prune, clean up.
 
-Wildcards and bare leases, because git takes quadratic time for refs that are named one by one; no
-`+`, because a forced refspec is pushed whatever the lease says.
+A push is atomic and every ref has a lease: all refs move or none, and only from the ids
+that were listed (design §5). Wildcards and leases without ids are used because git
+takes quadratic time for refs that are named one by one. Refspecs have no `+`, because a
+forced refspec is pushed whatever its lease is.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from fanout.git.command import GitProgram
-from fanout.git.credentials import Access
-from fanout.git.refs import KEEP, OUT, seen_name, write_refs
+from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
+from fanout.git.credentials import RemoteAccess
+from fanout.git.git_command import GitProgram
+from fanout.git.mirror_reader import open_mirror
+from fanout.git.mirror_refs import (
+    KEEP_PREFIX,
+    OUTGOING_PREFIX,
+    check_ref,
+    listed_name,
+    read_listed_refs,
+    write_refs,
+)
+from fanout.git.object_writer import ObjectEngine
+from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 
-_PUSH = ("push", "--porcelain", "--atomic", "--force-with-lease")
-_FEW = 16  # git tries each mapping for each ref
+_PUSH_COMMAND = ("push", "--porcelain", "--atomic", "--force-with-lease")
+_MAX_MAPPINGS = 16  # git tries each mapping for each ref
 # Git looks only where something is new; where much and nearly all is, it is quicker everywhere.
-_ALL_NEW = ("pack.useSparse=false",)
+_FULL_SEARCH = ("pack.useSparse=false",)
 
 
 def push_refs(
     git: GitProgram,
     mirror: Path,
-    access: Access,
-    seen: Mapping[str, str],
-    new: Mapping[str, str],
+    access: RemoteAccess,
+    listed_refs: Mapping[str, str],
+    changed_refs: Mapping[str, str],
 ) -> dict[str, str]:
-    """Push new branch and tag ids; answers what is to be seen of the remote afterwards.
+    """Push new ids of branches and tags; return the refs of the remote afterwards.
 
-    A lease without a mapping says that the ref is not there, so only those need one that are; git
-    writes a file for each ref that has one, which takes it as long as all else it does for the ref.
-    Raises Conflict when a ref is not as in `seen`, Denied when the remote refuses.
+    `listed_refs` are the refs as last listed, `changed_refs` the ids to push, both by full
+    ref name. A lease without a mapping means that the ref does not exist, so only refs that
+    exist need one; git writes a file for each mapped ref, which takes as long as all else
+    it does for it. Raises Conflict if a ref is not as in `listed_refs`, Denied if the
+    remote refuses.
     """
-    out = {OUT + ref.removeprefix("refs/"): oid for ref, oid in new.items()}
-    write_refs(mirror, _as_seen(seen) | out)
-    specs = [f"{OUT}{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
-    known = [ref for ref in new if ref in seen]
-    settings = _ALL_NEW if len(new) > len(seen) + _FEW else ()
-    if len(known) > _FEW:
+    outgoing = {
+        OUTGOING_PREFIX + ref.removeprefix("refs/"): oid for ref, oid in changed_refs.items()
+    }
+    # Git compares each lease with refs/fanout/seen/, which the fetch mappings of the mirror
+    # map the remote's refs to. Hence no ref can be pushed over a state that was not listed.
+    write_refs(mirror, _with_listed_names(listed_refs) | outgoing)
+    specs = [f"{OUTGOING_PREFIX}{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
+    existing = [ref for ref in changed_refs if ref in listed_refs]
+    settings = _FULL_SEARCH if len(changed_refs) > len(listed_refs) + _MAX_MAPPINGS else ()
+    # Git tries each mapping for each ref: a few are cheaper by name, many by wildcard.
+    if len(existing) > _MAX_MAPPINGS:
         _push(git, mirror, access, ["origin", *specs], settings)
     else:
-        mapped = [f"remote.unmapped.fetch={ref}:{seen_name(ref)}" for ref in known]
+        mapped = [f"remote.unmapped.fetch={ref}:{listed_name(ref)}" for ref in existing]
         _push(git, mirror, access, ["unmapped", *specs], (*settings, *mapped))
-    git.counters.add("refs_pushed", len(new))
-    return {**seen, **new}
+    git.counters.add("refs_pushed", len(changed_refs))
+    return {**listed_refs, **changed_refs}
 
 
 def prune_refs(
     git: GitProgram,
     mirror: Path,
-    access: Access,
-    seen: Mapping[str, str],
-    gone: Collection[str],
+    access: RemoteAccess,
+    listed_refs: Mapping[str, str],
+    removable: Collection[str],
     under: str,
 ) -> dict[str, str]:
-    """Remove drafts: push all that stay below `under` and let git prune the others.
+    """Remove drafts: push all that remain below `under` and let git prune the others.
 
-    A draft that came in between is in nobody's listing, so its lease is stale and nothing happens.
+    A draft that was created in between is in no listing, so its lease is stale and nothing
+    is removed. Returns the refs of the remote afterwards. Raises Conflict, Denied.
     """
-    leaving = {ref: seen[ref] for ref in gone}
-    staying = {ref: oid for ref, oid in seen.items() if ref not in leaving}
-    kept = {
-        KEEP + ref.removeprefix(under): oid for ref, oid in staying.items() if ref.startswith(under)
+    removed = {ref: listed_refs[ref] for ref in removable}
+    remaining = {ref: oid for ref, oid in listed_refs.items() if ref not in removed}
+    remaining_drafts = {
+        KEEP_PREFIX + ref.removeprefix(under): oid
+        for ref, oid in remaining.items()
+        if ref.startswith(under)
     }
-    write_refs(mirror, _as_seen(staying) | kept, loose=_as_seen(leaving))
-    _push(git, mirror, access, ["--prune", "origin", f"{KEEP}*:{under}*"])
-    git.counters.add("refs_pushed", len(gone))
-    return staying
+    write_refs(
+        mirror, _with_listed_names(remaining) | remaining_drafts, loose=_with_listed_names(removed)
+    )
+    _push(git, mirror, access, ["--prune", "origin", f"{KEEP_PREFIX}*:{under}*"])
+    git.counters.add("refs_pushed", len(removable))
+    return remaining
 
 
-def forget_pushes(mirror: Path, seen: Mapping[str, str]) -> None:
-    """Leave nothing behind that a later push could take up."""
-    write_refs(mirror, _as_seen(seen))
+def clear_outgoing(mirror: Path, listed_refs: Mapping[str, str]) -> None:
+    """Remove the refs that a push took up, so that no later push repeats them."""
+    write_refs(mirror, _with_listed_names(listed_refs))
 
 
 def _push(
     git: GitProgram,
     mirror: Path,
-    access: Access,
-    words: Sequence[str],
+    access: RemoteAccess,
+    arguments: Sequence[str],
     settings: Sequence[str] = (),
 ) -> None:
     git.counters.add("pushes")
-    git.run(mirror, [*_PUSH, *words], access, settings=settings)
+    git.run(mirror, [*_PUSH_COMMAND, *arguments], access, settings=settings)
 
 
-def _as_seen(refs: Mapping[str, str]) -> dict[str, str]:
-    return {seen_name(ref): oid for ref, oid in refs.items()}
+def _with_listed_names(refs: Mapping[str, str]) -> dict[str, str]:
+    return {listed_name(ref): oid for ref, oid in refs.items()}
+
+
+def check_change(change: RepositoryChange, drafts_under: str) -> None:
+    """Check a change before anything is written.
+
+    `drafts_under` is the ref prefix of this installation's drafts. Raises InvalidInput for
+    what git would refuse (ref names, drafts without a base branch) and Bug for what no plan
+    may contain: a ref written twice, a ref without lease, removal of another ref than a
+    draft of this installation.
+    """
+    for ref in change.expected:
+        check_ref(ref)
+    for draft in change.drafts:
+        if not draft.base:
+            raise InvalidInput(
+                f"draft {draft.ref.removeprefix('refs/heads/')} has nothing to stand on: "
+                "the branch of the repository is not there",
+                reason="BranchMissing",
+                remedy="push a first commit to it, or correct spec.branch of the Repository",
+            )
+    written = [draft.ref for draft in change.drafts] + [commit.ref for commit in change.files]
+    written += [change.vendor.ref] if change.vendor else []
+    written += [change.branch] if change.merges else []
+    written += [draft.tag for merge in change.merges for draft in merge.drafts]
+    written += list(change.tags)
+    if len(set(written)) < len(written):
+        twice = sorted({ref for ref in written if written.count(ref) > 1})
+        raise Bug(f"{twice[0]} would be written twice in one push", reason="RefWrittenTwice")
+    for ref in (*written, *change.removed_drafts):
+        if ref not in change.expected:
+            raise Bug(f"{ref} is changed without an expected id", reason="RefWithoutLease")
+    for ref in change.removed_drafts:
+        # The last barrier against deleting branches of people or of another installation.
+        if change.drafts_under != drafts_under or not ref.startswith(drafts_under):
+            raise Bug(f"{ref} is no draft of this installation", reason="ForeignRef")
+
+
+def apply_change(
+    git: GitProgram,
+    engine: ObjectEngine,
+    mirror: Path,
+    access: RemoteAccess,
+    change: RepositoryChange,
+) -> PushedChange:
+    """Write and push a change; the caller holds the mirror's lock.
+
+    Returns the refs with their new ids and the refs removed. Raises Conflict if a ref is
+    not at its expected id; after this and every other error nothing was changed. One
+    exception: if the push succeeds and the removal fails, `removed` is empty; the next pass
+    finds the remaining drafts and tries again.
+    """
+    listed_refs = read_listed_refs(mirror)
+    _check_expected(mirror, change, listed_refs, access)
+    written = dict(change.tags)
+    if change.trees or change.drafts or change.files or change.vendor or change.merges:
+        objects = engine.write(mirror, change)
+        git.counters.add("objects_written", objects.count)
+        written |= _drop_repeated_tags(change, objects.refs)
+    changed_refs = {ref: oid for ref, oid in written.items() if listed_refs.get(ref) != oid}
+    removable = tuple(ref for ref in change.removed_drafts if ref in listed_refs)
+    removed: tuple[str, ...] = ()
+    try:
+        # First the push, then the removal: a draft must not disappear before it is merged. They
+        # are two pushes because pruning takes another set of mappings.
+        if changed_refs:
+            listed_refs = push_refs(git, mirror, access, listed_refs, changed_refs)
+        if removable:
+            try:
+                listed_refs = prune_refs(
+                    git, mirror, access, listed_refs, removable, change.drafts_under
+                )
+                removed = removable
+            except FanoutError:
+                if not changed_refs:
+                    raise
+    finally:
+        clear_outgoing(mirror, listed_refs)
+    return PushedChange(written, removed)
+
+
+def _drop_repeated_tags(change: RepositoryChange, refs: Mapping[str, str]) -> dict[str, str]:
+    """Return the refs without a second tag for a commit that has been tagged already.
+
+    A server killed during a push may have moved the tag and not the branch. Publishing
+    again yields the same commit, which the existing tag names.
+    """
+    remaining_refs = dict(refs)
+    for merge in change.merges:
+        for draft in merge.drafts:
+            if draft.last_tag and draft.last_commit == remaining_refs[draft.tag]:
+                del remaining_refs[draft.tag]
+    return remaining_refs
+
+
+def _check_expected(
+    mirror: Path, change: RepositoryChange, listed_refs: Mapping[str, str], access: RemoteAccess
+) -> None:
+    differing = [ref for ref, oid in change.expected.items() if listed_refs.get(ref, "") != oid]
+    if not differing:
+        return
+    with open_mirror(mirror) as reader:
+        for ref in differing:
+            # The plan expects commits; the listing of an annotated tag has the id of the tag
+            # object.
+            actual = reader.peel(listed_refs[ref]) if ref in listed_refs else ""
+            if actual != change.expected[ref]:
+                raise Conflict(
+                    f"{ref} is at {actual or 'nothing'}, "
+                    f"expected was {change.expected[ref] or 'nothing'}",
+                    reason="RemoteMoved",
+                    remedy="nothing was changed; the next pass observes it again",
+                    where=access.address.where,
+                )

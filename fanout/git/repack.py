@@ -1,28 +1,33 @@
-"""Keeps a mirror quick and small: every change leaves a pack, and each look-up asks them all.
+"""Repacking of mirrors.
 
-Drafts that were superseded stay behind in those packs. They go when half as many objects have come
-as the largest pack has: so a mirror has at most one and a half times what the remote has, and one
-round of packs more; and the largest pack is written anew only after it has grown by half.
+Every change adds a pack, and each object lookup searches all packs. Drafts that were
+superseded stay in old packs. They are removed when the other packs have half as many
+objects as the largest one: so a mirror has at most one and a half times the remote's
+objects and one round of packs more, and the largest pack is written again only after it
+has grown by half.
 """
 
 from pathlib import Path
 
-from fanout.git.command import GitProgram
+from fanout.git.git_command import GitProgram
 
-MOST_PACKS = 100
-_FIXED, _EACH = 1072, 28  # bytes of an index: of itself and for each object
+MAX_PACKS = 100
+_INDEX_SIZE, _INDEX_ENTRY_SIZE = 1072, 28  # bytes of an index: of itself and for each object
 
 
-def repack_if_due(git: GitProgram, mirror: Path, most: int = MOST_PACKS) -> None:
-    """Join packs when there are more than `most`; the caller holds the mirror's lock.
+def repack_if_due(git: GitProgram, mirror: Path, max_packs: int = MAX_PACKS) -> None:
+    """Join packs if there are more than `max_packs`; the caller holds the mirror's lock.
 
-    What no ref leads to any more is left out when all are joined; it is in no remote either.
+    Objects that no ref reaches are dropped when all packs are joined; no remote has them.
     """
     indexes = (mirror / "objects" / "pack").glob("*.idx")
-    counts = [(index.stat().st_size - _FIXED) // _EACH for index in indexes]
-    if len(counts) <= most:
+    # The number of objects follows from the size of the index: no index is opened.
+    counts = [(index.stat().st_size - _INDEX_SIZE) // _INDEX_ENTRY_SIZE for index in indexes]
+    if len(counts) <= max_packs:
         return
     largest = max(counts)
+    # A geometric repack would join the largest pack too at this point without dropping
+    # unreachable objects, so the full repack costs no more and drops them.
     if (sum(counts) - largest) * 2 < largest:  # as git counts, so the largest stays as it is
         git.run(mirror, ["repack", "-d", "-q", "--geometric=2"])
     else:

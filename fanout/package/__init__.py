@@ -1,1 +1,1 @@
-"""A package as a value: YAML text, patches, tree ids, revisions."""
+"""Packages as values: YAML and JSON manifests, edits, Kptfiles, tree ids, revisions."""

@@ -1,25 +1,28 @@
-"""Kptfiles: what fanout writes into them, as edits that leave everything else alone.
+"""Kptfiles: the fields fanout writes, as edits, and validation by kpt's rules.
 
-Fields are set one by one, so comments and foreign fields between them stay. (porch.md §8.1 has the
-format, design §4 what goes in.)
+Fields are set one by one, so comments and unmanaged fields between them stay. porch.md
+§8.1 has the format, design §4 what is written. Unknown fields are refused, as kpt does,
+so that a misspelt field is not ignored in silence.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from fanout.api.path_fields import normalize_inside
 from fanout.api.reasons import Reason
-from fanout.errors import InvalidInput, Where
-from fanout.package.edits import MISSING, Edit, Path, get
-from fanout.package.manifests import Document, Manifest
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import MISSING, Edit, Path, format_path, get_value
+from fanout.package.manifest import Document, Manifest
 from fanout.values import frozen
 
-NAME: Final = "Kptfile"
+KPTFILE_NAME: Final = "Kptfile"
 API_VERSION: Final = "kpt.dev/v1"
 
 
 @frozen
-class Upstream:
-    """Where a package came from, as it stands in `upstream` and `upstreamLock`."""
+class KptfileUpstream:
+    """Origin of a package, as written to `upstream` and `upstreamLock`."""
 
     repo: str  # URL
     directory: str  # path in the repository, with or without slashes around it
@@ -29,8 +32,8 @@ class Upstream:
 
 
 @frozen
-class Condition:
-    """One of `status.conditions`; its type is its identity."""
+class KptfileCondition:
+    """Entry of `status.conditions`, identified by its type."""
 
     type: str
     status: str  # "True" | "False" | "Unknown"
@@ -38,7 +41,7 @@ class Condition:
     message: str = ""
 
     def fields(self) -> dict[str, str]:
-        """As in the file; what is empty is left out."""
+        """Return the fields as in the file, without empty ones."""
         fields = {
             "type": self.type,
             "status": self.status,
@@ -48,38 +51,44 @@ class Condition:
         return {name: value for name, value in fields.items() if value}
 
 
-def kptfile_of(manifest: Manifest) -> Document:
-    """The one document of a Kptfile; raises InvalidInput when the file is none."""
+def find_kptfile(manifest: Manifest) -> Document:
+    """Return the only document of a Kptfile.
 
-    def refused(problem: str, line: int, remedy: str) -> InvalidInput:
-        where = Where(file=manifest.file, line=line)
+    Raises InvalidInput if the file is not a Kptfile.
+    """
+
+    def refuse(problem: str, line: int, remedy: str) -> InvalidInput:
+        where = ErrorLocation(file=manifest.file, line=line)
         return InvalidInput(problem, reason=Reason.INVALID_PACKAGE, remedy=remedy, where=where)
 
-    shape = f"it must be one object of apiVersion {API_VERSION} and kind {NAME}"
+    remedy_text = f"it must be one object of apiVersion {API_VERSION} and kind {KPTFILE_NAME}"
     if not manifest.documents:
-        raise refused("the Kptfile is empty", 1, shape)
-    document, *more = manifest.documents
-    if more:
-        raise refused("the Kptfile has more than one document", more[0].line_of(()), shape)
+        raise refuse("the Kptfile is empty", 1, remedy_text)
+    document, *extra = manifest.documents
+    if extra:
+        raise refuse("the Kptfile has more than one document", extra[0].line_of(()), remedy_text)
     if not isinstance(document.value, dict):
-        raise refused("the Kptfile is no mapping", document.line_of(()), shape)
-    for field, expected in (("apiVersion", API_VERSION), ("kind", NAME)):
-        found = document.value.get(field)
-        if found != expected:
+        raise refuse("the Kptfile is no mapping", document.line_of(()), remedy_text)
+    for field, expected in (("apiVersion", API_VERSION), ("kind", KPTFILE_NAME)):
+        actual = document.value.get(field)
+        if actual != expected:
             problem = (
-                f"the Kptfile's {field} is {found!r}" if found else f"the Kptfile has no {field}"
+                f"the Kptfile's {field} is {actual!r}" if actual else f"the Kptfile has no {field}"
             )
-            raise refused(problem, document.line_of((field,)), shape)
+            raise refuse(problem, document.line_of((field,)), remedy_text)
     return document
 
 
 def name_edits(kptfile: Document, name: str) -> list[Edit]:
-    """The package's name."""
+    """Build the edit that sets the package's name."""
     return [Edit(kptfile.index, ("metadata", "name"), name)]
 
 
-def upstream_edits(kptfile: Document, upstream: Upstream) -> list[Edit]:
-    """`upstream` and `upstreamLock` as kpt writes them: directories begin with a slash."""
+def upstream_edits(kptfile: Document, upstream: KptfileUpstream) -> list[Edit]:
+    """Build the edits of `upstream` and `upstreamLock`.
+
+    Like kpt's, directories begin with a slash.
+    """
     git = {
         "repo": upstream.repo,
         "directory": "/" + upstream.directory.strip("/"),
@@ -95,6 +104,8 @@ def upstream_edits(kptfile: Document, upstream: Upstream) -> list[Edit]:
     }
     edits = [Edit(kptfile.index, path, value) for path, value in fields.items()]
     # a package that came from a generic store
+    # A package may have come from a generic store. Beside an origin in git these fields
+    # would contradict it, so they are removed.
     edits += [Edit(kptfile.index, (section, "generic")) for section in ("upstream", "upstreamLock")]
     return edits
 
@@ -102,7 +113,10 @@ def upstream_edits(kptfile: Document, upstream: Upstream) -> list[Edit]:
 def metadata_edits(
     document: Document, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> list[Edit]:
-    """Labels and annotations, set one by one; others stay. Fits any object, not Kptfiles alone."""
+    """Build edits that set labels and annotations and keep all others.
+
+    For objects of any kind.
+    """
     return [
         Edit(document.index, ("metadata", section, key), value)
         for section, entries in (("labels", labels), ("annotations", annotations))
@@ -111,42 +125,48 @@ def metadata_edits(
 
 
 def gate_edits(kptfile: Document, types: Iterable[str]) -> list[Edit]:
-    """Add `info.readinessGates` that are not there yet, in the order given, behind those that are.
+    """Build edits that append missing `info.readinessGates`, in the order given.
 
-    Raises InvalidInput when the present ones are no list.
+    Raises InvalidInput if the present value is not a list.
     """
     path = ("info", "readinessGates")
-    present = _list(kptfile, path)
-    known = {gate.get("conditionType") for gate in present if isinstance(gate, dict)}
-    wanted = [{"conditionType": name} for name in dict.fromkeys(types) if name not in known]
-    return _appended(kptfile, path, present, wanted)
+    present = _read_list(kptfile, path)
+    # Entries that are no mappings are invalid, but not fanout's: validation reports
+    # them.
+    present_types = {gate.get("conditionType") for gate in present if isinstance(gate, dict)}
+    new_gates = [
+        {"conditionType": name} for name in dict.fromkeys(types) if name not in present_types
+    ]
+    return _append_edits(kptfile, path, present, new_gates)
 
 
-def condition_edits(kptfile: Document, conditions: Iterable[Condition]) -> list[Edit]:
-    """Set `status.conditions` by type; foreign ones and the order of all stay as they are.
+def condition_edits(kptfile: Document, conditions: Iterable[KptfileCondition]) -> list[Edit]:
+    """Build edits that set `status.conditions` by type.
 
-    Raises InvalidInput when the present ones are no list.
+    Other conditions and the order stay. Raises InvalidInput if the present value is not a
+    list.
     """
     path = ("status", "conditions")
-    present = _list(kptfile, path)
-    place = {item.get("type"): n for n, item in enumerate(present) if isinstance(item, dict)}
+    present = _read_list(kptfile, path)
+    positions = {item.get("type"): n for n, item in enumerate(present) if isinstance(item, dict)}
     edits: list[Edit] = []
-    new: list[dict[str, str]] = []
+    new_conditions: list[dict[str, str]] = []
+    # A type identifies its condition: of two with the same type the last one counts.
     for condition in {condition.type: condition for condition in conditions}.values():
-        number = place.get(condition.type)
+        number = positions.get(condition.type)
         if number is None:
-            new.append(condition.fields())
+            new_conditions.append(condition.fields())
             continue
         fields = condition.fields()
         for field in ("status", "reason", "message"):
-            at = (*path, number, field)
-            edits.append(Edit(kptfile.index, at, fields[field]) if field in fields
-                         else Edit(kptfile.index, at))  # fmt: skip
-    return edits + _appended(kptfile, path, present, new)
+            field_path = (*path, number, field)
+            edits.append(Edit(kptfile.index, field_path, fields[field]) if field in fields
+                         else Edit(kptfile.index, field_path))  # fmt: skip
+    return edits + _append_edits(kptfile, path, present, new_conditions)
 
 
-def _list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
-    value = get(kptfile.value, path)
+def _read_list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
+    value = get_value(kptfile.value, path)
     if value is MISSING or value is None:
         return []
     if not isinstance(value, list):
@@ -154,16 +174,230 @@ def _list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
             f"the Kptfile's {'.'.join(path)} is no list",
             reason=Reason.INVALID_PACKAGE,
             remedy="make it a list, or remove it",
-            where=Where(field=".".join(path), file=kptfile.file, line=kptfile.line_of(path)),
+            where=ErrorLocation(
+                field=".".join(path), file=kptfile.file, line=kptfile.line_of(path)
+            ),
         )
     return value
 
 
-def _appended(
-    kptfile: Document, path: tuple[str, ...], present: list[Any], new: list[Any]
+def _append_edits(
+    kptfile: Document, path: tuple[str, ...], present: list[Any], items: list[Any]
 ) -> list[Edit]:
     if not present:
-        return [Edit(kptfile.index, path, new)] if new else []
+        return [Edit(kptfile.index, path, items)] if items else []
     return [
-        Edit(kptfile.index, (*path, len(present) + number), item) for number, item in enumerate(new)
+        Edit(kptfile.index, (*path, len(present) + number), item)
+        for number, item in enumerate(items)
     ]
+
+
+@frozen
+class _TextRule:
+    """Rule: a string, or one of `among`."""
+
+    among: tuple[str, ...] = ()
+
+
+@frozen
+class _TextMapRule:
+    """Rule: a map of strings with arbitrary keys."""
+
+
+@frozen
+class _FieldsRule:
+    """Rule: a map with these fields and no others."""
+
+    of: "Mapping[str, _Rule]"
+    required: tuple[str, ...] = ()
+
+
+@frozen
+class _ListRule:
+    """Rule: a list of values that follow one rule."""
+
+    of: "_Rule"
+
+
+@frozen
+class _AnythingRule:
+    """Rule: any value; the field belongs to other programs."""
+
+
+_Rule = _TextRule | _TextMapRule | _FieldsRule | _ListRule | _AnythingRule
+_TEXT: Final[_Rule] = _TextRule()
+_TEXTS: Final[_Rule] = _TextMapRule()
+_SOURCE: Final = _TextRule(("git", "generic"))
+_GIT: Final = {"repo": _TEXT, "directory": _TEXT, "ref": _TEXT}
+_GENERIC: Final = _FieldsRule({"storeID": _TEXT, "resourceID": _TEXT, "resourceVersion": _TEXT})
+_STRATEGY: Final = _TextRule(
+    ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
+)
+_SELECTOR: Final = _FieldsRule(
+    {
+        **dict.fromkeys(("apiVersion", "kind", "name", "namespace"), _TEXT),
+        **dict.fromkeys(("labels", "annotations"), _TEXTS),
+    }
+)
+_FUNCTION: Final = _FieldsRule(
+    {
+        **dict.fromkeys(("image", "exec", "tag", "configPath", "name"), _TEXT),
+        "configMap": _TEXTS,
+        **dict.fromkeys(("selectors", "exclude"), _ListRule(_SELECTOR)),
+    }
+)
+_CONDITION: Final = _FieldsRule(
+    {
+        "type": _TEXT,
+        "status": _TextRule(("True", "False", "Unknown")),
+        "reason": _TEXT,
+        "message": _TEXT,
+    },
+    ("type", "status"),
+)
+_INFO: Final = _FieldsRule(
+    {
+        **dict.fromkeys(("site", "license", "licenseFile", "description", "man"), _TEXT),
+        **dict.fromkeys(("emails", "keywords"), _ListRule(_TEXT)),
+        "readinessGates": _ListRule(_FieldsRule({"conditionType": _TEXT}, ("conditionType",))),
+    }
+)
+_META: Final = {"name": _TEXT, "namespace": _TEXT, "labels": _TEXTS, "annotations": _TEXTS}
+_KPTFILE: Final = _FieldsRule(
+    {
+        "apiVersion": _TEXT,
+        "kind": _TEXT,
+        "metadata": _FieldsRule(_META, ("name",)),
+        "upstream": _FieldsRule(
+            {
+                "type": _SOURCE,
+                "git": _FieldsRule(_GIT, ("repo", "ref")),
+                "generic": _GENERIC,
+                "updateStrategy": _STRATEGY,
+            }
+        ),
+        "upstreamLock": _FieldsRule(
+            {"type": _SOURCE, "git": _FieldsRule({**_GIT, "commit": _TEXT}), "generic": _GENERIC}
+        ),
+        "info": _INFO,
+        "pipeline": _FieldsRule(dict.fromkeys(("mutators", "validators"), _ListRule(_FUNCTION))),
+        "inventory": _FieldsRule({**_META, "inventoryID": _TEXT}),
+        "status": _FieldsRule(
+            {"conditions": _ListRule(_CONDITION), "renderStatus": _AnythingRule()}
+        ),
+    },
+    ("metadata",),
+)
+_COMPONENT: Final = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*"
+_IMAGE: Final = re.compile(
+    r"(?:[A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::[0-9]{1,5})?/)?"
+    rf"{_COMPONENT}(?:/{_COMPONENT})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
+_MAX_IMAGE_LENGTH: Final = 500
+_Breaches = Iterator[tuple[Path, str, str]]  # where, what is wrong, what to do
+
+
+def find_kptfile_problems(kptfile: Document) -> list[InvalidInput]:
+    """Return every breach of kpt's rules in a Kptfile, with file and line."""
+    breaches = [*_check_rule(kptfile.value, _KPTFILE, ())]
+    for path, entry in pipeline_functions(kptfile.value):
+        if isinstance(entry, Mapping):
+            breaches += _check_function(entry, path)
+    return [
+        InvalidInput(
+            problem,
+            reason=Reason.INVALID_PACKAGE,
+            remedy=remedy,
+            where=ErrorLocation(
+                KPTFILE_NAME, format_path(path), kptfile.file, kptfile.line_of(path)
+            ),
+        )
+        for path, problem, remedy in breaches
+    ]
+
+
+def find_pipeline_problems(kptfile: Document) -> list[InvalidInput]:
+    """Return the breaches in the pipeline, with which the functions to run are undefined."""
+    problems = find_kptfile_problems(kptfile)
+    return [fault for fault in problems if fault.where.field.split(".")[0] == "pipeline"]
+
+
+def pipeline_functions(kptfile: Any) -> Iterator[tuple[Path, Any]]:
+    """Yield the entries of a Kptfile's pipeline with their paths."""
+    pipeline = kptfile.get("pipeline") if isinstance(kptfile, Mapping) else None
+    for section in ("mutators", "validators"):
+        entries = pipeline.get(section) if isinstance(pipeline, Mapping) else None
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            yield ("pipeline", section, index), entry
+
+
+def _check_rule(value: Any, rule: _Rule, path: Path) -> _Breaches:
+    match rule:
+        case _TextRule(among):
+            if not isinstance(value, str):
+                yield path, f"{_describe_value(value)} is no text", "put it in quotes"
+            elif among and value not in among:
+                yield (
+                    path,
+                    f"{_describe_value(value)} is not known",
+                    f"write one of {', '.join(among)}",
+                )
+        case _TextMapRule():
+            if not isinstance(value, Mapping):
+                yield path, f"{_describe_value(value)} is no map", "give names and texts"
+                return
+            for key, child in value.items():
+                yield from _check_rule(child, _TEXT, (*path, key))
+        case _ListRule(of):
+            if not isinstance(value, list):
+                yield path, f"{_describe_value(value)} is no list", "make it a list"
+                return
+            for index, child in enumerate(value):
+                yield from _check_rule(child, of, (*path, index))
+        case _FieldsRule():
+            yield from _check_fields(value, rule, path)
+
+
+def _check_fields(value: Any, rule: _FieldsRule, path: Path) -> _Breaches:
+    if not isinstance(value, Mapping):
+        yield path, f"{_describe_value(value)} is no map", f"there are {', '.join(rule.of)}"
+        return
+    for key, child in value.items():
+        if key not in rule.of:
+            yield (*path, key), "the field is not known", f"there are {', '.join(rule.of)}"
+        elif child is not None:
+            yield from _check_rule(child, rule.of[key], (*path, key))
+    for key in rule.required:
+        if value.get(key) in (None, ""):
+            yield (*path, key), "the field is missing", "add it"
+
+
+def _check_function(entry: Mapping[str, Any], path: Path) -> _Breaches:
+    image, config = entry.get("image"), entry.get("configPath")
+    if bool(image) == bool(entry.get("exec")):
+        yield path, "it does not say which function", "give exactly one of image and exec"
+    if entry.get("configMap") and config:
+        yield path, "configMap and configPath are both given", "give one of them"
+    if isinstance(image, str) and image and not _is_image(image):
+        yield (
+            (*path, "image"),
+            f"{_describe_value(image)} is no image",
+            "write name:tag or name@digest",
+        )
+    if isinstance(config, str) and config and not normalize_inside(config):
+        yield (
+            (*path, "configPath"),
+            f"{_describe_value(config)} leads out of the package",
+            ("name a file beside the Kptfile or below it"),
+        )
+
+
+def _is_image(image: str) -> bool:
+    return len(image) <= _MAX_IMAGE_LENGTH and bool(_IMAGE.fullmatch(image))
+
+
+def _describe_value(value: Any) -> str:
+    if isinstance(value, Mapping | list):
+        return "a map" if isinstance(value, Mapping) else "a list"
+    return repr(value)

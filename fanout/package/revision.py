@@ -1,4 +1,4 @@
-"""Upstream revisions: names, order, ranges. (Design §1, "upstream revision".)"""
+"""Upstream revisions: names, order, version ranges (design §1, "upstream revision")."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +27,17 @@ _REMEDY: Final = "write comparators such as `>=1 <3`, `^1.2`, `~1.2.3` or `1.x`,
 
 @frozen
 class Revision:
-    """One immutable state of a package: its name ("v3", or the commit id) and its commit."""
+    """Immutable state of a package: its name ("v3", or the commit id) and its commit."""
 
     name: str
     commit: str
-    when: int  # the commit's time, Unix seconds UTC
+    committed_at: int  # the commit's time, Unix seconds UTC
 
 
 @total_ordering
 @frozen
 class Version:
-    """A version; its order is semver's. `v3` is 3.0.0, and equal to it."""
+    """Version in semver's order. `v3` is 3.0.0, and equal to it."""
 
     major: int
     minor: int = 0
@@ -46,14 +46,14 @@ class Version:
 
     @property
     def release(self) -> Release:
-        """Without the prerelease."""
+        """Numbers of the version, without the prerelease."""
         return self.major, self.minor, self.patch
 
     def __lt__(self, other: "Version") -> bool:
-        """Semver §11: a prerelease comes before its release, numbers before words."""
-        return self._order() < other._order()
+        """Order by semver §11: a prerelease before its release, numbers before words."""
+        return self._sort_key() < other._sort_key()
 
-    def _order(self) -> tuple[Release, bool, list[tuple[bool, int, str]]]:
+    def _sort_key(self) -> tuple[Release, bool, list[tuple[bool, int, str]]]:
         parts = [
             (False, int(part), "") if part.isdigit() else (True, 0, part)
             for part in self.prerelease
@@ -61,18 +61,18 @@ class Version:
         return self.release, not parts, parts
 
     def __str__(self) -> str:
-        """`1.2.3-rc.1`."""
+        """Format as `1.2.3-rc.1`."""
         text = ".".join(map(str, self.release))
         return f"{text}-{'.'.join(self.prerelease)}" if self.prerelease else text
 
 
 @frozen
 class _Comparator:
-    """At or above `low`, below `high`; None is no bound. A prerelease is allowed where named."""
+    """Versions at or above `low` and below `high`; None is no bound."""
 
     low: Version | None
     high: Version | None
-    named: Version | None = None  # the prerelease that is written in the range
+    prerelease_version: Version | None = None  # the prerelease that is written in the range
 
     def allows(self, version: Version) -> bool:
         return (self.low is None or version >= self.low) and (
@@ -81,34 +81,37 @@ class _Comparator:
 
 
 @frozen
-class Range:
-    """A set of versions: comparators that all hold, or another such group of them."""
+class VersionRange:
+    """Set of versions: groups of comparators, of which one group must hold completely."""
 
     text: str
     groups: tuple[tuple[_Comparator, ...], ...]
 
     def allows(self, version: Version) -> bool:
-        """Is the version in the range?
+        """Return whether the version is in the range.
 
-        A prerelease is so only where a comparator of the same group names a prerelease of the same
-        release, as npm and Cargo have it.
+        A prerelease is, only if a comparator of the same group names a prerelease of the same
+        release, as in npm and Cargo.
         """
         return any(
             all(comparator.allows(version) for comparator in group)
-            and (not version.prerelease or _names(group, version))
+            and (not version.prerelease or _names_release(group, version))
             for group in self.groups
         )
 
 
-def _names(group: tuple[_Comparator, ...], version: Version) -> bool:
-    return any(c.named is not None and c.named.release == version.release for c in group)
+def _names_release(group: tuple[_Comparator, ...], version: Version) -> bool:
+    return any(
+        c.prerelease_version is not None and c.prerelease_version.release == version.release
+        for c in group
+    )
 
 
 def parse_tag(tag: str, package: str) -> Version | None:
-    """The version in `<package>/v<N>` or `<package>/v1.2.3[-pre]`, or None for any other tag.
+    """Return the version of a tag `<package>/v<N>` or `<package>/v1.2.3[-pre]`, or None.
 
-    The tag is a name or a full ref; the package at the repository's root (`""`) has tags `v1`.
-    Build numbers are no part of a tag's version: such a tag is none of ours.
+    The tag is a name or a full ref; the package at the repository's root (`""`) has tags
+    `v1`. A tag with build metadata is not a version tag.
     """
     name = tag.removeprefix("refs/tags/")
     prefix = f"{package}/" if package else ""
@@ -117,44 +120,50 @@ def parse_tag(tag: str, package: str) -> Version | None:
         return None
     major, minor, patch, prerelease = match.groups()
     parts = tuple(prerelease.split(".")) if prerelease else ()
+    # `v1.2.3-01` is no semver; accepting it would give two spellings to one version.
     if any(_is_padded(part) for part in parts):
         return None
     return Version(int(major), int(minor or 0), int(patch or 0), parts)
 
 
 def _is_padded(part: str) -> bool:
-    """Semver §9: numbers have no leading zeros."""
+    """Return whether a number has leading zeros, which semver §9 forbids."""
     return part.isdigit() and part != "0" and part.startswith("0")
 
 
-def allowed(tags: Mapping[str, str], package: str, rule: Range) -> list[tuple[str, str]]:
-    """Names ("v3") and commits of a package's tags that a range allows, oldest first.
+def select_allowed(
+    tags: Mapping[str, str], package: str, version_range: VersionRange
+) -> list[tuple[str, str]]:
+    """Return names ("v3") and commits of the tags that a range allows, oldest first.
 
-    Raises InvalidInput when two of them are one version (v1 and v1.0.0): nobody could say which.
+    Raises InvalidInput if two of them are one version (v1 and v1.0.0), which would be
+    ambiguous.
     """
-    return _names_and_commits(package, [v for v in _versions(tags, package) if rule.allows(v[0])])
+    return _require_unique(
+        package, [v for v in _sorted_versions(tags, package) if version_range.allows(v[0])]
+    )
 
 
-def releases(tags: Mapping[str, str], package: str) -> list[tuple[str, str]]:
-    """What `latest` allows: all versions that are no prereleases, oldest first.
+def select_releases(tags: Mapping[str, str], package: str) -> list[tuple[str, str]]:
+    """Return names and commits of all versions but prereleases (`latest`), oldest first.
 
-    The gates choose the newest that a stage may take, so a later stage can still take the one that
-    was the latest while the stage before had it. (Design §6, "Which revision".)
-    Raises InvalidInput when one version is spelled in two ways.
+    The gates choose the newest that a stage may take, so a later stage can still take the
+    revision that was the latest while the stage before had it (design §6, "Which
+    revision"). Raises InvalidInput if two tags are one version.
     """
-    found = [version for version in _versions(tags, package) if not version[0].prerelease]
-    return _names_and_commits(package, found)
+    stable = [version for version in _sorted_versions(tags, package) if not version[0].prerelease]
+    return _require_unique(package, stable)
 
 
-def tagged(tags: Mapping[str, str], package: str, tag: str) -> list[tuple[str, str]]:
-    """The one tag of this name (`v3`, or with the package's path), as a list of one, or of none."""
+def select_tag(tags: Mapping[str, str], package: str, tag: str) -> list[tuple[str, str]]:
+    """Return name and commit of a tag (`v3`, or with path): a list of one or none."""
     name = tag.removeprefix("refs/tags/").removeprefix(f"{package}/" if package else "")
-    found = [entry for entry in _versions(tags, package) if entry[1] == name]
-    return _names_and_commits(package, found)
+    matches = [entry for entry in _sorted_versions(tags, package) if entry[1] == name]
+    return _require_unique(package, matches)
 
 
-def _versions(tags: Mapping[str, str], package: str) -> list[tuple[Version, str, str]]:
-    """Version, name and commit of each of a package's tags, oldest first."""
+def _sorted_versions(tags: Mapping[str, str], package: str) -> list[tuple[Version, str, str]]:
+    """Return version, name and commit of each of a package's tags, oldest first."""
     prefix = f"{package}/" if package else ""
     return sorted(
         (version, tag.removeprefix("refs/tags/").removeprefix(prefix), commit)
@@ -163,13 +172,13 @@ def _versions(tags: Mapping[str, str], package: str) -> list[tuple[Version, str,
     )
 
 
-def _names_and_commits(
+def _require_unique(
     package: str, versions: list[tuple[Version, str, str]]
 ) -> list[tuple[str, str]]:
-    for (version, name, _), (after, other, _) in pairwise(versions):
-        if version == after:
+    for (version, name, _), (next_version, next_name, _) in pairwise(versions):
+        if version == next_version:
             raise InvalidInput(
-                f"the tags {name} and {other} of {package or 'the root package'} "
+                f"the tags {name} and {next_name} of {package or 'the root package'} "
                 f"are one version, {version}",
                 reason="AmbiguousVersion",
                 remedy="delete one of the two tags",
@@ -177,88 +186,98 @@ def _names_and_commits(
     return [(name, commit) for _, name, commit in versions]
 
 
-def parse_range(text: str) -> Range:
-    """A range of versions. Raises InvalidInput with the reason and the way to write it."""
-    return Range(text, tuple(_group(part.strip(), text) for part in text.split("||")))
+def parse_range(text: str) -> VersionRange:
+    """Parse a range of versions. Raises InvalidInput with the reason and the correct form."""
+    return VersionRange(text, tuple(_parse_group(part.strip(), text) for part in text.split("||")))
 
 
-def _group(part: str, text: str) -> tuple[_Comparator, ...]:
+def _parse_group(part: str, text: str) -> tuple[_Comparator, ...]:
     if not part:
-        raise _refused(text, "one side of it is empty" if "||" in text else "it is empty")
+        raise _range_error(text, "one side of it is empty" if "||" in text else "it is empty")
     if re.search(r"\s-\s", part):
-        raise _refused(
+        raise _range_error(
             text, "hyphen ranges are not supported", "write `1.2 - 1.4` as `>=1.2 <=1.4`"
         )
     if "+" in part:
-        raise _refused(text, "build numbers have no order", "leave out what follows the `+`")
+        raise _range_error(text, "build numbers have no order", "leave out what follows the `+`")
     comparators: list[_Comparator] = []
     while part:
         match = _COMPARATOR.match(part)
         if match is None:
-            raise _refused(text, f"`{part.split(maxsplit=1)[0]}` is no comparator")
-        comparators.append(_comparator(match, text))
+            raise _range_error(text, f"`{part.split(maxsplit=1)[0]}` is no comparator")
+        comparators.append(_parse_comparator(match, text))
         part = part[match.end() :].lstrip()
     return tuple(comparators)
 
 
-def _comparator(match: re.Match[str], text: str) -> _Comparator:
+def _parse_comparator(match: re.Match[str], text: str) -> _Comparator:
     operator, *numbers, prerelease = match.groups()
-    given: list[int] = []
+    numbers_given: list[int] = []
     for number in numbers:
         if number is None or number in "xX*":
             break
-        given.append(int(number))
-    if any(number is not None and number not in "xX*" for number in numbers[len(given) :]):
-        raise _refused(text, f"`{match[0]}` has a number behind a wildcard")
-    named = None
+        numbers_given.append(int(number))
+    if any(number is not None and number not in "xX*" for number in numbers[len(numbers_given) :]):
+        raise _range_error(text, f"`{match[0]}` has a number behind a wildcard")
+    prerelease_version = None
     if prerelease:
         parts = tuple(prerelease.split("."))
-        if len(given) < 3 or any(map(_is_padded, parts)):
-            raise _refused(text, f"`{match[0]}` is no complete version before its prerelease")
-        named = _version(given, parts)
-    return _bounds(operator or "=", given, named, text)
+        if len(numbers_given) < 3 or any(map(_is_padded, parts)):
+            raise _range_error(text, f"`{match[0]}` is no complete version before its prerelease")
+        prerelease_version = _build_version(numbers_given, parts)
+    return _build_comparator(operator or "=", numbers_given, prerelease_version, text)
 
 
-def _bounds(operator: str, given: list[int], named: Version | None, text: str) -> _Comparator:
-    first = named or _version(given)
-    if not given and operator in ("<", ">"):
-        raise _refused(text, f"`{operator}` any version allows nothing", "leave it out")
-    beyond = _after(given, len(given)) if not named else None  # behind all that fit what is given
-    just_after = Version(*first.release, (*first.prerelease, "0")) if named else beyond
-    table: dict[str, Callable[[], tuple[Version | None, Version | None]]] = {
+def _build_comparator(
+    operator: str, numbers_given: list[int], prerelease_version: Version | None, text: str
+) -> _Comparator:
+    first = prerelease_version or _build_version(numbers_given)
+    if not numbers_given and operator in ("<", ">"):
+        raise _range_error(text, f"`{operator}` any version allows nothing", "leave it out")
+    beyond = (
+        _first_beyond(numbers_given, len(numbers_given)) if not prerelease_version else None
+    )  # behind all that fit what is given
+    # In semver's order nothing lies between a prerelease and itself with `.0` appended,
+    # so the half-open range holds exactly one version.
+    just_after = Version(*first.release, (*first.prerelease, "0")) if prerelease_version else beyond
+    bounds_by_operator: dict[str, Callable[[], tuple[Version | None, Version | None]]] = {
         "=": lambda: (first, just_after),
         ">=": lambda: (first, None),
-        "<": lambda: (None, first if len(given) == 3 else replace(first, prerelease=("0",))),
+        # `<3` excludes 3.0.0-rc.1 as well: `-0` is the lowest prerelease of all.
+        "<": lambda: (
+            None,
+            first if len(numbers_given) == 3 else replace(first, prerelease=("0",)),
+        ),
         ">": lambda: (just_after, None),
         "<=": lambda: (None, just_after),
-        "~": lambda: (first, _after(given, min(len(given), 2))),
-        "~>": lambda: (first, _after(given, min(len(given), 2))),
-        "^": lambda: (first, _after(given, _caret(given))),
+        "~": lambda: (first, _first_beyond(numbers_given, min(len(numbers_given), 2))),
+        "~>": lambda: (first, _first_beyond(numbers_given, min(len(numbers_given), 2))),
+        "^": lambda: (first, _first_beyond(numbers_given, _caret_length(numbers_given))),
     }
-    return _Comparator(*table[operator](), named)
+    return _Comparator(*bounds_by_operator[operator](), prerelease_version)
 
 
-def _caret(given: list[int]) -> int:
-    """How many numbers must stay: all up to the first that is not zero."""
-    for position, number in enumerate(given):
+def _caret_length(numbers_given: list[int]) -> int:
+    """Return how many numbers `^` keeps fixed: all up to the first that is not zero."""
+    for position, number in enumerate(numbers_given):
         if number:
             return position + 1
-    return len(given)
+    return len(numbers_given)
 
 
-def _after(given: list[int], length: int) -> Version | None:
-    """The first version behind all that begin with these numbers, its own prereleases included."""
+def _first_beyond(numbers_given: list[int], length: int) -> Version | None:
+    """Return the first version beyond all that begin with these numbers."""
     if not length:
         return None
-    return _version([*given[: length - 1], given[length - 1] + 1], ("0",))
+    return _build_version([*numbers_given[: length - 1], numbers_given[length - 1] + 1], ("0",))
 
 
-def _version(given: Sequence[int], prerelease: tuple[str, ...] = ()) -> Version:
-    major, minor, patch, *_ = (*given, 0, 0, 0)
+def _build_version(numbers_given: Sequence[int], prerelease: tuple[str, ...] = ()) -> Version:
+    major, minor, patch, *_ = (*numbers_given, 0, 0, 0)
     return Version(major, minor, patch, prerelease)
 
 
-def _refused(text: str, problem: str, remedy: str = _REMEDY) -> InvalidInput:
+def _range_error(text: str, problem: str, remedy: str = _REMEDY) -> InvalidInput:
     return InvalidInput(
         f"`{text}` is no range of versions: {problem}", reason=Reason.INVALID_OBJECT, remedy=remedy
     )

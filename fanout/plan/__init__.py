@@ -1,1 +1,1 @@
-"""What was observed and what is to be done, both as data."""
+"""Observed state of variants and the actions of a pass, both as plain data."""

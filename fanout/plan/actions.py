@@ -1,19 +1,26 @@
-"""What a pass may do, as data: a closed list, each with the sentence that people read.
+"""Actions of a pass as data, and the step that a pass takes with each variant.
 
-A saved plan holds actions, digests and the ids that refs are expected to have; no bytes and no
-clock, so that the same observation gives the same plan, byte for byte. (Design §3.)
+The kinds of actions are a closed list; each action has a sentence for people. A saved
+plan holds actions, digests and expected ref ids, but no content and no time, so the
+same observation gives the same plan byte for byte (design §3).
 """
 
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from fanout.values import frozen
+from fanout.gates.evaluation_results import VariantEvaluation, VariantState
+from fanout.gates.gate_facts import CheckAnswer
+from fanout.plan.variant_case import VariantCase
+from fanout.values import frozen, replace
 
 
-class Kind(StrEnum):
-    """What is done, in the order in which it is done."""
+class ActionKind(StrEnum):
+    """Kind of an action; members are in the order in which actions are executed."""
 
+    # Plans are sorted by the order of these members: a release must be on record
+    # before its publication, and drafts are removed only after their content is on
+    # the branch.
     RELEASE = "Release"  # recorded before anything is published
     WRITE_DRAFT = "WriteDraft"
     PUBLISH = "Publish"
@@ -23,10 +30,10 @@ class Kind(StrEnum):
 
 
 @frozen
-class Action:
-    """One effect on one variant, or one thing to remember about a stage."""
+class PlanAction:
+    """One effect on a variant, or one change of the recorded status."""
 
-    kind: Kind
+    kind: ActionKind
     namespace: str
     policy: str
     stage: str = ""
@@ -41,26 +48,26 @@ class Action:
     detail: str = ""
 
     def sentence(self) -> str:
-        """What is going to happen, for people."""
-        at = f"{self.repository}:{self.path}"
+        """Return the sentence that describes the action to people."""
+        location = f"{self.repository}:{self.path}"
         match self.kind:
-            case Kind.RELEASE:
-                where = f" in stage {self.stage}" if self.stage else ""
-                return f"release {self.variant} to take {self.revision}{where}"
-            case Kind.WRITE_DRAFT:
+            case ActionKind.RELEASE:
+                stage_phrase = f" in stage {self.stage}" if self.stage else ""
+                return f"release {self.variant} to take {self.revision}{stage_phrase}"
+            case ActionKind.WRITE_DRAFT:
                 verb = "rewrite" if self.expected else "write"
-                return f"{verb} the draft of {at} at {self.revision}"
-            case Kind.PUBLISH:
-                return f"publish {at} at {self.revision}"
-            case Kind.REMOVE_PACKAGE:
-                return f"remove the package {at}: {self.detail}"
-            case Kind.REMOVE_DRAFT:
-                return f"remove the draft of {at}: {self.detail}"
-            case Kind.RECORD:
+                return f"{verb} the draft of {location} at {self.revision}"
+            case ActionKind.PUBLISH:
+                return f"publish {location} at {self.revision}"
+            case ActionKind.REMOVE_PACKAGE:
+                return f"remove the package {location}: {self.detail}"
+            case ActionKind.REMOVE_DRAFT:
+                return f"remove the draft of {location}: {self.detail}"
+            case ActionKind.RECORD:
                 return f"record {self.detail}"
 
-    def plain(self) -> dict[str, str]:
-        """The action as JSON; empty fields are left out."""
+    def as_json(self) -> dict[str, str]:
+        """Return the action as JSON data without empty fields."""
         fields = {
             "kind": self.kind.value,
             "namespace": self.namespace,
@@ -81,28 +88,78 @@ class Action:
 
 @frozen
 class Plan:
-    """All actions, in order of kind, policy, stage, variant."""
+    """All actions of a pass, ordered by kind, policy, stage and variant."""
 
-    actions: tuple[Action, ...] = ()
+    actions: tuple[PlanAction, ...] = ()
 
     def __bool__(self) -> bool:
-        """Is there something to do?"""
+        """Return whether there are any actions."""
         return bool(self.actions)
 
-    def plain(self) -> Mapping[str, object]:
-        """The plan as JSON."""
+    def as_json(self) -> Mapping[str, object]:
+        """Return the plan as JSON data."""
         return {
             "apiVersion": "fanout.dev/v1alpha1",
             "kind": "Plan",
-            "actions": [action.plain() for action in self.actions],
+            "actions": [action.as_json() for action in self.actions],
         }
 
 
 @frozen
-class Outcome:
-    """What became of one action."""
+class ActionResult:
+    """Result of one action: done, or the problem with its reason."""
 
-    action: Action
-    done: bool
+    action: PlanAction
+    is_done: bool
     problem: str = ""
     reason: str = field(default="")
+
+
+class VariantStep(StrEnum):
+    """Step of a variant: the change that a pass makes in its repository."""
+
+    KEEP = "keep"  # nothing
+    WRITE = "write"  # a draft
+    PUBLISH = "publish"  # the standing draft is merged and tagged
+    SETTLE = "settle"  # a publication that Git shows is put on record and its draft cleared away
+    ADOPT = "adopt"  # what is rendered is in force already, under another digest
+    REMOVE = "remove"  # a draft that nobody waits for any more
+
+
+@frozen
+class PlannedStep:
+    """A case and the step chosen for it; `release` is recorded before anything is pushed."""
+
+    case: VariantCase
+    step: VariantStep
+    release: bool = False
+    answers: tuple[CheckAnswer, ...] = ()  # of machines, that are to be on record
+
+
+def plan_step(case: VariantCase, decision: VariantEvaluation, *, publish: bool) -> PlannedStep:
+    """Choose the step of one variant; without `publish`, only its draft is updated."""
+    planned = _choose_step(case, decision, publish=publish)
+    return replace(planned, answers=decision.answers) if decision.answers else planned
+
+
+def _choose_step(case: VariantCase, decision: VariantEvaluation, *, publish: bool) -> PlannedStep:
+    # Suspension stops changes, not the record of a publication that has taken
+    # place.
+    if decision.state is VariantState.SUSPENDED:
+        return PlannedStep(case, VariantStep.SETTLE if case.is_unrecorded else VariantStep.KEEP)
+    if case.draft_content is not None:
+        # Equal content does not make an unmanaged package fanout's own: adoption is
+        # published like any other draft.
+        # what fanout did not write becomes its own by a person's word, never by being alike
+        is_in_force = case.draft_content.tree == case.path_state.tree and not (
+            case.is_unmanaged or case.is_moving
+        )
+        return PlannedStep(case, VariantStep.ADOPT if is_in_force else VariantStep.WRITE)
+    if publish and decision.publish:
+        return PlannedStep(case, VariantStep.PUBLISH, release=decision.release)
+    if case.is_unrecorded:
+        return PlannedStep(case, VariantStep.SETTLE)
+    # A draft with edits is kept: its branch is the only place that has them.
+    if case.draft is not None and case.is_in_force and not case.draft.has_edits:
+        return PlannedStep(case, VariantStep.REMOVE)
+    return PlannedStep(case, VariantStep.KEEP, release=publish and decision.release)

@@ -1,1 +1,1 @@
-"""Asks HTTP services and Prometheus servers for checks; the one room, for now, with httpx2."""
+"""Probes of HTTP services and Prometheus servers for checks; only here is httpx2 used."""

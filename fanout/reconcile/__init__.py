@@ -1,1 +1,1 @@
-"""The pass: observe, decide, plan, execute, in a fixed order."""
+"""Reconciliation pass in a fixed order: observe, evaluate, plan, execute (design §3)."""

@@ -1,58 +1,67 @@
-"""Everything a pass may touch, in one value: the ports, and how the program is set up."""
+"""Everything a pass may touch: the ports, and the settings of the installation."""
 
 from collections.abc import Sequence
 from dataclasses import field
 
 from fanout.errors import Bug
-from fanout.plan.probe import Heard, Probe, Unheard
-from fanout.plan.repository import Identity
-from fanout.ports import GitStore, Probes, RecordStore, Sandbox, Workshop
-from fanout.telemetry.counters import Counters
-from fanout.telemetry.progress import Progress, Quiet
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.ports import FunctionRunner, GitStore, ProbeClient, RecordStore, Sandbox
+from fanout.telemetry.metrics import Counters
+from fanout.telemetry.progress_reporter import NoProgress, ProgressReporter
 from fanout.values import frozen
-from fanout.variants.model import Limits
-from fanout.variants.questions import Broken, Listed, Ran, Run, Script
+from fanout.variants.pending_inputs import (
+    ProgramOutput,
+    ProgramRun,
+    ResponseError,
+    ScriptOutput,
+    ScriptRun,
+)
+from fanout.variants.render_model import RenderLimits
 
 
 @frozen
 class Setup:
-    """What an administrator configured."""
+    """Settings that an administrator configures."""
 
     install: str = "default"
-    identity: Identity = Identity("fanout", "fanout@localhost")
-    limits: Limits = Limits()
+    identity: CommitIdentity = CommitIdentity("fanout", "fanout@localhost")
+    limits: RenderLimits = RenderLimits()
     new_records: bool = False  # a person said that nothing on record is to be taken for a beginning
 
 
-class NoWorkshop:
-    """Runs nothing: no program is allowed, so none is asked for."""
+class DisabledFunctionRuntime:
+    """Function runtime that runs nothing, for installations that allow no programs."""
 
-    def run(self, questions: Sequence[Run]) -> list[Ran | Broken]:
-        """An answer to no question."""
-        raise Bug(f"{questions[0].program.name} is to be run and no program is allowed")
+    def run(self, runs: Sequence[ProgramRun]) -> list[ProgramOutput | ResponseError]:
+        """Raise Bug: no program is allowed, so none may be requested."""
+        raise Bug(f"{runs[0].program.name} is to be run and no program is allowed")
 
-    def run_scripts(self, scripts: Sequence[Script]) -> list[Listed | Broken]:
-        """Say of each script that it cannot be run."""
-        return [Broken("scripts are not run here") for _ in scripts]
+    def run_scripts(self, scripts: Sequence[ScriptRun]) -> list[ScriptOutput | ResponseError]:
+        """Return for each script that it cannot be run."""
+        return [ResponseError("scripts are not run here") for _ in scripts]
 
 
-class NoProbes:
-    """Asks nobody: every question stays open."""
+class DisabledProbes:
+    """Probes that query nothing and leave every check pending."""
 
-    def ask(self, questions: Sequence[Probe]) -> list[Heard | Unheard]:
-        """Why there is no answer."""
-        return [Unheard(f"{question.url} is not asked here") for question in questions]
+    def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
+        """Return for each probe the reason why there is no answer."""
+        return [ProbeFailure(f"{question.url} is not asked here") for question in requests]
 
 
 @frozen
 class World:
-    """The ports. Declared and cluster objects are handed to each pass, already read."""
+    """Ports of a pass.
+
+    Declared and cluster objects are handed to each pass already parsed.
+    """
 
     git: GitStore
     records: RecordStore
     sandbox: Sandbox
     setup: Setup
     counters: Counters = field(default_factory=Counters)
-    progress: Progress = field(default_factory=Quiet)
-    workshop: Workshop = field(default_factory=NoWorkshop)
-    probes: Probes = field(default_factory=NoProbes)
+    progress: ProgressReporter = field(default_factory=NoProgress)
+    function_runtime: FunctionRunner = field(default_factory=DisabledFunctionRuntime)
+    probes: ProbeClient = field(default_factory=DisabledProbes)

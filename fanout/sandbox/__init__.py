@@ -1,1 +1,4 @@
-"""CEL and Jinja in limited child processes, simple CEL in process; programs that are allowed."""
+"""Evaluation of CEL, Jinja and Starlark in worker processes, and allowed programs.
+
+Simple CEL expressions are computed in process.
+"""

@@ -1,8 +1,9 @@
-"""Starlark, in a child process: scripts that packages bring for the catalog's function `starlark`.
+"""Worker program for Starlark: package scripts for the function `starlark`.
 
-A script gets `ctx.resource_list` and nothing else: no files, no network, no clock, no environment.
-What bounds it are instructions and depth of calls, which come out the same on every machine, and
-the limits of the process for what takes long or much in one instruction.
+A script gets `ctx.resource_list` and nothing else: no files, no network, no clock, no
+environment. It is bounded by instructions and call depth, which are the same on every
+machine, and by the limits of the process for single instructions that take long or much
+memory.
 """
 
 import json
@@ -11,18 +12,18 @@ from typing import Any
 
 import starlark
 
-from fanout.sandbox.worker import RefusedError, serve
+from fanout.sandbox.worker_main import RefusedError, serve_requests
 
-STEPS = 20_000  # thousands of instructions; about half a second
-DEPTH = 200  # calls within calls
-_PRINTED = 50  # lines that are told
-_LONGEST = 300  # characters of one of them, and of an error
-_SCRIPT = "source"
-_INPUT = "_resource_list"
-_PRELUDE = f"ctx = struct(resource_list = {_INPUT}, environment = {{}}, open_api = {{}})"
+MAX_STEPS = 20_000  # thousands of instructions; about half a second
+MAX_CALL_DEPTH = 200  # calls within calls
+_MAX_PRINTED_LINES = 50  # lines that are told
+_MAX_LINE_LENGTH = 300  # characters of one of them, and of an error
+_SCRIPT_NAME = "source"
+_INPUT_NAME = "_resource_list"
+_PRELUDE = f"ctx = struct(resource_list = {_INPUT_NAME}, environment = {{}}, open_api = {{}})"
 # The catalog's own library, the only one of its libraries that needs nothing else.
-_LIBRARY = "krmfn.star"
-_KRMFN = """
+_LIBRARY_NAME = "krmfn.star"
+_LIBRARY_SOURCE = """
 def _match_gvk(resource, api_version, kind):
     return resource.get("apiVersion") == api_version and resource.get("kind") == kind
 
@@ -43,8 +44,11 @@ krmfn = struct(
 """
 
 
-class Scripts:
-    """Runs scripts, each in a module of its own: nothing of one is seen by the next."""
+class StarlarkEngine:
+    """Engine for Starlark.
+
+    Each script has a module of its own, so scripts cannot see each other.
+    """
 
     def __init__(self) -> None:
         self._globals = starlark.Globals.extended_by(
@@ -54,43 +58,47 @@ class Scripts:
         self._dialect.enable_top_level_stmt = True
         self._dialect.enable_types = starlark.DialectTypes.DISABLE
         library = starlark.Module()
-        self._evaluate(library, _LIBRARY, _KRMFN)
+        self._evaluate(library, _LIBRARY_NAME, _LIBRARY_SOURCE)
         self._library = library.freeze()
 
-    def run(self, source: str, resource_list: dict[str, Any]) -> dict[str, Any]:
-        """Run a script; returns the items as it leaves them and the lines that it printed.
+    def run_source(self, source: str, resource_list: dict[str, Any]) -> dict[str, Any]:
+        """Run a script; return the items it leaves and the lines it printed.
 
-        Raises RefusedError for a script that fails or takes more than it may.
+        Raises RefusedError for a script that fails or exceeds a limit.
         """
         module = starlark.Module()
         printed: list[str] = []
         steps = 0
 
-        def show(*values: object) -> None:
-            if len(printed) < _PRINTED:
-                printed.append(_shortened(" ".join(map(str, values))))
+        def print_line(*values: object) -> None:
+            if len(printed) < _MAX_PRINTED_LINES:
+                printed.append(_shorten_line(" ".join(map(str, values))))
 
-        def exhausted() -> bool:
+        def is_exhausted() -> bool:
             nonlocal steps
             steps += 1
-            return steps > STEPS
+            return steps > MAX_STEPS
 
-        module.add_callable("print", show)
-        module[_INPUT] = resource_list
+        module.add_callable("print", print_line)
+        module[_INPUT_NAME] = resource_list
         self._evaluate(module, "ctx", _PRELUDE)
-        options = starlark.EvalOptions(check_cancelled=exhausted, max_callstack_size=DEPTH)
+        options = starlark.EvalOptions(
+            check_cancelled=is_exhausted, max_callstack_size=MAX_CALL_DEPTH
+        )
         try:
-            tree = starlark.parse(_SCRIPT, source, self._dialect)
-            for wanted in tree.loads():
-                _check_library(wanted.module_id)
+            tree = starlark.parse(_SCRIPT_NAME, source, self._dialect)
+            for load in tree.loads():
+                _check_library(load.module_id)
             loader = starlark.FileLoader(lambda _name: self._library)
             starlark.eval_with(options, module, tree, self._globals, loader)
-            returned = module[_INPUT]
+            returned = module[_INPUT_NAME]
         except starlark.StarlarkError as error:
-            if steps > STEPS:
-                problem = f"the script takes more than {STEPS},000 instructions"
+            if steps > MAX_STEPS:
+                problem = f"the script takes more than {MAX_STEPS},000 instructions"
                 raise RefusedError("LimitExceeded", problem) from None
-            raise RefusedError("RenderFailed", _problem(str(error))) from None
+            raise RefusedError("RenderFailed", _describe_error(str(error))) from None
+        # A panic of the Rust library derives from BaseException; its text is all that says
+        # why.
         except BaseException as error:
             if "out of memory" in str(error):  # a panic in Rust, of which nothing else is known
                 raise MemoryError from None
@@ -102,38 +110,40 @@ class Scripts:
         starlark.eval(module, starlark.parse(name, source, self._dialect), self._globals)
 
 
-def answer(scripts: Scripts, question: dict[str, Any]) -> str:
-    """`{source, list}` asks for what a script makes of a ResourceList, as JSON."""
+def answer_script(scripts: StarlarkEngine, request: dict[str, Any]) -> str:
+    """Answer a request `{source, list}` with the script's result as JSON."""
     try:
-        made = scripts.run(question["source"], question["list"])
-        encoded = json.dumps(made, ensure_ascii=False, allow_nan=False)
+        result = scripts.run_source(request["source"], request["list"])
+        encoded = json.dumps(result, ensure_ascii=False, allow_nan=False)
         encoded.encode()
     except RefusedError as refusal:
-        return json.dumps({"refused": refusal.answer})
+        return json.dumps({"refused": refusal.as_answer})
     except (TypeError, ValueError, RecursionError) as error:
-        problem = f"the script leaves what is no plain data: {_shortened(str(error))}"
+        problem = f"the script leaves what is no plain data: {_shorten_line(str(error))}"
         return json.dumps({"refused": ["RenderFailed", problem, ""]})
     return encoded
 
 
 def _check_library(name: str) -> None:
-    if name != _LIBRARY:
-        remedy = f"only {_LIBRARY} can be loaded; or have an administrator allow the image"
+    if name != _LIBRARY_NAME:
+        remedy = f"only {_LIBRARY_NAME} can be loaded; or have an administrator allow the image"
         raise RefusedError("RenderFailed", f"the script loads {name}", remedy)
 
 
-def _problem(text: str) -> str:
-    """What is wrong, and in which line of the script."""
-    found = re.search(rf"^error: (.*?)\n\s*--> {_SCRIPT}:(\d+):", text, re.DOTALL | re.MULTILINE)
-    if found is None:
-        return _shortened(text)
-    return f"line {found[2]} of the script: {_shortened(found[1].removeprefix('fail: '))}"
+def _describe_error(text: str) -> str:
+    """Describe an error with its line in the script."""
+    match = re.search(
+        rf"^error: (.*?)\n\s*--> {_SCRIPT_NAME}:(\d+):", text, re.DOTALL | re.MULTILINE
+    )
+    if match is None:
+        return _shorten_line(text)
+    return f"line {match[2]} of the script: {_shorten_line(match[1].removeprefix('fail: '))}"
 
 
-def _shortened(text: str) -> str:
+def _shorten_line(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return line if len(line) <= _MAX_LINE_LENGTH else f"{line[: _MAX_LINE_LENGTH - 1]}…"
 
 
 if __name__ == "__main__":
-    serve(Scripts, answer)
+    serve_requests(StarlarkEngine, answer_script)

@@ -1,1 +1,1 @@
-"""The alarm clock: wakes sweeps at the instants that `calendar` computed."""
+"""Continuous operation: wakes the loop at the instants computed by `calendar`."""

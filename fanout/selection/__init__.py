@@ -1,1 +1,1 @@
-"""Who gets a variant, and what it is called."""
+"""Selection of targets, and the variants that policies make for them."""

@@ -1,1 +1,1 @@
-"""Logs without secrets, and counts."""
+"""Logging without secrets, metrics, progress, and isolation of internal errors."""

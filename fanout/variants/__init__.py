@@ -1,1 +1,1 @@
-"""What a target gets: clone, context, injection, functions, digest."""
+"""Rendering of variants: clone, context, injection, functions, digest."""

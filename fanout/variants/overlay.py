@@ -1,150 +1,175 @@
-"""One object with changes on top: what functions look at, and the edits that come of it.
+"""Overlay of one object: its current value, and the edits that lead to it.
 
-Changes are collected, not written. A value that ends as it began is no edit, so its bytes stay; a
-change below an earlier one becomes part of it, and a map that is missing is made by one edit, so
-edits never meet in the text.
+Changes are collected, not written. A value that ends as it began is no edit, so its
+bytes stay. A change below an earlier one becomes part of it, and a missing map is
+created by one edit, so that edits never overlap in the text.
 """
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fanout.api.reasons import Reason
-from fanout.errors import InvalidInput, Where
-from fanout.package.edits import MISSING, REMOVE, BlockedPath, Edit, get, same, show, with_value
-from fanout.package.scalars import is_plain, scalar
-from fanout.package.spelling import Spelling
-from fanout.variants.functions.function import Comment, Path, Unfit, mapping
-from fanout.variants.parts import Part
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import (
+    MISSING,
+    REMOVE,
+    BlockedPath,
+    Edit,
+    format_path,
+    get_value,
+    same_json,
+    with_value,
+)
+from fanout.package.node_text import ValueSpelling
+from fanout.package.yaml_scalars import format_scalar, is_plain
+from fanout.variants.functions.function_interface import LineComment, Path, UnfitObject, mapping
+from fanout.variants.manifest_objects import ManifestObject
 
 
-class Outcome(NamedTuple):
-    """What became of one object."""
+class ObjectChanges(NamedTuple):
+    """Collected changes to one object."""
 
     edits: tuple[Edit, ...] = ()  # to the document that it is in
     comments: tuple[tuple[Path, str], ...] = ()  # to be put on the lines of values
-    dropped: bool = False  # it is no longer in the package
-    text: str | None = None  # lines in place of its own, which the edits are made in
+    dropped: bool = False  # removed from the package
+    text: str | None = None  # replaces its lines; the edits apply to it
 
 
-UNTOUCHED = Outcome()
+NO_CHANGES = ObjectChanges()
 
 
 class Overlay:
-    """Collects the changes to one object; upstream's data is never written to."""
+    """Collector of the changes to one object; upstream's data is never modified."""
 
     __slots__ = (
         *("_changed", "_comments", "_document", "_file", "_origin", "_text"),
         *("dropped", "value"),
     )
 
-    def __init__(self, file: str, part: Part) -> None:
-        self.value: Any = part.value  # the object as it stands now
+    def __init__(self, file: str, manifest_object: ManifestObject) -> None:
+        self.value: Any = manifest_object.value  # current value
         self.dropped = False
         self._changed: dict[Path, object] = {}
         self._comments: dict[Path, str] = {}
-        self._document = part  # what the changes are made to
-        self._origin = part
+        self._document = manifest_object  # base of the changes
+        self._origin = manifest_object
         self._text: str | None = None
         self._file = file
 
     def set(self, path: Path, value: object) -> None:
-        """Put the value at the path, or take away what is there (REMOVE).
+        """Set the value at the path, or remove what is there (REMOVE).
 
-        Missing maps on the way are made; a Comment is put on the line of the value. Raises
-        InvalidInput, with file and line, when something on the way is neither a map nor a list
-        with that index.
+        Missing maps on the way are created; a LineComment is put on the line of the value.
+        Raises InvalidInput, with file and line, if something on the way is neither a map nor
+        a list with that index.
         """
-        if isinstance(value, Comment):
+        if isinstance(value, LineComment):
             self._comments[path] = value.text
             return
         if not path and value is REMOVE:
             self.dropped = True
             return
-        present = get(self.value, path)
-        if same(present, value) or (present is MISSING and value is REMOVE):
+        present = get_value(self.value, path)
+        # Functions set values without looking first; most of them are set already.
+        if same_json(present, value) or (present is MISSING and value is REMOVE):
             return
         try:
             self.value = with_value(self.value, path, value)
         except BlockedPath as blocked:
-            raise self._unfit(path[: blocked.depth], blocked.sentence) from None
-        top = self._topmost(path)
-        settled = get(self.value, top)
-        self._changed[top] = REMOVE if settled is MISSING else settled
+            raise self._build_error(path[: blocked.depth], blocked.sentence) from None
+        top = self._find_edit_path(path)
+        topmost_value = get_value(self.value, top)
+        self._changed[top] = REMOVE if topmost_value is MISSING else topmost_value
 
     def lines(self) -> str | None:
-        """The lines that the changes are made to; None where the object has none of its own."""
+        """Return the lines that the changes apply to, or None if the object has none."""
+        # JSON files have no root node; lines are rearranged in YAML only.
         if self._text is None and self._document.root is not None:
-            return self._document.own_text()
+            return self._document.document_text()
         return self._text
 
-    def rest_on(self, text: str, document: Part) -> None:
-        """Go on from these lines, which say what all changes have come to, as the document says."""
+    def rebase(self, text: str, document: ManifestObject) -> None:
+        """Continue from these lines, which already contain all changes.
+
+        `document` is their parsed form.
+        """
         self.value, self._text, self._document = document.value, text, document
         self._changed, self._comments = {}, {}
 
     @property
-    def within(self) -> Path:
-        """Where the object is in its document."""
+    def path_in_document(self) -> Path:
+        """Return the object's path in its document."""
         return self._origin.path
 
-    def place(self, path: Path) -> None:
-        """Put an empty text where there is nothing yet, to be replaced later."""
-        if get(self.value, path) is MISSING:
+    def ensure_text(self, path: Path) -> None:
+        """Set an empty text where nothing is yet, to be replaced later."""
+        if get_value(self.value, path) is MISSING:
             self.set(path, "")
 
-    def _topmost(self, path: Path) -> Path:
-        """The shortest beginning of the path that is new or already being changed."""
-        if not self._changed and isinstance(get(self._document.value, path[:-1]), dict):
+    def _find_edit_path(self, path: Path) -> Path:
+        """Return the shortest prefix of the path that is new or already changed."""
+        # Fast path for the first change to a field of an existing map, which is most of them.
+        if not self._changed and isinstance(get_value(self._document.value, path[:-1]), dict):
             return path
-        place: Any = self._document.value
+        value: Any = self._document.value
         for length, key in enumerate(path[:-1], 1):
-            place = get(place, (key,))
-            if place is MISSING or place is None or path[:length] in self._changed:
+            value = get_value(value, (key,))
+            if value is MISSING or value is None or path[:length] in self._changed:
                 path = path[:length]
                 break
-        for below in [other for other in self._changed if other[: len(path)] == path]:
-            del self._changed[below]
+        # The new edit writes the complete value at `path`, so earlier changes below it are
+        # contained.
+        for changed_below in [changed for changed in self._changed if changed[: len(path)] == path]:
+            del self._changed[changed_below]
         return path
 
     def comments(self) -> Mapping[Path, str]:
-        """The comments on values' lines, those to be put there included."""
-        found = {
+        """Return the comments on lines of values by path, including those yet to be written."""
+        present = {
             path: spelling.comment
             for path, spelling in self._document.spellings().items()
-            if spelling.comment and not self._below_a_change(path)
+            if spelling.comment and not self._is_rewritten(path)
         }
-        return {**found, **self._comments}
+        return {**present, **self._comments}
 
-    def spelling(self, path: Path) -> Spelling:
-        """How the value at the path is spelled, or would be if it were written now."""
-        there = self._document.spellings().get(path)
-        below = self._below_a_change(path)
-        if there is not None and not below and path not in self._changed:
-            return there
-        value = get(self.value, path)
-        if below:
-            return Spelling(_spelled(value), _is_quoted(value), "", self._document.root is not None)
-        before = get(self._document.value, path)
-        lines = self._document.root is not None
-        # what is there and has no spelling of its own comes from an alias
-        aliased = there is None and before is not MISSING and lines
-        room = there.comments if there else before is MISSING and lines
-        comment = there.comment if there else ""
-        return Spelling(_spelled(value), _is_quoted(value), comment, room, aliased)
+    def spelling(self, path: Path) -> ValueSpelling:
+        """Return the spelling of the value at the path, as it would be if written now."""
+        present = self._document.spellings().get(path)
+        is_rewritten = self._is_rewritten(path)
+        if present is not None and not is_rewritten and path not in self._changed:
+            return present
+        value = get_value(self.value, path)
+        if is_rewritten:
+            return ValueSpelling(
+                _plain_spelling(value), _is_quoted(value), "", self._document.root is not None
+            )
+        upstream_value = get_value(self._document.value, path)
+        has_lines = self._document.root is not None
+        # an existing value without a spelling comes from an alias
+        aliased = present is None and upstream_value is not MISSING and has_lines
+        fits_comment = (
+            present.has_comment_room if present else upstream_value is MISSING and has_lines
+        )
+        comment = present.comment if present else ""
+        return ValueSpelling(
+            _plain_spelling(value), _is_quoted(value), comment, fits_comment, aliased
+        )
 
-    def _below_a_change(self, path: Path) -> bool:
-        """Is the value part of one that is written anew as a whole?"""
+    def _is_rewritten(self, path: Path) -> bool:
+        """Return whether the value is part of a value that is written anew."""
         return any(path[:length] in self._changed for length in range(len(path)))
 
     def line_of(self, path: Path) -> int:
-        """The line of the deepest value on the path that is in the file."""
+        """Return the line of the deepest value on the path that is in the file."""
         return self._origin.line_of(path)
 
-    def refused(self, function: str, unfit: Unfit) -> InvalidInput:
-        """The error for an object that a function cannot do its work on, with file and line."""
-        return self._unfit(unfit.path, f"{function}: {unfit.problem}", unfit.remedy, unfit.reason)
+    def unfit_error(self, function: str, unfit: UnfitObject) -> InvalidInput:
+        """Return the error for an object that does not fit a function, with file and line."""
+        return self._build_error(
+            unfit.path, f"{function}: {unfit.problem}", unfit.remedy, unfit.reason
+        )
 
-    def _unfit(
+    def _build_error(
         self,
         path: Path,
         sentence: str,
@@ -156,45 +181,53 @@ class Overlay:
             sentence,
             reason=reason,
             remedy=remedy,
-            where=Where(
+            where=ErrorLocation(
                 object=f"{mapping(self.value).get('kind', '')}/{name}",
-                field=show(path),
+                field=format_path(path),
                 file=self._file,
                 line=self._origin.line_of(path),
             ),
         )
 
-    def outcome(self) -> Outcome:
-        """All that became of the object."""
+    def collect_changes(self) -> ObjectChanges:
+        """Return all changes to the object."""
         if self.dropped:
-            return Outcome(dropped=True)
-        there = self._document.spellings() if self._comments else {}
-        new = tuple(
+            return ObjectChanges(dropped=True)
+        spellings = self._document.spellings() if self._comments else {}
+        new_comments = tuple(
             (path, text)
             for path, text in self._comments.items()
-            if path not in there or there[path].comment != text
+            if path not in spellings or spellings[path].comment != text
         )
-        if not self._changed and not new and self._text is None:
-            return UNTOUCHED
-        if self._text is not None and not self._comments and same(self.value, self._origin.value):
-            return UNTOUCHED
-        return Outcome(tuple(self.edits()), new, text=self._text)
+        if not self._changed and not new_comments and self._text is None:
+            return NO_CHANGES
+        # The lines were rewritten on the way, but the value is upstream's again: keep upstream's
+        # bytes.
+        if (
+            self._text is not None
+            and not self._comments
+            and same_json(self.value, self._origin.value)
+        ):
+            return NO_CHANGES
+        return ObjectChanges(tuple(self.collect_edits()), new_comments, text=self._text)
 
-    def edits(self) -> list[Edit]:
-        """What to change in the text."""
-        index, within, original = self._origin.index, self.within, self._document.value
-        found = []
+    def collect_edits(self) -> list[Edit]:
+        """Return the edits to the text of the document."""
+        index, prefix, original = self._origin.index, self.path_in_document, self._document.value
+        edits = []
         for path, value in self._changed.items():
-            before = get(original, path)
-            if not same(before, value) and not (before is MISSING and value is REMOVE):
-                found.append(Edit(index, (*within, *path), value))
-        return found
+            upstream_value = get_value(original, path)
+            if not same_json(upstream_value, value) and not (
+                upstream_value is MISSING and value is REMOVE
+            ):
+                edits.append(Edit(index, (*prefix, *path), value))
+        return edits
 
 
-def _spelled(value: Any) -> str | None:
+def _plain_spelling(value: Any) -> str | None:
     if isinstance(value, str):
         return value
-    return None if value is MISSING or isinstance(value, dict | list) else scalar(value)
+    return None if value is MISSING or isinstance(value, dict | list) else format_scalar(value)
 
 
 def _is_quoted(value: Any) -> bool:

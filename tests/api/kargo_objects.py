@@ -1,21 +1,21 @@
 """Kargo's objects for tests: small ones, and for each kind one that has every field."""
 
-from fanout.api.faults import field_name
-from fanout.api.kargo.rows import GROUP
-from fanout.api.kargo.translate import translate
-from fanout.api.validation import validate
+from fanout.api.field_errors import format_path
+from fanout.api.validators.object_validation import validate_object
+from fanout.migrate.kargo.kargo_fields import KARGO_GROUP
+from fanout.migrate.kargo.kargo_import import import_kargo_objects
 
 OUT = "https://git.example.com/out.git"
 IN = "https://git.example.com/in.git"
 
 
 def judge(data):
-    return validate(data)[1]
+    return validate_object(data)[1]
 
 
 def kargo(kind, spec, name="one", **metadata):
     meta = {"name": name, **metadata}
-    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": kind, "metadata": meta, "spec": spec}
+    return {"apiVersion": f"{KARGO_GROUP}/v1alpha1", "kind": kind, "metadata": meta, "spec": spec}
 
 
 def writing(url=OUT, branch="main"):
@@ -52,15 +52,15 @@ def imported(*objects, by=judge):
     Remarks are (name of the object, field).
     """
     given = [WAREHOUSE, *objects]
-    answer = translate(given, by)
+    answer = import_kargo_objects(given, by)
     made = {}
     for item in answer.objects:
         made.setdefault(item["kind"], []).append(item)
     lost, noted = [], []
     for index, remark in answer.remarks:
-        place = (given[index]["metadata"]["name"], field_name(remark.path))
+        place = (given[index]["metadata"]["name"], format_path(remark.path))
         if (index, remark.problem) not in _EXPECTED:
-            (lost if remark.lost else noted).append(place)
+            (lost if remark.is_lost else noted).append(place)
     return made, lost, noted
 
 
@@ -73,7 +73,7 @@ def policy(*objects):
 # said of the Warehouse in every answer
 _EXPECTED = {
     (index, remark.problem)
-    for index, remark in translate([WAREHOUSE, stage("x")], judge).remarks
+    for index, remark in import_kargo_objects([WAREHOUSE, stage("x")], judge).remarks
     if index == 0
 }
 SOURCES = {

@@ -2,19 +2,19 @@
 
 import copy
 
-from fanout.api.faults import field_name
-from fanout.api.porch.translate import GROUP, translate
-from fanout.api.validation import validate
+from fanout.api.field_errors import format_path
+from fanout.api.validators.object_validation import validate_object
+from fanout.migrate.porch.porch_import import PORCH_GROUP, import_porch_objects
 
 
 def judge(data):
-    return validate(data)[1]
+    return validate_object(data)[1]
 
 
 def porch(kind, spec, name="one", **metadata):
     version = "v1alpha2" if kind == "PackageVariantSet" else "v1alpha1"
     meta = {"name": name, **metadata}
-    return {"apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": meta, "spec": spec}
+    return {"apiVersion": f"{PORCH_GROUP}/{version}", "kind": kind, "metadata": meta, "spec": spec}
 
 
 UP = {"repo": "blueprints", "package": "base", "revision": 1}
@@ -32,8 +32,8 @@ def policy(*targets, **spec):
 
 def one(item, by=judge):
     """The only object of the answer, or None, and the remarks on it as (field, lost)."""
-    answer = translate([item], by)
-    said = [(field_name(remark.path), remark.lost) for _, remark in answer.remarks]
+    answer = import_porch_objects([item], by)
+    said = [(format_path(remark.path), remark.is_lost) for _, remark in answer.remarks]
     return (answer.objects[0] if answer.objects else None), said
 
 

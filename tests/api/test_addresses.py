@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.addresses import address_of, refusal_of
+from fanout.api.blocked_addresses import find_refusal, parse_address
 
 METADATA = IPv4Address("169.254.169.254")
 
@@ -31,12 +31,12 @@ ALLOWED = [
 
 @pytest.mark.parametrize("host", REFUSED)
 def test_an_address_that_is_refused(host):
-    assert refusal_of(host).startswith(f"{host} is ")
+    assert find_refusal(host).startswith(f"{host} is ")
 
 
 @pytest.mark.parametrize("host", ALLOWED)
 def test_a_host_that_is_not(host):
-    assert refusal_of(host) == ""
+    assert find_refusal(host) == ""
 
 
 def number(base):
@@ -48,14 +48,14 @@ def test_numbers_are_read_as_the_operating_system_reads_them(value, bases):
     first = [value >> 8 * (3 - at) & 0xFF for at in range(len(bases) - 1)]
     last = value & (1 << 8 * (5 - len(bases))) - 1
     host = ".".join(number(base)(part) for base, part in zip(bases, [*first, last], strict=True))
-    assert str(address_of(host)) == socket.inet_ntoa(socket.inet_aton(host))
+    assert str(parse_address(host)) == socket.inet_ntoa(socket.inet_aton(host))
 
 
 @pytest.mark.parametrize("prefix", ["::ffff:0:0", "::", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::"])
 @given(address=st.ip_addresses(v=4, network="169.254.0.0/16"))
 def test_an_address_inside_another_is_judged(prefix, address):
-    assert refusal_of(str(ip_address(int(ip_address(prefix)) + int(address))))
+    assert find_refusal(str(ip_address(int(ip_address(prefix)) + int(address))))
 
 
 def test_the_address_that_is_meant_is_named():
-    assert refusal_of("2852039166") == f"2852039166 is {METADATA}, a link-local address"
+    assert find_refusal("2852039166") == f"2852039166 is {METADATA}, a link-local address"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.api.references import cross_check
-from fanout.api.validation import validate
+from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_validation import validate_object
 
 EXAMPLE = yaml.safe_load((Path(__file__).parent / "examples" / "upstream-policy.yaml").read_text())
 OBJECT = "apiVersion: v1, kind: ConfigMap, name: state, cel: object.data.ok == 'yes'"
@@ -95,7 +95,7 @@ WRONG = [
 def faults_of(check, group="verification"):
     data = copy.deepcopy(EXAMPLE)
     data["spec"]["stages"][0][group] = [yaml.safe_load(f"{{name: health, {check}}}")]
-    found, faults = validate(data)
+    found, faults = validate_object(data)
     assert (found is None) == bool(faults)
     prefix = f"spec.stages[0].{group}[0]."
     return [f"{it.field.removeprefix(prefix)}: {it.problem}; {it.remedy}" for it in faults]
@@ -127,7 +127,7 @@ def repository(name, forge="none"):
     if forge != "none":  # what other forges need is not there yet
         spec["forge"] = {"type": forge}
     data = {"apiVersion": "fanout.dev/v1alpha1", "kind": "Repository"}
-    found, faults = validate(
+    found, faults = validate_object(
         data | {"metadata": {"name": name, "namespace": "platform"}, "spec": spec}
     )
     assert found is not None, faults
@@ -147,7 +147,7 @@ def test_the_status_of_a_commit_needs_a_forge(downstream, told):
     data["spec"]["targets"][0]["template"]["downstream"] = downstream
     check = {"name": "ci", "commitStatus": {"context": "ci/deploy"}}
     data["spec"]["stages"][1]["verification"] = [check]
-    policy, faults = validate(data)
+    policy, faults = validate_object(data)
     assert not faults
     objects = [policy, *map(repository, ("blueprints", "edge-eu", "edge-us"))]
     [fault] = [it for _, it in cross_check(objects) if "status" in it.problem]

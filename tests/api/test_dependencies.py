@@ -6,7 +6,7 @@ import pytest
 import yaml
 from api.written import EXAMPLES, faults_of, made, told
 
-from fanout.api.references import Unusable, cross_check
+from fanout.api.validators.cross_references import InvalidObjects, cross_check
 
 
 def waiting(*entries):
@@ -86,7 +86,7 @@ def test_what_has_faults_of_its_own_is_not_missing():
         ("Repository", "platform", "edge-eu"),
     }
     site = linked("site", {"variant": "base"}, {"policy": "monitoring", "target": "Cluster/a/b"})
-    assert cross_check([site], Unusable(frozenset(named))) == []
+    assert cross_check([site], InvalidObjects(frozenset(named))) == []
 
 
 def test_variants_that_wait_for_each_other_are_told_the_circle():

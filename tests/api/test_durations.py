@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.amounts import parse_amount
 from fanout.api.durations import format_duration, parse_duration, parse_instant
-from fanout.api.faults import BadValue
+from fanout.api.field_errors import InvalidValue
+from fanout.api.stages import parse_amount
 
 
 @given(st.integers(min_value=0, max_value=87600 * 3600))
@@ -21,7 +21,7 @@ def test_what_is_written_is_read_as_the_same(seconds):
 def test_any_text_is_a_duration_or_a_sentence(text):
     try:
         assert parse_duration(text) >= timedelta(0)
-    except BadValue as error:
+    except InvalidValue as error:
         assert error.problem
         assert error.remedy
 
@@ -55,7 +55,7 @@ def test_hours_minutes_and_seconds(text, seconds):
     ],
 )
 def test_what_is_no_duration(text):
-    with pytest.raises(BadValue):
+    with pytest.raises(InvalidValue):
         parse_duration(text)
 
 
@@ -68,7 +68,7 @@ def test_instants_are_in_utc():
     "value", ["2030-01-31", "2030-01-31T16:00Z", "soon", datetime(2030, 1, 31), 5], ids=str
 )
 def test_what_is_no_instant(value):
-    with pytest.raises(BadValue):
+    with pytest.raises(InvalidValue):
         parse_instant(value)
 
 
@@ -81,5 +81,5 @@ def test_amounts(value, amount):
 
 @pytest.mark.parametrize("value", [-1, True, "101%", "1.5%", "60", "-1%", 2.5, None])
 def test_what_is_no_amount(value):
-    with pytest.raises(BadValue):
+    with pytest.raises(InvalidValue):
         parse_amount(value)

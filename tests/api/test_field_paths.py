@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
-from fanout.api.faults import Path as FieldPath
-from fanout.api.kinds import KINDS, known_fields
-from fanout.api.references import cross_check
-from fanout.api.scenario import Scenario
-from fanout.api.scenario_rules import scenario_faults
-from fanout.api.validation import validate
+from fanout.api.field_errors import FieldPath
+from fanout.api.kind_registry import KINDS, field_names_at
+from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenarios.scenario_rules import check_scenario
+from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_validation import validate_object
 
 ROOT = Path(__file__).parents[2]
 WRONG: tuple[Any, ...] = (
@@ -85,7 +85,7 @@ def everywhere(data: Mapping[str, Any]) -> Iterator[FieldPath]:
         if path:
             yield path
         if isinstance(found(data, path), Mapping):
-            yield from ((*path, name) for name in known_fields(model, path))
+            yield from ((*path, name) for name in field_names_at(model, path))
 
 
 def found(data: Any, path: Sequence[str | int]) -> Any:
@@ -102,12 +102,12 @@ def put(data: Any, path: FieldPath, value: Any) -> Any:
 
 
 def paths_told(data: Any) -> Iterator[FieldPath]:
-    item, faults = validate(data)
+    item, faults = validate_object(data)
     yield from (fault.path for fault in faults)
     if item is not None:
         yield from (fault.path for _, fault in cross_check([item]))
     if isinstance(item, Scenario) and item.spec.stages:
-        yield from (fault.path for fault in scenario_faults(item, item.spec.stages))
+        yield from (fault.path for fault in check_scenario(item, item.spec.stages))
 
 
 def unresolved(data: Any) -> list[FieldPath]:
@@ -145,5 +145,5 @@ def test_the_path_of_an_error_is_one_of_the_document(data: Any):
     ids=str,
 )
 def test_a_value_that_fits_no_alternative_is_one_error(path: FieldPath, value: Any):
-    _, faults = validate(put(yaml.safe_load(FULL_SCENARIO), path, value))
+    _, faults = validate_object(put(yaml.safe_load(FULL_SCENARIO), path, value))
     assert [fault.path for fault in faults if fault.path[: len(path)] == path] == [path]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.api.functions import FUNCTIONS, catalog_name, full_image
-from fanout.api.validation import cross_check, validate
+from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full_image
+from fanout.api.validators.object_validation import cross_check, validate_object
 
 VARIANT = yaml.safe_load((Path(__file__).parent / "examples/package-variant.yaml").read_text())
 
@@ -47,14 +47,14 @@ def test_a_bare_name_is_an_image_of_the_catalog_and_a_tag_wins(image, tag, whole
 def faults(pipeline):
     data = copy.deepcopy(VARIANT)
     data["spec"]["pipeline"] = pipeline
-    return [f"{fault.field}: {fault.problem}; {fault.remedy}" for fault in validate(data)[1]]
+    return [f"{fault.field}: {fault.problem}; {fault.remedy}" for fault in validate_object(data)[1]]
 
 
 REFUSED = [
     ("a function that nobody knows", {"mutators": [{"image": "set-namspace"}]},
      "mutators[0].image: there is no function set-namspace; did you mean set-namespace?"),
     ("a function that nobody could mean", {"validators": [{"image": "zzz"}]},
-     f"validators[0].image: there is no function zzz; there are {', '.join(FUNCTIONS)}"),
+     f"validators[0].image: there is no function zzz; there are {', '.join(IN_PROCESS_FUNCTIONS)}"),
     ("texts for a function that needs an object", {"mutators": [{"image": "upsert-resource"}]},
      ("mutators[0].configPath: upsert-resource is configured by an object, and none is named;"
      " name a file of the package")),
@@ -106,7 +106,9 @@ def test_what_only_an_administrator_can_allow_is_a_warning():
         "mutators": [{"image": "set-labels", "configMap": {"a": "b"}}, {"image": "gatekeeper:v1"}],
         "validators": [{"exec": "fn"}],
     }
-    told = [fault for _, fault in cross_check([validate(data)[0]]) if fault.severity == "warning"]
+    told = [
+        fault for _, fault in cross_check([validate_object(data)[0]]) if fault.severity == "warning"
+    ]
     assert [f"{fault.field}: {fault.problem}" for fault in told] == [
         (
             "spec.pipeline.mutators[1].image: gatekeeper:v1 does not run in process:"

@@ -13,8 +13,8 @@ from api.kargo_objects import (
     subscribed,
 )
 
-from fanout.api.kargo.rows import GROUP
-from fanout.api.kargo.translate import translate
+from fanout.migrate.kargo.kargo_fields import KARGO_GROUP
+from fanout.migrate.kargo.kargo_import import import_kargo_objects
 
 # ---- when a stage may take a revision ------------------------------------------------------------
 
@@ -175,10 +175,10 @@ REVISIONS = [
 
 @pytest.mark.parametrize(("_", "git", "rule"), REVISIONS, ids=map(itemgetter(0), REVISIONS))
 def test_a_subscription_becomes_a_rule_for_tags(_, git, rule):
-    answer = translate([subscribed(**git), stage("a")], lambda _: ())
+    answer = import_kargo_objects([subscribed(**git), stage("a")], lambda _: ())
     [made] = [it for it in answer.objects if it["kind"] == "UpstreamPolicy"]
     assert made["spec"]["upstream"] == {"repository": "in", "package": "app", "revision": rule}
-    assert not answer.complete  # somebody has to tag the package
+    assert not answer.is_complete  # somebody has to tag the package
 
 
 PACKAGES = [
@@ -194,7 +194,7 @@ PACKAGES = [
 
 @pytest.mark.parametrize(("_", "paths", "package"), PACKAGES, ids=map(itemgetter(0), PACKAGES))
 def test_one_plain_path_is_the_package(_, paths, package):
-    answer = translate([subscribed(includePaths=paths), stage("a")], lambda _: ())
+    answer = import_kargo_objects([subscribed(includePaths=paths), stage("a")], lambda _: ())
     [made] = [it for it in answer.objects if it["kind"] == "UpstreamPolicy"]
     assert made["spec"]["upstream"]["package"] == package
 
@@ -210,21 +210,21 @@ UNUSABLE = [
 
 @pytest.mark.parametrize(("_", "git"), UNUSABLE, ids=map(itemgetter(0), UNUSABLE))
 def test_a_repository_that_nobody_could_read_is_to_be_filled_in(_, git):
-    made = translate([subscribed(**git), stage("a")], judge).objects
+    made = import_kargo_objects([subscribed(**git), stage("a")], judge).objects
     assert [it["metadata"]["name"] for it in made] == ["out", "fill-in", "app"]
     assert made[2]["spec"]["upstream"]["repository"] == "fill-in"
 
 
 def test_a_url_with_a_token_comes_nowhere():
-    answer = translate(
+    answer = import_kargo_objects(
         [subscribed(repoURL="https://secret@git.example.com/a.git"), stage("a")], lambda _: ()
     )
     assert "secret@" not in str(answer.objects)
-    assert not answer.complete
+    assert not answer.is_complete
 
 
 def test_without_its_warehouse_a_policy_has_its_stages():
-    answer = translate([stage("a")], lambda _: ())
+    answer = import_kargo_objects([stage("a")], lambda _: ())
     [made] = [it for it in answer.objects if it["kind"] == "UpstreamPolicy"]
     assert made["metadata"] == {"name": "app"}
     assert made["spec"]["upstream"]["repository"] == "fill-in"
@@ -269,7 +269,7 @@ OTHERS = [
         "spec.promotionPolicies",
         True,
     ),
-    ("a Stage of another version", {**stage("a"), "apiVersion": f"{GROUP}/v2"}, "kind", True),
+    ("a Stage of another version", {**stage("a"), "apiVersion": f"{KARGO_GROUP}/v2"}, "kind", True),
     ("what goes", kargo("Stage", {}, deletionTimestamp="x"), "metadata.deletionTimestamp", True),
     ("a Stage without requests", kargo("Stage", {}), "spec.requestedFreight", True),
     ("a Warehouse that nobody asks", kargo("Warehouse", {}), "", True),
@@ -299,6 +299,6 @@ def test_projects_do_not_see_each_other():
     "junk", [None, 1, "x", [], {}, {"kind": []}, {"apiVersion": {}, "kind": 3}]
 )
 def test_what_is_no_object_is_named(junk):
-    answer = translate([junk, WAREHOUSE], lambda _: ())
+    answer = import_kargo_objects([junk, WAREHOUSE], lambda _: ())
     assert answer.objects == ()
     assert {index for index, _ in answer.remarks} == {0, 1}

@@ -5,7 +5,7 @@ from operator import itemgetter
 import pytest
 from api.kargo_objects import WINDOW, config, imported, stage
 
-from fanout.api.faults import Fault
+from fanout.api.field_errors import FieldError
 
 DEV, PROD = stage("dev"), stage("prod-eu", "dev", labels={"tier": "prod"})
 JOIN = stage("prod-join", "dev", steps=[])
@@ -170,7 +170,9 @@ def test_a_window_for_some_stages_keeps_those_alone_shut():
 def test_a_zone_that_is_refused_leaves_the_object_out():
     def judge(data):
         windows = data["spec"].get("windows", ())
-        return [Fault(("spec", "windows", 0, "deny", "timeZone"), "is no zone", "")] * len(windows)
+        return [FieldError(("spec", "windows", 0, "deny", "timeZone"), "is no zone", "")] * len(
+            windows
+        )
 
     made, lost, _ = imported(DEV, config(on(name="dev"), windows=[WINDOW]), by=judge)
     assert "PromotionPolicy" not in made

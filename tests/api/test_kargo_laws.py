@@ -8,16 +8,16 @@ from api.kargo_objects import WHOLE, judge
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.foreign import convert
-from fanout.api.kargo.rows import ORIGINS, elsewhere
-from fanout.api.kargo.translate import translate
-from fanout.api.places import places
-from fanout.api.references import cross_check
-from fanout.api.validation import validate
+from fanout.api.field_paths import find_fields
+from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_validation import validate_object
+from fanout.migrate import field_conversion
+from fanout.migrate.kargo.kargo_fields import KARGO_KINDS, convert_elsewhere
+from fanout.migrate.kargo.kargo_import import import_kargo_objects
 
 ROWS = [
     (f"{origin.kind} {row.source}", origin.kind, row)
-    for origin in ORIGINS
+    for origin in KARGO_KINDS
     for row in origin.rows
     if row.source.startswith("spec")
 ]
@@ -29,14 +29,17 @@ def test_a_field_arrives_or_is_named(_, kind, row):
         (index, path)
         for index, item in enumerate(WHOLE)
         if item["kind"] == kind
-        for path, _ in places(item, row.source)
+        for path, _ in find_fields(item, row.source)
     ]
     assert found, "the tests' own objects have every field"
-    answer = translate(WHOLE, lambda _: ())
+    answer = import_kargo_objects(WHOLE, lambda _: ())
     named = {(index, remark.path) for index, remark in answer.remarks}
-    if row.target and any(list(places(made, row.target)) for made in answer.objects):
+    if row.target and any(list(find_fields(made, row.target)) for made in answer.objects):
         return
-    silent = row.convert in (convert.passed_over, elsewhere) or row.source.endswith(".kind")
+    silent = row.convert in (
+        field_conversion.ignore_field,
+        convert_elsewhere,
+    ) or row.source.endswith(".kind")
     assert named.intersection(found) or (silent and not row.target)
 
 
@@ -70,8 +73,8 @@ def spoiled(draw):
 @given(spoiled())
 def test_whatever_comes_in_what_comes_out_is_valid(items):
     models = []
-    for made in translate(items, judge).objects:
-        model, faults = validate(made)
+    for made in import_kargo_objects(items, judge).objects:
+        model, faults = validate_object(made)
         assert faults == ()
         models.append(model)
     assert [fault for _, fault in cross_check(models) if fault.severity == "error"] == []
@@ -80,5 +83,5 @@ def test_whatever_comes_in_what_comes_out_is_valid(items):
 @given(spoiled())
 def test_the_input_stays_as_it_was(items):
     before = copy.deepcopy(items)
-    translate(items, judge)
+    import_kargo_objects(items, judge)
     assert items == before

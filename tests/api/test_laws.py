@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.faults import in_order
-from fanout.api.kinds import KINDS
-from fanout.api.validation import validate
+from fanout.api.field_errors import sort_errors
+from fanout.api.kind_registry import KINDS
+from fanout.api.validators.object_validation import validate_object
 
 EXAMPLES = [
     yaml.safe_load(path.read_text())
@@ -62,9 +62,9 @@ def damaged(draw):
 
 @given(damaged())
 def test_the_answer_is_an_object_or_sentences(data):
-    found, faults = validate(data)
+    found, faults = validate_object(data)
     assert (found is None) == bool(faults)
-    assert in_order(faults) == faults
+    assert sort_errors(faults) == faults
     for fault in faults:
         assert fault.problem
         assert fault.remedy
@@ -73,10 +73,10 @@ def test_the_answer_is_an_object_or_sentences(data):
 
 @given(damaged())
 def test_what_was_valid_stays_valid_when_it_is_written_again(data):
-    found, _ = validate(data)
+    found, _ = validate_object(data)
     if found is not None:
         written = found.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        again, faults = validate(written)
+        again, faults = validate_object(written)
         assert faults == ()
         assert again == KINDS[found.kind].model_validate(written, by_name=False)
         assert again.model_dump() == found.model_dump()

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from fanout.api.foreign.page import field_tables
-from fanout.api.kargo import rows as kargo
-from fanout.api.kinds import KINDS, known_fields
-from fanout.api.porch.rows import ORIGINS
-from fanout.api.porch.translate import GROUP
+from fanout.api.kind_registry import KINDS, field_names_at
+from fanout.migrate.field_mapping import build_field_tables
+from fanout.migrate.kargo import kargo_fields as kargo
+from fanout.migrate.porch.porch_fields import PORCH_KINDS
+from fanout.migrate.porch.porch_import import PORCH_GROUP
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLES = {
-    DOCS / "migrating-from-porch.md": (ORIGINS, GROUP),
-    DOCS / "migrating-from-kargo.md": (kargo.ORIGINS, kargo.GROUP),
+    DOCS / "migrating-from-porch.md": (PORCH_KINDS, PORCH_GROUP),
+    DOCS / "migrating-from-kargo.md": (kargo.KARGO_KINDS, kargo.KARGO_GROUP),
 }
 EVERY = [origin for origins, _ in TABLES.values() for origin in origins]
 BEGIN, END = "test_migration_pages.py` -->\n", "<!-- end of fields -->"
@@ -22,7 +22,7 @@ BEGIN, END = "test_migration_pages.py` -->\n", "<!-- end of fields -->"
 @pytest.mark.parametrize("page", TABLES, ids=lambda page: page.stem)
 def test_a_page_has_the_table_of_its_translation(page):
     written = page.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    assert written == field_tables(*TABLES[page])
+    assert written == build_field_tables(*TABLES[page])
 
 
 @pytest.mark.parametrize("origin", EVERY, ids=lambda origin: origin.kind)
@@ -30,7 +30,9 @@ def test_every_counterpart_is_a_field_that_there_is(origin):
     for row in origin.rows:
         steps = row.target.replace("[*]", "").split(".") if row.target else ()
         for length, step in enumerate(steps):
-            assert step in known_fields(KINDS[origin.becomes], tuple(steps[:length])), row.target
+            assert step in field_names_at(KINDS[origin.target_kind], tuple(steps[:length])), (
+                row.target
+            )
 
 
 @pytest.mark.parametrize("origin", EVERY, ids=lambda origin: origin.kind)
@@ -43,4 +45,4 @@ if __name__ == "__main__":
     for path, table in TABLES.items():
         head, mark, rest = path.read_text(encoding="utf-8").partition(BEGIN)
         tail = rest.partition(END)[2]
-        path.write_text(f"{head}{mark}{field_tables(*table)}{END}{tail}", encoding="utf-8")
+        path.write_text(f"{head}{mark}{build_field_tables(*table)}{END}{tail}", encoding="utf-8")

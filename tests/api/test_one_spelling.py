@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.api.urls import canonical_url
+from fanout.api.git_urls import canonicalize_url
 
 SPELLED = [
     ("a path", "/srv/x.git", "/srv/x.git"),
@@ -25,5 +25,5 @@ SPELLED = [
 
 @pytest.mark.parametrize(("_", "url", "canonical"), SPELLED, ids=[row[0] for row in SPELLED])
 def test_one_spelling_of_many(_, url, canonical):
-    assert canonical_url(url) == canonical
-    assert canonical_url(canonical) == canonical
+    assert canonicalize_url(url) == canonical
+    assert canonicalize_url(canonical) == canonical

@@ -2,10 +2,10 @@
 
 import pytest
 
-from fanout.api.faults import BadValue
-from fanout.api.paths import check_branch, check_directory, check_path
-from fanout.api.promotion_policy import matches
-from fanout.api.urls import Protocol, check_url, protocol_of
+from fanout.api.field_errors import InvalidValue
+from fanout.api.git_urls import GitProtocol, check_url, parse_protocol
+from fanout.api.path_fields import check_branch, check_directory, check_path
+from fanout.api.promotion_policy import matches_name_pattern
 
 GOOD_PATHS = ["monitoring", "team/monitoring", "a.b/c_d-e", "stages", "ünï/x", "v1"]
 BAD_PATHS = [
@@ -15,16 +15,16 @@ BAD_PATHS = [
     "a\\b", "a~b", "a^b", "a@{b", "@", "a/@/b", "_stages/x", "x" * 256, "a\u200bb", "a\u202eb",
 ]  # fmt: skip
 GOOD_URLS = [
-    ("/srv/git/edge.git", Protocol.FILE),
-    ("repositories/edge.git", Protocol.FILE),
-    ("../edge.git", Protocol.FILE),
-    ("file:///srv/git/edge.git", Protocol.FILE),
-    ("http://git.example.com/edge.git", Protocol.HTTP),
-    ("https://git.example.com:8443/edge.git", Protocol.HTTPS),
-    ("ssh://git@git.example.com:2222/edge.git", Protocol.SSH),
-    ("git@git.example.com:team/edge.git", Protocol.SSH),
-    ("git.example.com:team/edge.git", Protocol.SSH),
-    ("git@[::1]:edge.git", Protocol.SSH),
+    ("/srv/git/edge.git", GitProtocol.FILE),
+    ("repositories/edge.git", GitProtocol.FILE),
+    ("../edge.git", GitProtocol.FILE),
+    ("file:///srv/git/edge.git", GitProtocol.FILE),
+    ("http://git.example.com/edge.git", GitProtocol.HTTP),
+    ("https://git.example.com:8443/edge.git", GitProtocol.HTTPS),
+    ("ssh://git@git.example.com:2222/edge.git", GitProtocol.SSH),
+    ("git@git.example.com:team/edge.git", GitProtocol.SSH),
+    ("git.example.com:team/edge.git", GitProtocol.SSH),
+    ("git@[::1]:edge.git", GitProtocol.SSH),
 ]
 BAD_URLS = [
     "-oProxyCommand=id", "--upload-pack=id", "ext::sh -c id", "ext::sh%20-c%20id", "fd::3",
@@ -44,13 +44,13 @@ def test_a_path_that_can_be_used(path):
 
 @pytest.mark.parametrize("path", BAD_PATHS, ids=repr)
 def test_a_path_that_cannot_be_used(path):
-    with pytest.raises(BadValue):
+    with pytest.raises(InvalidValue):
         check_path(path)
 
 
 def test_the_root_is_a_directory_and_no_package():
     assert check_directory("") == ""
-    with pytest.raises(BadValue):
+    with pytest.raises(InvalidValue):
         check_directory("../x")
 
 
@@ -61,19 +61,19 @@ def test_a_branch_that_can_be_used(name):
 
 @pytest.mark.parametrize("name", ["", "-x", "a..b/..", "refs/heads/main", "HEAD", "a b", "a.lock"])
 def test_a_branch_that_cannot_be_used(name):
-    with pytest.raises(BadValue):
+    with pytest.raises(InvalidValue):
         check_branch(name)
 
 
 @pytest.mark.parametrize(("url", "protocol"), GOOD_URLS)
 def test_a_url_that_may_be_gone_to(url, protocol):
     assert check_url(url) == url
-    assert protocol_of(url) is protocol
+    assert parse_protocol(url) is protocol
 
 
 @pytest.mark.parametrize("url", BAD_URLS)
 def test_a_url_that_may_not_be_gone_to(url):
-    with pytest.raises(BadValue) as caught:
+    with pytest.raises(InvalidValue) as caught:
         check_url(url)
     assert "secret@" not in str(caught.value)
 
@@ -90,4 +90,4 @@ def test_a_url_that_may_not_be_gone_to(url):
     ],
 )
 def test_patterns_of_names(pattern, name, fits):
-    assert matches(pattern, name) is fits
+    assert matches_name_pattern(pattern, name) is fits

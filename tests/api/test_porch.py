@@ -5,9 +5,9 @@ from operator import itemgetter
 import pytest
 from api.porch_objects import REPOSITORIES, judge, lost, one, policy, porch, variant
 
-from fanout.api.faults import Fault, field_name
-from fanout.api.places import places
-from fanout.api.porch.translate import GROUP, expressions, translate
+from fanout.api.field_errors import FieldError, format_path
+from fanout.api.field_paths import find_fields
+from fanout.migrate.porch.porch_import import PORCH_GROUP, find_expressions, import_porch_objects
 
 UNKNOWN = [
     ("at the top", lambda item: item | {"spek": 1}, "spek"),
@@ -118,7 +118,7 @@ def test_the_expressions_of_an_object_are_found_and_nothing_else():
     item = policy(
         template(labels={"packageExpr": "no expression"}, downstream={"packageExpr": "'x'"})
     )
-    found = list(expressions(one(item)[0]))
+    found = list(find_expressions(one(item)[0]))
     assert [text for _, text in found] == ["'x'"]
 
 
@@ -129,7 +129,11 @@ def refusing(*patterns):
     """A judge that finds every value at these patterns at fault."""
 
     def by(data):
-        return [Fault(path, "is bad", "remove it") for p in patterns for path, _ in places(data, p)]
+        return [
+            FieldError(path, "is bad", "remove it")
+            for p in patterns
+            for path, _ in find_fields(data, p)
+        ]
 
     return by
 
@@ -165,7 +169,7 @@ def test_a_remark_names_porch_s_field_after_others_were_taken_out():
 def test_an_object_goes_when_what_it_needs_is_bad():
     assert one(variant(downstream={"repo": "edge", "package": "../x"}))[0] is None
     assert one(porch("PackageVariant", {}, name="with.dots"))[0] is None
-    assert one({"apiVersion": f"{GROUP}/v1alpha1", "kind": "PackageVariant"})[0] is None
+    assert one({"apiVersion": f"{PORCH_GROUP}/v1alpha1", "kind": "PackageVariant"})[0] is None
 
 
 # ---- several objects -----------------------------------------------------------------------------
@@ -173,41 +177,43 @@ def test_an_object_goes_when_what_it_needs_is_bad():
 
 def test_a_repository_that_is_not_in_the_input_is_noted_once():
     second = variant() | {"metadata": {"name": "two"}}
-    answer = translate([variant(), second], judge)
+    answer = import_porch_objects([variant(), second], judge)
     missing = [remark for _, remark in answer.remarks if "there is no Repository" in remark.problem]
-    assert [field_name(remark.path) for remark in missing] == [
+    assert [format_path(remark.path) for remark in missing] == [
         "spec.upstream.repo",
         "spec.downstream.repo",
     ]
-    assert answer.complete
+    assert answer.is_complete
 
 
 def test_variants_of_a_set_come_with_it_or_as_if_written_by_hand():
     owners = [{"kind": "PackageVariantSet", "name": "one"}]
     made = variant() | {"metadata": {"name": "one-edge-base", "ownerReferences": owners}}
-    both = translate([made, policy(REPOSITORIES)], judge)
+    both = import_porch_objects([made, policy(REPOSITORIES)], judge)
     assert [item["kind"] for item in both.objects] == ["UpstreamPolicy"]
-    broken = translate([made, policy()], judge)
+    broken = import_porch_objects([made, policy()], judge)
     assert [item["kind"] for item in broken.objects] == ["PackageVariant"]
 
 
 def test_of_two_objects_of_one_name_the_first_is_taken():
     other = variant(labels={"a": "b"})
-    answer = translate([variant(), other], judge)
+    answer = import_porch_objects([variant(), other], judge)
     assert len(answer.objects) == 1
     assert "labels" not in answer.objects[0]["spec"]
-    assert [(index, remark.lost) for index, remark in answer.remarks if remark.lost] == [(1, True)]
+    assert [(index, remark.is_lost) for index, remark in answer.remarks if remark.is_lost] == [
+        (1, True)
+    ]
     elsewhere = other | {"metadata": {"name": "one", "namespace": "else"}}
-    assert len(translate([variant(), elsewhere], judge).objects) == 2
+    assert len(import_porch_objects([variant(), elsewhere], judge).objects) == 2
 
 
 @pytest.mark.parametrize(
     "junk", [None, 1, "x", [], {}, {"kind": []}, {"apiVersion": {}, "kind": 3}]
 )
 def test_what_is_no_object_is_named(junk):
-    answer = translate([junk], judge)
+    answer = import_porch_objects([junk], judge)
     assert answer.objects == ()
-    assert not answer.complete
+    assert not answer.is_complete
     [(_, remark)] = answer.remarks
     assert "is no object" in remark.problem or "is not translated" in remark.problem
     assert "nothing" not in remark.problem

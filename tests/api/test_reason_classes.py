@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from fanout.api.reason_classes import CLASSES, ReasonClass, class_of
-from fanout.api.reasons import Reason
+from fanout.api.reasons import CLASS_BY_REASON, Reason, ReasonClass, classify_reason
 
 ROOT = Path(__file__).parents[2]
 GATES = [
@@ -16,16 +15,16 @@ def test_every_reason_of_the_gates_has_a_class():
     texts = [path.read_text(encoding="utf-8") for path in GATES]
     named = {Reason[word] for text in texts for word in re.findall(r"\bReason\.([A-Z_]+)", text)}
     assert len(named) > 20
-    assert sorted(reason for reason in named if reason not in CLASSES) == []
+    assert sorted(reason for reason in named if reason not in CLASS_BY_REASON) == []
 
 
 def test_a_reason_that_is_not_of_the_gates_keeps_a_variant_from_being_made():
-    assert class_of("RenderFailed") is ReasonClass.ERROR
-    assert class_of("Mine") is ReasonClass.ERROR
+    assert classify_reason("RenderFailed") is ReasonClass.ERROR
+    assert classify_reason("Mine") is ReasonClass.ERROR
 
 
 def test_every_class_is_used_and_described():
-    assert set(CLASSES.values()) | {ReasonClass.ERROR} == set(ReasonClass)
+    assert set(CLASS_BY_REASON.values()) | {ReasonClass.ERROR} == set(ReasonClass)
     assert all(found.meaning for found in ReasonClass)
 
 
@@ -37,4 +36,4 @@ def test_the_page_lists_every_class():
     }
     for word, _, reasons in rows:
         said = set(re.findall(r"`(\w+)`", reasons))
-        assert said == {name for name, found in CLASSES.items() if found == word}, word
+        assert said == {name for name, found in CLASS_BY_REASON.items() if found == word}, word

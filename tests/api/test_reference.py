@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fanout.api.kinds import KINDS
-from fanout.api.reference import kind_page
+from fanout.api.field_reference import build_kind_page
+from fanout.api.kind_registry import KINDS
 
 PAGES = Path(__file__).parents[2] / "docs" / "kinds"
 
@@ -16,7 +16,7 @@ def page_of(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_committed_page_is_the_generated_one(kind):
-    assert page_of(kind).read_text() == kind_page(kind)
+    assert page_of(kind).read_text() == build_kind_page(kind)
 
 
 def test_there_are_no_other_pages():
@@ -24,7 +24,7 @@ def test_there_are_no_other_pages():
 
 
 def test_a_page_has_what_works_first_and_what_does_not_yet_after():
-    fields, later = kind_page("UpstreamPolicy").split("## Not supported yet")
+    fields, later = build_kind_page("UpstreamPolicy").split("## Not supported yet")
     assert "spec.stages[].after.soak` | duration |" in fields
     assert "spec.history" not in fields
     assert "`spec.history`" in later
@@ -33,4 +33,4 @@ def test_a_page_has_what_works_first_and_what_does_not_yet_after():
 if __name__ == "__main__":
     PAGES.mkdir(parents=True, exist_ok=True)
     for name in KINDS:
-        page_of(name).write_text(kind_page(name))
+        page_of(name).write_text(build_kind_page(name))

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.api.approvers import governs
-from fanout.api.references import Unusable, cross_check
-from fanout.api.validation import validate
+from fanout.api.approver_groups import governs_policy
+from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.api.validators.object_validation import validate_object
 
 EXAMPLES = {
     data["kind"]: data
@@ -19,7 +19,7 @@ EXAMPLES = {
 def made(kind, name=None, **spec):
     data = EXAMPLES[kind]
     data = data | {"metadata": data["metadata"] | ({"name": name} if name else {})}
-    found, faults = validate(data | {"spec": data["spec"] | spec})
+    found, faults = validate_object(data | {"spec": data["spec"] | spec})
     assert faults == ()
     return found
 
@@ -28,7 +28,7 @@ def repository(name, namespace="platform", allowed=()):
     data = EXAMPLES["Repository"]
     metadata = {"name": name, "namespace": namespace}
     spec = data["spec"] | {"allowedNamespaces": list(allowed)}
-    found, faults = validate(data | {"metadata": metadata, "spec": spec})
+    found, faults = validate_object(data | {"metadata": metadata, "spec": spec})
     assert faults == ()
     return found
 
@@ -84,7 +84,7 @@ def test_two_objects_of_one_name_are_an_error_of_the_second():
 
 
 def test_records_without_a_name_are_not_two_of_one_name():
-    record, faults = validate(EXAMPLES["Evidence"])
+    record, faults = validate_object(EXAMPLES["Evidence"])
     assert faults == ()
     assert cross_check([record, record]) == []
 
@@ -163,7 +163,7 @@ def test_a_pattern_that_fits_nothing_is_only_doubtful():
 
 
 def test_a_configuration_among_the_objects_is_not_read():
-    configuration, _ = validate(EXAMPLES["FanoutConfiguration"])
+    configuration, _ = validate_object(EXAMPLES["FanoutConfiguration"])
     assert told(configuration) == [
         (
             "FanoutConfiguration/fanout: kind: a configuration among the objects is not read; move "
@@ -175,9 +175,9 @@ def test_a_configuration_among_the_objects_is_not_read():
 def test_only_a_promotion_policy_of_the_same_namespace_governs():
     policy, promotion = made("UpstreamPolicy"), made("PromotionPolicy")
     data = EXAMPLES["PromotionPolicy"]
-    elsewhere, _ = validate(data | {"metadata": {"name": "p", "namespace": "edge"}})
-    assert governs(promotion, policy)
-    assert not governs(elsewhere, policy)
+    elsewhere, _ = validate_object(data | {"metadata": {"name": "p", "namespace": "edge"}})
+    assert governs_policy(promotion, policy)
+    assert not governs_policy(elsewhere, policy)
 
 
 # ---- what is declared and has faults of its own --------------------------------------------------
@@ -194,7 +194,7 @@ LOST = [
 @pytest.mark.parametrize(("_", "lost", "there"), LOST, ids=[row[0] for row in LOST])
 def test_only_what_nobody_declares_is_told_to_be_missing(_, lost, there):
     _, *others = world()
-    found = cross_check(others, Unusable(frozenset({lost})))
+    found = cross_check(others, InvalidObjects(frozenset({lost})))
     missing = [item.kind for item, fault in found if "blueprints" in fault.problem]
     assert missing == ([] if there else ["UpstreamPolicy", "PackageVariant"])
 
@@ -202,15 +202,15 @@ def test_only_what_nobody_declares_is_told_to_be_missing(_, lost, there):
 def test_a_promotion_policy_may_name_what_has_faults():
     promotion = made("PromotionPolicy", policies=["broken"], variants=["site-1"])
     lost = {("UpstreamPolicy", "platform", "broken"), ("PackageVariant", "platform", "site-1")}
-    assert cross_check([promotion], Unusable(frozenset(lost))) == []
+    assert cross_check([promotion], InvalidObjects(frozenset(lost))) == []
     elsewhere = {(kind, "edge", name) for kind, _, name in lost}
-    assert len(cross_check([promotion], Unusable(frozenset(elsewhere)))) == 2
+    assert len(cross_check([promotion], InvalidObjects(frozenset(elsewhere)))) == 2
 
 
 def test_a_policy_with_faults_may_have_the_stages_that_are_named():
     promotion = {"policies": ["*"], "autoPromotion": {"stages": ["canary"]}}
     assert any("canary" in line for line in told(*world(**promotion)))
-    lost = Unusable(frozenset({("UpstreamPolicy", "platform", "other")}))
+    lost = InvalidObjects(frozenset({("UpstreamPolicy", "platform", "other")}))
     found = cross_check(world(**promotion), lost)
     assert [fault for _, fault in found if fault.severity == "error"] == []
 
@@ -218,13 +218,15 @@ def test_a_policy_with_faults_may_have_the_stages_that_are_named():
 def test_a_promotion_policy_with_faults_may_have_the_approvers():
     *others, _ = world()
     assert any("approvers sre" in line for line in told(*others))
-    lost = Unusable(frozenset({("PromotionPolicy", "platform", "production")}))
+    lost = InvalidObjects(frozenset({("PromotionPolicy", "platform", "production")}))
     found = cross_check(others, lost)
     assert [fault for _, fault in found if fault.severity == "error"] == []
 
 
 def test_a_file_that_cannot_be_read_may_declare_anything():
-    found = cross_check([made("UpstreamPolicy"), made("PromotionPolicy")], Unusable(anything=True))
+    found = cross_check(
+        [made("UpstreamPolicy"), made("PromotionPolicy")], InvalidObjects(has_unreadable_files=True)
+    )
     assert [fault for _, fault in found if fault.severity == "error"] == []
 
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from fanout.api.kinds import KINDS, model_in
-from fanout.api.schema import json_schemas
+from fanout.api.crd_schemas import build_json_schemas
+from fanout.api.kind_registry import KINDS, unwrap_model
 
-SCHEMAS = json_schemas()
+SCHEMAS = build_json_schemas()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -24,7 +24,7 @@ def models(model, seen):
         return
     seen.append(model)
     for field in model.model_fields.values():
-        if inner := model_in(field.annotation):
+        if inner := unwrap_model(field.annotation):
             models(inner, seen)
 
 

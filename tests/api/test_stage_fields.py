@@ -7,9 +7,9 @@ import pytest
 import yaml
 from api.written import EXAMPLES, faults_of, made, told
 
-from fanout.api.stage_order import stage_faults
 from fanout.api.stages import Rollout
-from fanout.api.validation import validate
+from fanout.api.validators.object_validation import validate_object
+from fanout.api.validators.stage_rules import check_stage_graph
 
 CHECKED = [{"name": "e2e", "report": {}}]
 JOIN = {"name": "join", "after": {"stages": ["dev"]}, "controlFlow": True}
@@ -242,7 +242,7 @@ def test_what_a_stage_may_say(_, data):
 
 
 def test_zero_durations_are_as_if_absent():
-    found, _ = validate(rollout(minReady="0s", progressDeadline="0h"))
+    found, _ = validate_object(rollout(minReady="0s", progressDeadline="0h"))
     assert (found.spec.stages[1].rollout.min_ready, found.spec.stages[1].rollout.step) == (None, 1)
     assert found.spec.stages[1].rollout.progress_deadline is None
 
@@ -300,6 +300,6 @@ MANY = [
 
 @pytest.mark.parametrize(("_", "before", "count"), MANY, ids=map(itemgetter(0), MANY))
 def test_ten_thousand_stages(_, before, count):
-    faults = list(stage_faults(chain(10_000, before)))
+    faults = list(check_stage_graph(chain(10_000, before)))
     assert len(faults) == count
     assert all(len(fault.problem) < 200 and len(fault.remedy) < 200 for fault in faults)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validation import Fault, is_ours, validate
+from fanout.api.validators.object_validation import FieldError, is_fanout_object, validate_object
 
 # the parser in C: an example is read for each of hundreds of mistakes
 read = partial(yaml.load, Loader=yaml.CSafeLoader)
@@ -27,14 +27,14 @@ def example(kind, old="", new=""):
 
 
 def faults_of(data):
-    found, faults = validate(data)
+    found, faults = validate_object(data)
     assert (found is None) == bool(faults)
     return [f"{fault.field}: {fault.problem}; {fault.remedy}" for fault in faults]
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_example_of_every_kind_is_valid(kind):
-    found, faults = validate(example(kind))
+    found, faults = validate_object(example(kind))
     assert faults == ()
     assert found is not None
     assert found.kind == kind
@@ -87,13 +87,13 @@ def test_no_stages_and_no_targets_are_refused():
 
 @pytest.mark.parametrize("data", ["text", [1], None, 3], ids=repr)
 def test_what_is_no_object_is_said_so(data):
-    found, faults = validate(data)
+    found, faults = validate_object(data)
     assert found is None
     assert faults[0].problem == "is no object"
 
 
 def test_zero_is_as_if_absent():
-    found, _ = validate(example("UpstreamPolicy", "soak: 24h", "soak: 0s"))
+    found, _ = validate_object(example("UpstreamPolicy", "soak: 24h", "soak: 0s"))
     assert isinstance(found, UpstreamPolicy)
     assert found.spec.stages[3].after.soak is None
 
@@ -112,12 +112,12 @@ def test_what_the_api_server_adds_is_let_through():
 
 
 def test_objects_of_other_groups_are_not_ours():
-    assert is_ours({"apiVersion": "fanout.dev/v9"})
-    assert not is_ours({"apiVersion": "apps/v1"})
-    assert not is_ours({"apiVersion": 3})
-    assert not is_ours({})
+    assert is_fanout_object({"apiVersion": "fanout.dev/v9"})
+    assert not is_fanout_object({"apiVersion": "apps/v1"})
+    assert not is_fanout_object({"apiVersion": 3})
+    assert not is_fanout_object({})
 
 
 def test_a_path_is_shown_as_people_write_it():
     path = ("metadata", "labels", "example.com/a", "x", 3, "y z")
-    assert Fault(path, "", "").field == 'metadata.labels["example.com/a"].x[3]["y z"]'
+    assert FieldError(path, "", "").field == 'metadata.labels["example.com/a"].x[3]["y z"]'

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from fanout.api.configuration import FanoutConfiguration, InjectableKind, InjectionRules
-from fanout.api.labels import Label
+from fanout.api.commit_trailers import Trailer
+from fanout.api.fanout_configuration import FanoutConfiguration, InjectableKind, InjectionRules
+from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
-from fanout.api.trailers import Trailer
 
 
 @pytest.mark.parametrize("vocabulary", [Label, Reason, Trailer])

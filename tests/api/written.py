@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from fanout.api.references import cross_check
-from fanout.api.validation import validate
+from fanout.api.validators.cross_references import cross_check
+from fanout.api.validators.object_validation import validate_object
 
 EXAMPLES = {
     path.stem: path.read_text() for path in (Path(__file__).parent / "examples").glob("*.yaml")
@@ -13,7 +13,7 @@ EXAMPLES = {
 
 
 def faults_of(data):
-    return [f"{fault.field}: {fault.problem}; {fault.remedy}" for fault in validate(data)[1]]
+    return [f"{fault.field}: {fault.problem}; {fault.remedy}" for fault in validate_object(data)[1]]
 
 
 def made(example, name=None, **spec):
@@ -21,7 +21,7 @@ def made(example, name=None, **spec):
     data = yaml.safe_load(EXAMPLES[example])
     data["metadata"] |= {"name": name} if name else {}
     data["spec"] |= spec
-    found, faults = validate(data)
+    found, faults = validate_object(data)
     assert faults == ()
     return found
 

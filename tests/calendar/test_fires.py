@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.calendar.fires import fires, last_fire, next_fire
-from fanout.calendar.schedule import parse_schedule
+from fanout.calendar.cron_schedule import parse_schedule
+from fanout.calendar.cron_times import last_fire, list_fires, next_fire
 from fanout.errors import InvalidInput
 
 MINUTE = timedelta(minutes=1)
@@ -124,7 +124,7 @@ def utc(text):
 )
 def test_edges(sentence, zone, line, after, expected):
     instants = [utc(text) for text in expected.split()]
-    assert fires(parse_schedule(line), ZoneInfo(zone), utc(after), len(instants)) == instants
+    assert list_fires(parse_schedule(line), ZoneInfo(zone), utc(after), len(instants)) == instants
 
 
 def test_the_last_fire_may_be_the_instant_itself():
@@ -248,7 +248,7 @@ def test_agrees_with_looking_at_the_clock_every_minute(line, change, minutes, se
     end = start + timedelta(hours=50)
     stepped = list(step_through(line, zone, start + MINUTE, end))
     after = start + timedelta(seconds=seconds)
-    found = fires(schedule, zone, after, len(stepped) + 1)
+    found = list_fires(schedule, zone, after, len(stepped) + 1)
     assert found[:-1] == stepped
     assert found[-1] >= end
     assert all(early < late for early, late in pairwise(found))

@@ -6,7 +6,7 @@ import pytest
 from timing import utc, window
 
 from fanout.api.durations import format_duration
-from fanout.calendar.windows import Calendar, opening
+from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state
 from fanout.errors import InvalidInput
 
 SECOND = timedelta(seconds=1)
@@ -118,7 +118,7 @@ def test_a_window_ends_when_clocks_change(_, text, inside, end):
     assert period.covers(utc(inside))
     assert period.covers(utc(end) - SECOND)
     assert not period.covers(utc(end))
-    assert period.span(int(utc(inside).timestamp())).end == utc(end).timestamp()
+    assert period.find_span(int(utc(inside).timestamp())).end == utc(end).timestamp()
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Beirut"])
@@ -126,14 +126,16 @@ def test_the_last_second_before_midnight_knows_its_end(zone):
     """In Beirut clocks skip the midnight that began 30 March 2025."""
     evening = window(f"59 18 * * * until 0 0 * * * {zone}")
     end = {"UTC": utc("2025-03-30T00:00"), "Asia/Beirut": utc("2025-03-29T22:00")}[zone]
-    assert evening.span(int(end.timestamp()) - 1).end == end.timestamp()
+    assert evening.find_span(int(end.timestamp()) - 1).end == end.timestamp()
 
 
 def test_what_clocks_skip_from_beginning_to_end_is_not_there_that_day():
     skipped = window("15 2 * * * until 45 2 * * * Europe/Oslo")
     assert not skipped.covers(utc("2025-03-30T01:00"))
     assert not skipped.covers(utc("2025-03-30T12:00")), "nor does it wait for the end of tomorrow"
-    found = opening([Calendar("p", deny=(skipped,))], utc("2025-03-29T01:45"))
+    found = compute_window_state(
+        [PublicationCalendar("p", deny=(skipped,))], utc("2025-03-29T01:45")
+    )
     assert (found.open, found.until) == (True, utc("2025-03-31T00:15"))
 
 

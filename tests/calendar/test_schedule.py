@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fanout.calendar.fires import fires
-from fanout.calendar.schedule import parse_schedule
-from fanout.calendar.zone import parse_zone
+from fanout.calendar.cron_schedule import parse_schedule
+from fanout.calendar.cron_times import list_fires
+from fanout.calendar.time_zone import parse_zone
 from fanout.errors import InvalidInput
 
 
@@ -55,7 +55,7 @@ def test_taken(sentence, line, expected):
         for part in expected.split()
     ]
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    assert fires(parse_schedule(line), parse_zone("UTC"), start, 3) == instants
+    assert list_fires(parse_schedule(line), parse_zone("UTC"), start, 3) == instants
 
 
 REFUSED = [

@@ -8,12 +8,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from timing import utc
 
-from fanout.calendar.fires import last_fire, next_fire
-from fanout.calendar.instants import Instants
-from fanout.calendar.periods import Period, period
-from fanout.calendar.schedule import parse_schedule
-from fanout.calendar.windows import Calendar, is_open, opening
-from fanout.calendar.zone import instant_of, wall_time
+from fanout.calendar.cron_schedule import parse_schedule
+from fanout.calendar.cron_times import ScheduleInstants, last_fire, next_fire
+from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
+from fanout.calendar.recurring_window import RecurringWindow, build_window
+from fanout.calendar.time_zone import instant_of, wall_time
 from fanout.errors import InvalidInput
 
 SECOND, MINUTE, WEEK = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=7)
@@ -66,11 +65,11 @@ def moments(draw):
 def test_looking_instants_up_is_searching_for_them(moment, line):
     (name, now), schedule = moment, parse_schedule(line)
     zone, at = ZoneInfo(name), int(now.timestamp())
-    found = Instants(schedule, zone)
-    assert found.after(at) == next_fire(schedule, zone, now).timestamp()
+    found = ScheduleInstants(schedule, zone)
+    assert found.next_after(at) == next_fire(schedule, zone, now).timestamp()
     last = last_fire(schedule, zone, now)
     assert last is not None
-    assert found.last(at, at - 400 * 24 * 3600) == (
+    assert found.last_before(at, at - 400 * 24 * 3600) == (
         last.timestamp() if now - last <= timedelta(days=400) else None
     )
 
@@ -79,7 +78,7 @@ def test_looking_instants_up_is_searching_for_them(moment, line):
 def test_a_duration_is_elapsed_time_since_a_beginning(moment, line, duration):
     name, now = moment
     last = last_fire(parse_schedule(line), ZoneInfo(name), now)
-    assert period(line, name, duration=duration).covers(now) == (
+    assert build_window(line, name, duration=duration).covers(now) == (
         last is not None and now < last + duration
     )
 
@@ -88,7 +87,7 @@ def test_a_duration_is_elapsed_time_since_a_beginning(moment, line, duration):
 def test_until_is_the_next_end_after_a_beginning(moment, line, until):
     (name, now), zone = moment, ZoneInfo(moment[0])
     try:
-        found = period(line, name, until=until)
+        found = build_window(line, name, until=until)
     except InvalidInput:
         assume(False)
     last = last_fire(parse_schedule(line), zone, now)
@@ -102,9 +101,9 @@ def test_until_is_the_next_end_after_a_beginning(moment, line, until):
 @st.composite
 def periods(draw, zone):
     if draw(st.booleans()):
-        return period(draw(lines()), zone, duration=draw(durations))
+        return build_window(draw(lines()), zone, duration=draw(durations))
     try:
-        return period(draw(lines()), zone, until=draw(lines()))
+        return build_window(draw(lines()), zone, until=draw(lines()))
     except InvalidInput:
         assume(False)
 
@@ -113,7 +112,7 @@ def periods(draw, zone):
 def worlds(draw):
     zone, now = draw(moments())
     some = st.lists(periods(zone), max_size=3).map(tuple)
-    calendars = st.builds(Calendar, st.sampled_from("ab"), some, some)
+    calendars = st.builds(PublicationCalendar, st.sampled_from("ab"), some, some)
     return draw(st.lists(calendars, max_size=2)), now
 
 
@@ -124,7 +123,7 @@ def covered(windows, at):
 @given(worlds(), st.lists(st.integers(0, 999), max_size=8))
 def test_it_is_open_as_the_windows_say_and_changes_at_until_and_not_before(world, parts):
     calendars, now = world
-    found = opening(calendars, now)
+    found = compute_window_state(calendars, now)
 
     def stated(at):
         return all(
@@ -140,7 +139,7 @@ def test_it_is_open_as_the_windows_say_and_changes_at_until_and_not_before(world
         assert now < found.until
         assert stated(found.until - SECOND) == found.open
         assert stated(found.until) != found.open
-        assert opening(calendars, found.until).open != found.open
+        assert compute_window_state(calendars, found.until).open != found.open
 
 
 @st.composite
@@ -163,7 +162,7 @@ def test_fixed_times_are_those_of_the_wall_clock_and_each_becomes_an_instant(eve
     """By the wall clock a window is as if clocks never changed; then each edge is an instant."""
     name, near, line, until = evening
     assume(line != until)
-    zone, found = ZoneInfo(name), period(line, name, until=until)
+    zone, found = ZoneInfo(name), build_window(line, name, until=until)
     first = wall_time(zone, near) - timedelta(days=9)
     spans = []
     for wall in CronSim(line, first):
@@ -179,9 +178,9 @@ def test_fixed_times_are_those_of_the_wall_clock_and_each_becomes_an_instant(eve
 def test_an_edge_is_the_same_from_far_away_and_from_the_second_before(moment, data):
     name, now = moment
     one = data.draw(periods(name))
-    span = one.span(int(now.timestamp()))
+    span = one.find_span(int(now.timestamp()))
     if span.end is not None:
-        assert again(one).span(span.end - 1).end == span.end
+        assert again(one).find_span(span.end - 1).end == span.end
         assert not again(one).covers(datetime.fromtimestamp(span.end, UTC))
     assert again(one).covers(datetime.fromtimestamp(max(span.start, now.timestamp()), UTC))
 
@@ -191,8 +190,8 @@ def test_allowing_a_time_is_the_complement_of_denying_it(moment, data):
     name, now = moment
     one = data.draw(periods(name))
     allowed, denied = (
-        opening([Calendar("p", (one,))], now),
-        opening([Calendar("p", (), (one,))], now),
+        compute_window_state([PublicationCalendar("p", (one,))], now),
+        compute_window_state([PublicationCalendar("p", (), (one,))], now),
     )
     assert (allowed.open, allowed.until) == (not denied.open, denied.until)
 
@@ -200,14 +199,16 @@ def test_allowing_a_time_is_the_complement_of_denying_it(moment, data):
 @given(worlds(), st.lists(st.integers(-7200, 7200), max_size=5))
 def test_what_was_asked_before_changes_no_answer(world, offs):
     calendars, now = world
-    answers = [opening(calendars, now + off * SECOND) for off in offs]
+    answers = [compute_window_state(calendars, now + off * SECOND) for off in offs]
     fresh = [
-        Calendar(one.name, tuple(map(again, one.allow)), tuple(map(again, one.deny)))
+        PublicationCalendar(one.name, tuple(map(again, one.allow)), tuple(map(again, one.deny)))
         for one in calendars
     ]
-    assert answers == [opening(fresh, now + off * SECOND) for off in reversed(offs)][::-1]
+    assert (
+        answers == [compute_window_state(fresh, now + off * SECOND) for off in reversed(offs)][::-1]
+    )
 
 
 def again(one):
     """The same period as a new object, which has been asked nothing."""
-    return Period(one.schedule, one.zone, one.lasts)
+    return RecurringWindow(one.schedule, one.zone, one.length)

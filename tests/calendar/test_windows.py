@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from timing import calendar, utc
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar, is_open, opening
+from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
+from fanout.calendar.recurring_window import build_window
 
 MINUTE = timedelta(minutes=1)
 
@@ -141,7 +141,7 @@ OPENINGS = [
     ("_", "windows", "now", "is_it", "until"), OPENINGS, ids=[row[0] for row in OPENINGS]
 )
 def test_opening(_, windows, now, is_it, until):
-    found = opening([calendar(*windows)], utc(now))
+    found = compute_window_state([calendar(*windows)], utc(now))
     assert (found.open, found.until) == (is_it, until and utc(until))
     assert is_open([calendar(*windows)], utc(now)) is is_it
 
@@ -156,7 +156,9 @@ def test_what_several_name_is_open_when_all_are():
     answers = [
         (found.open, found.until and found.until.hour, found.calendar)
         for hour in (7, 9, 10, 12, 14)
-        for found in [opening([morning, late, always], utc(f"2026-11-21T{hour:02}:30"))]
+        for found in [
+            compute_window_state([morning, late, always], utc(f"2026-11-21T{hour:02}:30"))
+        ]
     ]
     assert answers == [
         (False, 10, "morning"),
@@ -207,7 +209,7 @@ SENTENCES = [
     ("_", "windows", "now", "sentence"), SENTENCES, ids=[row[0] for row in SENTENCES]
 )
 def test_sentences_say_which_window_it_is(_, windows, now, sentence):
-    assert opening([calendar(*windows)], utc(now)).sentence == sentence
+    assert compute_window_state([calendar(*windows)], utc(now)).sentence == sentence
 
 
 # ---- many of them ----------------------------------------------------------------------------
@@ -216,8 +218,13 @@ def test_sentences_say_which_window_it_is(_, windows, now, sentence):
 def test_ten_thousand_windows():
     """A minute of each month for each: the search for an edge goes through those that touch."""
     minutes = [(n % 60, n // 60 % 24, n // 1440 + 1) for n in range(10_000)]
-    many = tuple(period(f"{m} {h} {day} * *", "UTC", duration=MINUTE) for m, h, day in minutes)
+    many = tuple(
+        build_window(f"{m} {h} {day} * *", "UTC", duration=MINUTE) for m, h, day in minutes
+    )
     now = utc("2026-11-04T08:50")
-    denied, allowed = opening([Calendar("p", (), many)], now), opening([Calendar("p", many)], now)
+    denied, allowed = (
+        compute_window_state([PublicationCalendar("p", (), many)], now),
+        compute_window_state([PublicationCalendar("p", many)], now),
+    )
     assert (denied.open, denied.until) == (False, utc("2026-11-07T22:40"))
     assert (allowed.open, allowed.until) == (True, utc("2026-11-07T22:40"))

@@ -6,11 +6,11 @@ What waits is the real program; only the constants for people's patience are tho
 import time
 
 from fanout.cli.main import run
-from fanout.schedule import loop
+from fanout.schedule import run_loop
 
 FASTER = 10
-loop.monotonic = lambda: FASTER * time.monotonic()
-loop.LOOK /= FASTER
+run_loop.monotonic = lambda: FASTER * time.monotonic()
+run_loop.FILE_CHECK_INTERVAL /= FASTER
 
 if __name__ == "__main__":
     run()

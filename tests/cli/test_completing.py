@@ -7,8 +7,8 @@ import pytest
 from click.shell_completion import ShellComplete
 from fleet import Fleet
 
+from fanout.cli.input.resource_types import RESOURCE_TYPES
 from fanout.cli.main import cli
-from fanout.cli.nouns import NOUNS
 
 HAND_WRITTEN = """\
 apiVersion: fanout.dev/v1alpha1
@@ -31,7 +31,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 OFFERED = [
     ("verbs", ["pl"], "plan"),
-    ("nouns", ["get", ""], " ".join(NOUNS)),
+    ("nouns", ["get", ""], " ".join(RESOURCE_TYPES)),
     ("policies for records", ["get", "records", "l"], "logging lone"),
     ("nouns that begin so", ["get", "s"], "stages"),
     ("policies", ["get", "policies", ""], "logging monitoring"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/import"
 CASES = sorted(case for program in FIXTURES.iterdir() for case in program.iterdir())
@@ -30,7 +30,7 @@ def case(request, monkeypatch):
 
 
 def test_case(case, capsys, update_golden):
-    status = invoke(["import", case.parent.name, "-f", "input.yaml"])
+    status = run_arguments(["import", case.parent.name, "-f", "input.yaml"])
     out, err = capsys.readouterr()
     if update_golden:
         (case / "expected.yaml").write_text(out, encoding="utf-8")
@@ -42,11 +42,11 @@ def test_case(case, capsys, update_golden):
 
 
 def test_what_comes_out_is_valid(case, capsys):
-    assert invoke(["validate", "-f", "expected.yaml"]) == 0, capsys.readouterr().out
+    assert run_arguments(["validate", "-f", "expected.yaml"]) == 0, capsys.readouterr().out
 
 
 def test_json_is_a_list_of_the_same_objects(case, capsys):
-    invoke(["import", case.parent.name, "-f", "input.yaml", "-o", "json"])
+    run_arguments(["import", case.parent.name, "-f", "input.yaml", "-o", "json"])
     answer = json.loads(capsys.readouterr().out)
     assert answer["kind"] == "List"
     written = (case / "expected.yaml").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_json_is_a_list_of_the_same_objects(case, capsys):
 
 def test_a_dash_reads_standard_input(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(REPOSITORY.encode())))
-    assert invoke(["import", "porch", "-f", "-"]) == 0
+    assert run_arguments(["import", "porch", "-f", "-"]) == 0
     assert yaml.safe_load(capsys.readouterr().out)["spec"] == {
         "url": "https://git.example.com/edge.git"
     }
@@ -66,7 +66,7 @@ def test_a_directory_is_read_whole_and_each_line_names_its_file(tmp_path, monkey
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.yaml").write_text(REPOSITORY)
     (tmp_path / "in/b.json").write_text('{"kind": "List",\n "items": [\n  {"kind": "Secret"}]}')
-    assert invoke(["import", "porch", "-f", "in"]) == 3
+    assert run_arguments(["import", "porch", "-f", "in"]) == 3
     out, err = capsys.readouterr()
     assert yaml.safe_load(out)["metadata"] == {"name": "edge"}
     assert err.startswith("in/b.json:3: Secret: kind: ")
@@ -75,7 +75,7 @@ def test_a_directory_is_read_whole_and_each_line_names_its_file(tmp_path, monkey
 def test_only_the_namespace_that_was_asked_for_is_read(tmp_path, capsys):
     other = REPOSITORY.replace("{name: edge}", "{name: far, namespace: far}")
     (tmp_path / "a.yaml").write_text(f"{REPOSITORY}---\n{other}")
-    assert invoke(["import", "porch", "-f", str(tmp_path), "-n", "far"]) == 0
+    assert run_arguments(["import", "porch", "-f", str(tmp_path), "-n", "far"]) == 0
     assert yaml.safe_load(capsys.readouterr().out)["metadata"] == {
         "name": "far",
         "namespace": "far",
@@ -94,7 +94,7 @@ UNREADABLE = [
 def test_unreadable_input_yields_nothing(data, program, tmp_path, capsys):
     (tmp_path / "a.yaml").write_text(REPOSITORY)
     (tmp_path / "b.yaml").write_bytes(data)
-    assert invoke(["import", program, "-f", str(tmp_path)]) == 2
+    assert run_arguments(["import", program, "-f", str(tmp_path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "b.yaml" in err
@@ -106,21 +106,21 @@ def test_without_a_file_there_is_nothing_to_import(
     arguments, program, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    assert invoke(["import", program, *arguments]) == 1
+    assert run_arguments(["import", program, *arguments]) == 1
     assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_empty_input_yields_nothing_and_is_no_fault(program, tmp_path, capsys):
     (tmp_path / "a.yaml").write_text("---\n")
-    assert invoke(["import", program, "-f", str(tmp_path)]) == 0
+    assert run_arguments(["import", program, "-f", str(tmp_path)]) == 0
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_without_an_object_of_the_program_s_the_kinds_are_named(program, tmp_path, capsys):
     (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-    assert invoke(["import", program, "-f", str(tmp_path)]) == 3
+    assert run_arguments(["import", program, "-f", str(tmp_path)]) == 3
     out, err = capsys.readouterr()
     assert out == ""
     assert "a.yaml:2: ConfigMap/a: kind: ConfigMap v1 is not translated; there are" in err
@@ -128,6 +128,6 @@ def test_without_an_object_of_the_program_s_the_kinds_are_named(program, tmp_pat
 
 def test_of_kargo_s_projects_only_the_one_asked_for_is_read(monkeypatch, capsys):
     monkeypatch.chdir(FIXTURES / "kargo/automation-and-windows")
-    assert invoke(["import", "kargo", "-f", "input.yaml", "-n", "plain"]) == 3
+    assert run_arguments(["import", "kargo", "-f", "input.yaml", "-n", "plain"]) == 3
     made = yaml.safe_load_all(capsys.readouterr().out)
     assert {item["metadata"]["namespace"] for item in made} == {"plain"}

@@ -11,20 +11,26 @@ import click
 import pytest
 
 from fanout.api.reasons import Reason
-from fanout.cli.exit_codes import MEANING, USE, WITHOUT_EFFECT, ExitCode, exit_code_of
-from fanout.cli.main import VERBS, Verb, invoke
-from fanout.cli.options import with_settings
+from fanout.cli.input.options import with_settings
+from fanout.cli.main import VERBS, Verb, run_arguments
+from fanout.cli.process_exit import (
+    EXIT_CODE_HELP,
+    NO_EFFECT_REASONS,
+    USAGE_REASONS,
+    ExitCode,
+    exit_code_of,
+)
 from fanout.errors import (
     Bug,
     Conflict,
     Denied,
+    ErrorLocation,
     FanoutError,
     InvalidInput,
     LimitExceeded,
     Stopped,
     Unavailable,
     Waiting,
-    Where,
 )
 
 # What most runs have no use for, though a verb may come to need it.
@@ -87,14 +93,14 @@ print(json.dumps(sorted(sys.modules)))
 
 
 def test_help_names_every_verb_in_one_line_each(capsys):
-    assert invoke(["--help"]) == ExitCode.OK
+    assert run_arguments(["--help"]) == ExitCode.OK
     lines = capsys.readouterr().out.splitlines()
     for name, verb in VERBS.items():
         assert [line for line in lines if line.split(maxsplit=1) == [name, verb.help]], name
 
 
 def test_without_arguments_it_helps_as_kubectl_does(capsys):
-    assert invoke([]) == ExitCode.OK
+    assert run_arguments([]) == ExitCode.OK
     assert capsys.readouterr().out.startswith("Usage: fanout")
 
 
@@ -102,17 +108,17 @@ def test_without_arguments_it_helps_as_kubectl_does(capsys):
 def test_a_verb_of_the_table_is_there_and_helps_with_the_same_words(name, capsys):
     module = importlib.import_module(f"fanout.cli.verbs.{VERBS[name].module}")
     assert isinstance(module.command, click.Command)
-    assert invoke([name, "--help"]) == ExitCode.OK
+    assert run_arguments([name, "--help"]) == ExitCode.OK
     assert VERBS[name].help in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_mistyped_verb_is_usage_and_the_right_one_is_named(capsys):
-    assert invoke(["sweap"]) == ExitCode.ERROR
+    assert run_arguments(["sweap"]) == ExitCode.ERROR
     assert "'sweep'" in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_usage(capsys):
-    assert invoke(["version", "--no-such"]) == ExitCode.ERROR
+    assert run_arguments(["version", "--no-such"]) == ExitCode.ERROR
     assert "--no-such" in capsys.readouterr().err
 
 
@@ -138,27 +144,27 @@ ENDS = [
 @pytest.mark.parametrize(("sentence", "error", "status"), ENDS, ids=map(itemgetter(0), ENDS))
 def test_every_family_has_its_status(sentence, error, status, verb, capsys):
     verb(raising(error))
-    assert invoke(["probe"]) == status == exit_code_of(error)
+    assert run_arguments(["probe"]) == status == exit_code_of(error)
     out, err = capsys.readouterr()
     assert out == ""
     assert "Traceback" not in err
 
 
 def test_the_reasons_of_the_table_are_reasons():
-    assert set(Reason) >= USE | WITHOUT_EFFECT
-    assert not USE & WITHOUT_EFFECT
+    assert set(Reason) >= USAGE_REASONS | NO_EFFECT_REASONS
+    assert not USAGE_REASONS & NO_EFFECT_REASONS
 
 
 def test_the_help_has_every_status(capsys):
-    invoke(["--help"])
+    run_arguments(["--help"])
     told = capsys.readouterr().out
-    assert all(f"\n  {code} " in told for code in MEANING)
+    assert all(f"\n  {code} " in told for code in EXIT_CODE_HELP)
 
 
 def test_an_error_is_its_own_sentence(verb, capsys):
-    where = Where("UpstreamPolicy/monitoring", "spec.stages[3].after", "edge.yaml", 41)
+    where = ErrorLocation("UpstreamPolicy/monitoring", "spec.stages[3].after", "edge.yaml", 41)
     verb(raising(InvalidInput("3 of 2 stages can never pass", remedy="lower it", where=where)))
-    invoke(["probe"])
+    run_arguments(["probe"])
     assert capsys.readouterr().err == (
         "edge.yaml:41: UpstreamPolicy/monitoring: spec.stages[3].after: "
         "3 of 2 stages can never pass; lower it\n"
@@ -167,45 +173,45 @@ def test_an_error_is_its_own_sentence(verb, capsys):
 
 def test_a_bug_shows_its_trace_only_when_asked(verb, capsys):
     verb(raising(KeyError("slot")))
-    invoke(["probe"])
+    run_arguments(["probe"])
     quiet = capsys.readouterr().err
     assert "this is a bug in fanout" in quiet
     assert "-v" in quiet
     for arguments in (["probe", "-v"], ["-v", "probe"]):
-        assert invoke(arguments) == ExitCode.ERROR
+        assert run_arguments(arguments) == ExitCode.ERROR
         assert "Traceback" in capsys.readouterr().err
 
 
 def test_an_escape_sequence_in_a_message_does_not_reach_the_terminal(verb, capsys):
     verb(raising(InvalidInput("named \x1b[2Jgone")))
-    invoke(["probe"])
+    run_arguments(["probe"])
     assert "\x1b" not in capsys.readouterr().err
 
 
 def test_colour_is_for_those_who_ask(verb, capsys):
     verb(raising(InvalidInput("bad")))
-    invoke(["probe", "--color", "always"])
+    run_arguments(["probe", "--color", "always"])
     assert capsys.readouterr().err == "\x1b[31mbad\x1b[0m\n"
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), click.Abort()], ids=["ctrl-c", "abort"])
 def test_interrupted_is_130(end, verb):
     verb(raising(end))
-    assert invoke(["probe"]) == 130
+    assert run_arguments(["probe"]) == 130
 
 
 def test_a_verb_s_answer_is_the_status(verb):
     verb(lambda settings: ExitCode.SOME_FAILED)
-    assert invoke(["probe"]) == 3
+    assert run_arguments(["probe"]) == 3
     verb(lambda settings: None)
-    assert invoke(["probe"]) == 0
+    assert run_arguments(["probe"]) == 0
 
 
 def test_shared_options_may_stand_before_or_behind_the_verb(verb):
     seen = []
     verb(seen.append)
-    invoke(["-n", "one", "-f", "a", "probe", "-n", "two", "-f", "b"])
-    invoke(["-n", "one", "-f", "a", "probe"])
+    run_arguments(["-n", "one", "-f", "a", "probe", "-n", "two", "-f", "b"])
+    run_arguments(["-n", "one", "-f", "a", "probe"])
     assert [(s.namespace, [str(path) for path in s.files]) for s in seen] == [
         ("two", ["a", "b"]),
         ("one", ["a"]),

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from fanout.cli.output import Column, show, show_value, table
-from fanout.cli.settings import Format
+from fanout.cli.output.printer import TableColumn, format_table, print_objects, print_value
+from fanout.cli.settings import OutputFormat
 
 COLUMNS = (
-    Column("NAME", lambda item: item["metadata"]["name"]),
-    Column("READY", lambda item: item["ready"]),
-    Column("MESSAGE", lambda item: item["message"], wide=True),
+    TableColumn("NAME", lambda item: item["metadata"]["name"]),
+    TableColumn("READY", lambda item: item["ready"]),
+    TableColumn("MESSAGE", lambda item: item["message"], wide=True),
 )
 
 
@@ -26,7 +26,7 @@ def item(name: str, ready: object = True, message: str = "fine") -> dict[str, ob
 
 
 def shown(capsys, items, output) -> str:
-    show(items, COLUMNS, output)
+    print_objects(items, COLUMNS, output)
     out, err = capsys.readouterr()
     assert err == ""
     return out
@@ -34,13 +34,13 @@ def shown(capsys, items, output) -> str:
 
 def test_columns_are_aligned_and_nothing_trails(capsys):
     items = [item("a"), item("much-longer", ready=False)]
-    assert shown(capsys, items, Format.TABLE) == (
+    assert shown(capsys, items, OutputFormat.TABLE) == (
         "NAME          READY\na             True\nmuch-longer   False\n"
     )
 
 
 def test_wide_has_more_columns(capsys):
-    assert shown(capsys, [item("a")], Format.WIDE).splitlines()[0].split() == [
+    assert shown(capsys, [item("a")], OutputFormat.WIDE).splitlines()[0].split() == [
         "NAME",
         "READY",
         "MESSAGE",
@@ -48,17 +48,17 @@ def test_wide_has_more_columns(capsys):
 
 
 def test_no_objects_are_a_head_alone(capsys):
-    assert shown(capsys, [], Format.TABLE) == "NAME   READY\n"
+    assert shown(capsys, [], OutputFormat.TABLE) == "NAME   READY\n"
 
 
 def test_every_row_has_as_many_words_as_the_head(capsys):
     """A missing value keeps its place, a message with breaks stays one line."""
-    out = shown(capsys, [item("a", ready=None, message="two\nlines\x1b[2J")], Format.WIDE)
+    out = shown(capsys, [item("a", ready=None, message="two\nlines\x1b[2J")], OutputFormat.WIDE)
     assert re.split(" {3,}", out.splitlines()[1]) == ["a", "<none>", "two lines\\x1b[2J"]
 
 
 def test_json_is_the_object_with_sorted_keys(capsys):
-    show_value(item("ä"), Format.JSON)
+    print_value(item("ä"), OutputFormat.JSON)
     out = capsys.readouterr().out
     assert json.loads(out) == item("ä")
     assert list(json.loads(out)) == sorted(item("ä"))
@@ -68,7 +68,7 @@ def test_json_is_the_object_with_sorted_keys(capsys):
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_objects_are_a_list_however_many(count, capsys):
     items = [item(str(number)) for number in range(count)]
-    assert json.loads(shown(capsys, items, Format.JSON)) == {
+    assert json.loads(shown(capsys, items, OutputFormat.JSON)) == {
         "apiVersion": "v1",
         "kind": "List",
         "items": items,
@@ -76,15 +76,15 @@ def test_objects_are_a_list_however_many(count, capsys):
 
 
 def test_yaml_has_sorted_keys_at_every_depth(capsys):
-    show_value({"b": 1, "kind": "TargetView", "a": {"z": [], "ready": "yes"}}, Format.YAML)
+    print_value({"b": 1, "kind": "TargetView", "a": {"z": [], "ready": "yes"}}, OutputFormat.YAML)
     out = capsys.readouterr().out
     assert out == 'a:\n  ready: "yes"\n  z: []\nb: 1\nkind: TargetView\n'
 
 
 def test_names_are_as_kubectl_takes_them_back(capsys):
     items = [item("a"), {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}]
-    assert shown(capsys, items, Format.NAME) == "targetview.fanout.dev/a\nconfigmap/b\n"
+    assert shown(capsys, items, OutputFormat.NAME) == "targetview.fanout.dev/a\nconfigmap/b\n"
 
 
 def test_a_table_needs_no_row():
-    assert table(["A"], []) == "A\n"
+    assert format_table(["A"], []) == "A\n"

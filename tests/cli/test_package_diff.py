@@ -7,9 +7,8 @@ from cli.packages import KPTFILE, deployment, put, state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanout.cli.main import invoke
-from fanout.cli.patches import patch
-from fanout.cli.threeway import three_way
+from fanout.cli.main import run_arguments
+from fanout.cli.output.package_patch import format_patch, format_three_way
 
 BASE = {"Kptfile": KPTFILE, "web.yaml": deployment(2)}
 
@@ -21,7 +20,7 @@ def diff(tmp_path, capfdbinary):
     def run(upstream, local, origin=None):
         sides = {"upstream": upstream, "local": local} | ({"origin": origin} if origin else {})
         words = [w for n, files in sides.items() for w in (f"--{n}", str(put(tmp_path / n, files)))]
-        status = invoke(["package", "diff", *words])
+        status = run_arguments(["package", "diff", *words])
         return status, capfdbinary.readouterr().out.decode()
 
     return run
@@ -68,7 +67,7 @@ TEXTS = st.text("ab \n-+@\r", max_size=30)
 def test_every_patch_of_a_text_applies(tmp_path_factory, one, other):
     top = put(tmp_path_factory.mktemp("law"), {"a": one})
     sides = ({"a": ("100644", text.encode())} for text in (one, other))
-    lines = "".join(f"{line}\n" for line in patch(*sides, ("upstream", "local")))
+    lines = "".join(f"{line}\n" for line in format_patch(*sides, ("upstream", "local")))
     assert bool(lines) == (one != other)
     if lines:
         applied(top, lines)
@@ -205,7 +204,9 @@ LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n"]), max_size=8)
 def test_the_view_has_every_line_of_every_side_in_its_order(base, theirs, ours):
     sides = ({"a": ("100644", "".join(lines).encode())} for lines in (base, theirs, ours))
     rows = [
-        row for row in three_way(*sides) if row[:2] in {"  ", "- ", " -", "--", "+ ", " +", "++"}
+        row
+        for row in format_three_way(*sides)
+        if row[:2] in {"  ", "- ", " -", "--", "+ ", " +", "++"}
     ]
     if rows:  # with so few lines there is one hunk, or the gaps are nobody's change
         sides_of = {

@@ -5,9 +5,9 @@ import os
 import pytest
 from cli.packages import put, state
 
-from fanout.cli.directories import read_files, scan, write_files
+from fanout.cli.input.package_directory import read_files, scan_directory, write_files
 from fanout.errors import Conflict, InvalidInput, Unavailable
-from fanout.variants.model import Limits
+from fanout.variants.render_model import RenderLimits
 
 BEFORE = {
     "a": ("100644", b"a\n"),
@@ -51,26 +51,26 @@ def test_an_empty_package_is_an_empty_directory(tmp_path):
 
 
 LIMITS = [
-    ("at the limits", Limits(files=4, size=11), []),
-    ("one file too many", Limits(files=3, size=11), ["has more than 3 files"]),
-    ("one byte too many", Limits(files=4, size=10), ["has more than 10 bytes"]),
-    ("a file of that size", Limits(file_size=5), []),
-    ("a file too large", Limits(file_size=4), ["the file has more than 4 bytes"]),
-    ("as deep", Limits(depth=1), []),
-    ("too deep", Limits(depth=0), ["is in 0 directories"]),
+    ("at the limits", RenderLimits(files=4, size=11), []),
+    ("one file too many", RenderLimits(files=3, size=11), ["has more than 3 files"]),
+    ("one byte too many", RenderLimits(files=4, size=10), ["has more than 10 bytes"]),
+    ("a file of that size", RenderLimits(file_size=5), []),
+    ("a file too large", RenderLimits(file_size=4), ["the file has more than 4 bytes"]),
+    ("as deep", RenderLimits(depth=1), []),
+    ("too deep", RenderLimits(depth=0), ["is in 0 directories"]),
 ]
 
 
 @pytest.mark.parametrize(("limits", "faults"), [r[1:] for r in LIMITS], ids=[r[0] for r in LIMITS])
 def test_a_package_has_limits(package, limits, faults):
-    assert [fault.problem for fault in scan(package, limits)[1]] == faults
+    assert [fault.problem for fault in scan_directory(package, limits)[1]] == faults
 
 
 def test_every_file_that_may_not_be_there_is_named(package):
     (package / "b" / "link").symlink_to("c")
     (package / "e").symlink_to("/etc/passwd")
     os.mkfifo(package / "pipe")
-    files, faults = scan(package)
+    files, faults = scan_directory(package)
     assert files == BEFORE
     assert [fault.where.file for fault in faults] == [
         str(package / name) for name in ("b/link", "e", "pipe")
@@ -81,7 +81,7 @@ def test_every_file_that_may_not_be_there_is_named(package):
 
 def test_directories_are_nested_only_so_deeply(package):
     put(package, {"/".join(["x"] * 100 + ["a"]): "a", "/".join(["y"] * 101 + ["a"]): "a"})
-    (fault,) = scan(package)[1]
+    (fault,) = scan_directory(package)[1]
     assert fault.where.file.endswith("/y/y")
     assert fault.problem == "is in 100 directories"
 

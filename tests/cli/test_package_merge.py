@@ -9,8 +9,8 @@ from cli.packages import KPTFILE, deployment, put, state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanout.cli.main import invoke
-from fanout.cli.verbs.package_merge import Strategy
+from fanout.cli.main import run_arguments
+from fanout.cli.verbs.package_merge import KptUpdateStrategy
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def merge(tmp_path, capsys):
         ]
         if "--in-place" not in options:
             arguments += ["--to", str(tmp_path / "to")]
-        status = invoke(["package", "merge", *arguments, *options])
+        status = run_arguments(["package", "merge", *arguments, *options])
         return status, capsys.readouterr(), tmp_path / "to"
 
     return run
@@ -177,7 +177,12 @@ def test_what_a_blunt_strategy_gives_up_is_told(merge):
 
 
 def test_the_strategies_are_those_of_a_kptfile():
-    assert [*Strategy] == ["resource-merge", "fast-forward", "force-delete-replace", "copy-merge"]
+    assert [*KptUpdateStrategy] == [
+        "resource-merge",
+        "fast-forward",
+        "force-delete-replace",
+        "copy-merge",
+    ]
 
 
 def link(path):
@@ -256,14 +261,14 @@ def test_a_fault_is_named_with_the_side_that_has_it(tmp_path, monkeypatch, capsy
         Path(side).mkdir()
     link_to_directory(tmp_path)
     line = ["--origin", "origin", "--upstream", "upstream", "--local", "local", "--to", "to"]
-    assert invoke(["package", "merge", *line]) == 2
+    assert run_arguments(["package", "merge", *line]) == 2
     assert capsys.readouterr().err.startswith("upstream/below: is a symbolic link")
 
 
 def test_a_directory_that_is_not_there_is_usage(capsys, tmp_path):
     there = str(tmp_path)
     sides = ["--origin", there, "--upstream", there, "--local", f"{there}/none"]
-    assert invoke(["package", "merge", *sides, "--to", f"{there}/to"]) == 1
+    assert run_arguments(["package", "merge", *sides, "--to", f"{there}/to"]) == 1
     assert "does not exist" in capsys.readouterr().err
 
 
@@ -285,5 +290,5 @@ def test_nothing_new_upstream_leaves_the_local_package_byte_for_byte(
     top = tmp_path_factory.mktemp("law")
     sides = {"origin": origin, "upstream": origin, "local": local}
     words = [w for n, files in sides.items() for w in (f"--{n}", str(put(top / n, files)))]
-    assert invoke(["package", "merge", *words, "--to", str(top / "to")]) == 0
+    assert run_arguments(["package", "merge", *words, "--to", str(top / "to")]) == 0
     assert state(top / "to") == state(top / "local")

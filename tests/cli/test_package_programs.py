@@ -5,7 +5,7 @@ import json
 import pytest
 from cli.packages import KPTFILE, config_map, deployment, pipeline, put, state
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 
 NOTE = """\
 #!/bin/sh
@@ -30,7 +30,7 @@ def world(tmp_path):
 
 def test_a_program_changes_the_package_and_its_warning_is_told(world, capsys):
     directory, config = world
-    assert invoke(["package", "render", str(directory), *config]) == 0
+    assert run_arguments(["package", "render", str(directory), *config]) == 0
     told = "warning: note: m.yaml:6: data.text: odd\nchanged: m.yaml\n"
     assert capsys.readouterr().out == told
     assert (directory / "m.yaml").read_text() == MAP.replace("text: a", "text: b")
@@ -39,9 +39,9 @@ def test_a_program_changes_the_package_and_its_warning_is_told(world, capsys):
 def test_without_the_configuration_it_is_refused_and_nothing_changes(world, capsys):
     directory, _ = world
     before = state(directory)
-    assert invoke(["package", "render", str(directory)]) == 2
+    assert run_arguments(["package", "render", str(directory)]) == 2
     assert "the executable note is not allowed" in capsys.readouterr().err
-    assert invoke(["package", "validate", str(directory)]) == 2
+    assert run_arguments(["package", "validate", str(directory)]) == 2
     assert "Kptfile:7: Kptfile: pipeline.mutators[0]: the executable" in capsys.readouterr().out
     assert state(directory) == before
 
@@ -49,10 +49,10 @@ def test_without_the_configuration_it_is_refused_and_nothing_changes(world, caps
 def test_a_warning_is_no_fault(world, capsys):
     directory, config = world
     before = state(directory)
-    assert invoke(["package", "validate", str(directory), *config]) == 0
+    assert run_arguments(["package", "validate", str(directory), *config]) == 0
     out = capsys.readouterr().out
     assert out == f"warning: note: {directory}/m.yaml:6: data.text: odd\nno faults\n"
-    assert invoke(["package", "validate", str(directory), *config, "-o", "json"]) == 0
+    assert run_arguments(["package", "validate", str(directory), *config, "-o", "json"]) == 0
     [warning] = json.loads(capsys.readouterr().out)
     assert (warning["severity"], warning["problem"], warning["line"]) == (
         "warning",
@@ -68,14 +68,14 @@ def test_a_bad_configuration_is_told(world, tmp_path, capsys):
     text += "functions:\n  executables: [{path: bin/note}]\n"
     put(tmp_path, {"bad.yaml": text})
     config = ("--config", str(tmp_path / "bad.yaml"))
-    assert invoke(["package", "render", str(directory), *config]) == 2
+    assert run_arguments(["package", "render", str(directory), *config]) == 2
     assert "executables[0].path: 'bin/note' is no absolute path" in capsys.readouterr().err
 
 
 def test_every_fault_that_a_validator_finds_is_a_fault_with_its_line(tmp_path, capsys):
     kptfile = f"{KPTFILE}pipeline:\n  validators:\n  - image: kubeconform\n"
     directory = put(tmp_path, {"Kptfile": kptfile, "web.yaml": deployment(replicas="many")})
-    assert invoke(["package", "validate", str(directory)]) == 2
+    assert run_arguments(["package", "validate", str(directory)]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         (

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 from cli.packages import KPTFILE, config_map, deployment, pipeline, put, state
 
-from fanout.cli.main import invoke
-from fanout.variants.functions.function import InProcess, Result, nothing
-from fanout.variants.functions.registry import FUNCTIONS
+from fanout.cli.main import run_arguments
+from fanout.variants.function_registry import FUNCTIONS_BY_NAME
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    FunctionResult,
+    no_object_changes,
+)
 
 CASES = Path(__file__).parents[2] / "fixtures/functions"
 LABELS = "{image: set-labels, configMap: {team: shop}}"
@@ -25,7 +29,7 @@ def package(tmp_path):
 
 
 def render(directory, *options):
-    return invoke(["package", "render", str(directory), *map(str, options)])
+    return run_arguments(["package", "render", str(directory), *map(str, options)])
 
 
 @pytest.mark.parametrize("case", sorted(CASES.iterdir()), ids=lambda case: case.name)
@@ -126,15 +130,17 @@ def test_files_that_functions_add_and_remove_are_named(tmp_path, capsys):
 
 
 def test_what_a_function_finds_wrong_is_told_and_nothing_is_written(package, monkeypatch, capsys):
-    found = (Result("all is bad", "error"), Result("some is odd", "warning"))
-    checker = InProcess("checker", "1", repr, nothing, reports=lambda *_: iter(found))
-    monkeypatch.setitem(FUNCTIONS, "checker", checker)
+    found = (FunctionResult("all is bad", "error"), FunctionResult("some is odd", "warning"))
+    checker = CatalogFunction(
+        "checker", "1", repr, no_object_changes, report_package=lambda *_: iter(found)
+    )
+    monkeypatch.setitem(FUNCTIONS_BY_NAME, "checker", checker)
     directory = package({"Kptfile": pipeline(LABELS, "{image: checker}"), "web.yaml": deployment()})
     before = state(directory)
     assert render(directory) == 2
     assert capsys.readouterr().out == "error: checker: all is bad\nwarning: checker: some is odd\n"
     assert state(directory) == before
-    assert invoke(["package", "validate", str(directory)]) == 2
+    assert run_arguments(["package", "validate", str(directory)]) == 2
     assert "all is bad" in capsys.readouterr().out
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.packages import KPTFILE, config_map, deployment, pipeline, put
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 GOOD = {"Kptfile": KPTFILE, "web.yaml": deployment(), "values.yaml": "a: 1\n", "logo.png": b"\0"}
@@ -24,7 +24,7 @@ def validate(tmp_path, capsys):
     def run(files, spoil=lambda _: None):
         directory = put(tmp_path / "package", files)
         spoil(directory)
-        status = invoke(["package", "validate", str(directory)])
+        status = run_arguments(["package", "validate", str(directory)])
         return status, capsys.readouterr().out.replace(str(directory), ".").splitlines()
 
     return run
@@ -32,7 +32,7 @@ def validate(tmp_path, capsys):
 
 @pytest.mark.parametrize("package", ["packages/monitoring", "functions/set-labels/input"])
 def test_a_good_package_has_no_faults(package, capsys):
-    assert invoke(["package", "validate", str(FIXTURES / package)]) == 0
+    assert run_arguments(["package", "validate", str(FIXTURES / package)]) == 0
     assert capsys.readouterr().out == "no faults\n"
 
 
@@ -237,7 +237,7 @@ def test_what_no_package_may_have_is_told(validate, spoil, lines):
 
 def test_faults_are_data_too(tmp_path, capsys):
     directory = put(tmp_path, {**GOOD, "Kptfile": f"{KPTFILE}more: 1\n"})
-    assert invoke(["package", "validate", str(directory), "-o", "json"]) == 2
+    assert run_arguments(["package", "validate", str(directory), "-o", "json"]) == 2
     (fault,) = json.loads(capsys.readouterr().out)
     assert fault.pop("remedy").startswith("there are apiVersion, ")
     assert fault == {

@@ -13,7 +13,7 @@ from time import monotonic, sleep
 import pytest
 from fleet import POLICY, PROMOTION, Fleet
 
-from fanout.cli.exit_codes import ExitCode
+from fanout.cli.process_exit import ExitCode
 
 PLAIN, HASTY = ("-m", "fanout"), (str(Path(__file__).with_name("hasty.py")),)
 PATIENCE = 60  # seconds, for a slow machine

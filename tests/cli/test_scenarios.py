@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.scenario import StateName
-from fanout.api.schema import json_schemas
-from fanout.cli.main import invoke
-from fanout.gates.answer import State
+from fanout.api.crd_schemas import build_json_schemas
+from fanout.api.scenarios.scenario import VariantStateName
+from fanout.cli.main import run_arguments
+from fanout.gates.evaluation_results import VariantState
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "fixtures/scenarios").glob("*.yaml"))
@@ -63,7 +63,7 @@ def fanout(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
 
     def run(*line):
-        status = invoke([str(word) for word in line])
+        status = run_arguments([str(word) for word in line])
         return status, *capfd.readouterr()
 
     return run
@@ -243,14 +243,14 @@ def test_a_rollout_is_told_pass_by_pass_until_it_is_at_rest(fanout, tmp_path):
 
 
 def test_every_state_can_be_expected():
-    assert set(StateName.__args__) == {state.value for state in State}
+    assert set(VariantStateName.__args__) == {state.value for state in VariantState}
 
 
 def test_what_is_printed_is_as_its_schema_says(fanout):
     """Every field that is printed is described, and all that is described is printed."""
     path = ROOT / "fixtures/scenarios/order.yaml"
     out = fanout("simulate", "--scenario", path, "-o", "json")[1]
-    schema = json_schemas()["Simulation"]
+    schema = build_json_schemas()["Simulation"]
     [first, *_] = json.loads(out)["items"]
     assert set(first) == set(schema["properties"])
     assert set(first["moments"][0]) == set(schema["$defs"]["MomentView"]["properties"])
@@ -303,7 +303,9 @@ def played(factory, lines):
     (folder / "any.yaml").write_text(ANY + "".join(lines), encoding="utf-8")
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        assert invoke(["simulate", "--scenario", str(folder / "any.yaml"), "-o", "json"]) == 0
+        assert (
+            run_arguments(["simulate", "--scenario", str(folder / "any.yaml"), "-o", "json"]) == 0
+        )
     return json.loads(out.getvalue())
 
 

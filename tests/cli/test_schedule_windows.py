@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 
 OFFICE = '{schedule: "0 8 * * 1-5", until: "0 16 * * 1-5"}'
 PROMOTION = """\
@@ -20,7 +20,7 @@ spec:
 
 
 def out_of(capsys, *arguments: str) -> str:
-    assert invoke(["schedule", "windows", *arguments]) == 0
+    assert run_arguments(["schedule", "windows", *arguments]) == 0
     return capsys.readouterr().out
 
 
@@ -105,7 +105,10 @@ def test_at_a_time_it_says_whether_until_when_and_by_which_window(capsys, polici
 
 def test_what_never_changes_is_told_beside_an_empty_list(capsys):
     assert (
-        invoke(["schedule", "windows", "--deny", "@daily", "--duration", "24h", "-o", "name"]) == 0
+        run_arguments(
+            ["schedule", "windows", "--deny", "@daily", "--duration", "24h", "-o", "name"]
+        )
+        == 0
     )
     out, err = capsys.readouterr()
     assert (out, err) == (
@@ -143,23 +146,23 @@ REFUSED = [
 )
 def test_what_makes_no_sense(_, arguments, message, policies, capsys):
     found = [str(policies) if word == "DIR" else word for word in arguments]
-    assert invoke(["schedule", "windows", *found]) in (1, 2)
+    assert run_arguments(["schedule", "windows", *found]) in (1, 2)
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
 
 
 def test_the_views_are_in_the_schema(capsys):
-    assert invoke(["schema", "WindowView"]) == 0
+    assert run_arguments(["schema", "WindowView"]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert {"open", "until", "window", "message"} <= set(schema["properties"])
 
 
 def test_one_without_windows_is_named_beside_one_that_has_some(policies, capsys):
     line = ["schedule", "windows", "-f", str(policies), "--after", "2026-03-02T00:00:00Z"]
-    assert invoke([*line, "office"]) == 0
+    assert run_arguments([*line, "office"]) == 0
     alone, _ = capsys.readouterr()
-    assert invoke([*line, "office", "open"]) == 0
+    assert run_arguments([*line, "office", "open"]) == 0
     out, err = capsys.readouterr()
     assert out == alone
     assert err.startswith("PromotionPolicy open has no windows: ")

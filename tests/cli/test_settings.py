@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cli.settings import Format, Settings, resolve
-from fanout.cli.terminal import Color, colored
+from fanout.cli.settings import OutputFormat, Settings, resolve_settings
+from fanout.cli.terminal import Color, is_colored
 from fanout.errors import InvalidInput
 
 
 def test_without_anything_the_defaults_hold():
-    assert resolve({}, {}) == Settings()
+    assert resolve_settings({}, {}) == Settings()
 
 
 RESOLVED = {
@@ -35,7 +35,7 @@ RESOLVED = {
         {"pretended": datetime(2026, 3, 1, 12, tzinfo=UTC)},
     ),
     "verbosity is a number in the environment": ({}, {"FANOUT_VERBOSITY": "2"}, {"verbosity": 2}),
-    "the output": ({"output": "wide"}, {"FANOUT_OUTPUT": "json"}, {"output": Format.WIDE}),
+    "the output": ({"output": "wide"}, {"FANOUT_OUTPUT": "json"}, {"output": OutputFormat.WIDE}),
     "colour": ({}, {"FANOUT_COLOR": "never"}, {"color": Color.NEVER}),
 }
 
@@ -43,7 +43,7 @@ RESOLVED = {
 @pytest.mark.parametrize("sentence", RESOLVED)
 def test_resolve(sentence):
     flags, environment, expected = RESOLVED[sentence]
-    assert resolve(flags, environment) == Settings(**expected)
+    assert resolve_settings(flags, environment) == Settings(**expected)
 
 
 WRONG = {
@@ -57,7 +57,7 @@ WRONG = {
 @pytest.mark.parametrize("variable", WRONG)
 def test_a_wrong_variable_is_named_with_its_value(variable):
     with pytest.raises(InvalidInput) as caught:
-        resolve({}, {variable: WRONG[variable]})
+        resolve_settings({}, {variable: WRONG[variable]})
     assert str(caught.value).startswith(f"{variable}: '{WRONG[variable]}'")
 
 
@@ -66,25 +66,25 @@ def test_a_wrong_variable_is_named_with_its_value(variable):
 )
 def test_what_is_no_instant_is_refused(text):
     with pytest.raises(InvalidInput, match="instant"):
-        resolve({}, {"FANOUT_NOW": text or " "})
+        resolve_settings({}, {"FANOUT_NOW": text or " "})
 
 
 def test_a_verb_that_cannot_print_the_environment_s_format_keeps_its_own():
-    formats = (Format.YAML, Format.JSON)
-    assert resolve({}, {"FANOUT_OUTPUT": "wide"}, formats).output is Format.YAML
-    assert resolve({}, {"FANOUT_OUTPUT": "json"}, formats).output is Format.JSON
+    formats = (OutputFormat.YAML, OutputFormat.JSON)
+    assert resolve_settings({}, {"FANOUT_OUTPUT": "wide"}, formats).output is OutputFormat.YAML
+    assert resolve_settings({}, {"FANOUT_OUTPUT": "json"}, formats).output is OutputFormat.JSON
 
 
 def test_pretended_time_stands_still_and_real_time_has_whole_seconds():
     at = datetime(2026, 3, 1, tzinfo=UTC)
-    assert Settings(pretended=at).now() == at
+    assert Settings(now_override=at).now() == at
     assert Settings().now().microsecond == 0
     assert Settings().now().tzinfo is UTC
 
 
 def test_a_verb_that_needs_files_says_how_to_name_them():
     with pytest.raises(InvalidInput, match="-f DIR"):
-        Settings().sources()
+        Settings().require_files()
 
 
 class Screen:
@@ -111,4 +111,4 @@ COLOURED = [
     ids=[row[0] for row in COLOURED],
 )
 def test_colour(choice, terminal, environment, expected):
-    assert colored(choice, Screen(terminal), environment) is expected
+    assert is_colored(choice, Screen(terminal), environment) is expected

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from fanout.cli.main import VERBS, invoke
+from fanout.cli.main import VERBS, run_arguments
 
 
 def out_of(capsys, *arguments: str) -> str:
-    assert invoke(list(arguments)) == 0
+    assert run_arguments(list(arguments)) == 0
     return capsys.readouterr().out
 
 
@@ -66,7 +66,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
 def test_what_makes_no_sense_is_refused(arguments, capsys):
-    assert invoke(arguments) in (1, 2)
+    assert run_arguments(arguments) in (1, 2)
     out, err = capsys.readouterr()
     assert out == ""
     assert err
@@ -97,7 +97,7 @@ def test_completion_knows_the_verbs(capsys, monkeypatch):
     monkeypatch.setenv("COMP_WORDS", "fanout s")
     monkeypatch.setenv("COMP_CWORD", "1")
     with pytest.raises(SystemExit):
-        invoke([])
+        run_arguments([])
     found = [line.split(",")[1] for line in capsys.readouterr().out.splitlines()]
     assert found == [name for name in VERBS if name.startswith("s")]
 

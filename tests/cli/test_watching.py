@@ -5,7 +5,7 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cli.watching import changed
+from fanout.cli.verbs.get import find_changed
 
 BEFORE = {
     "kind": "StageView",
@@ -40,5 +40,5 @@ LOOKS = [
 
 @pytest.mark.parametrize(("_", "after", "printed"), LOOKS, ids=map(itemgetter(0), LOOKS))
 def test_changed(_: str, after: dict[str, object], printed: bool):
-    fresh = changed([BEFORE], [after], timedelta(seconds=2))
+    fresh = find_changed([BEFORE], [after], timedelta(seconds=2))
     assert fresh == ([after] if printed else [])

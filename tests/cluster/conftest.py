@@ -6,15 +6,15 @@ from itertools import count
 
 import pytest
 
-from fanout.cluster.records import GitRecords
+from fanout.cluster.policy_state_store import PolicyStateStore
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
-from fanout.git.store import MirrorStore
-from fanout.plan.repository import Identity, Remote
-from fanout.telemetry.counters import Counters
+from fanout.git.mirror_store import MirrorStore
+from fanout.plan.observation.repository_state import CommitIdentity, Remote
+from fanout.telemetry.metrics import Counters
 
-FANOUT = Identity("fanout", "fanout@localhost")
+FANOUT = CommitIdentity("fanout", "fanout@localhost")
 
 
 class World:
@@ -29,7 +29,7 @@ class World:
 
     def process(self, install="default"):
         """What a fresh process has: no mirror, nothing in memory."""
-        return GitRecords(self.repository(install), install, FANOUT)
+        return PolicyStateStore(self.repository(install), install, FANOUT)
 
     def sweep_log(self, install="default"):
         """The same for the times of sweeps."""

@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.cluster.books import (
-    UnreadableError,
-    branch,
-    canonical,
+from fanout.cluster.policy_state_files import (
+    UnreadableStateError,
+    branch_ref,
+    build_record_name,
     check_record,
-    is_name_of,
-    read_record,
-    read_shard,
-    record_name,
-    shard_of,
-    write_shard,
+    encode_canonical,
+    encode_shard,
+    is_record_name_of,
+    parse_record,
+    parse_shard,
+    shard_path,
 )
-from fanout.plan.book import BookKey
+from fanout.plan.records.policy_records import RecordsKey
 
-KEY = BookKey("platform", "monitoring")
+KEY = RecordsKey("platform", "monitoring")
 JO = "Jo <jo@example.com>"
 AT = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
 
@@ -52,36 +52,36 @@ def evidence(**spec):
 
 
 def test_the_branch_of_a_book():
-    assert branch("default", KEY) == "refs/heads/fanout/default/platform/monitoring"
-    assert branch("eu", BookKey("platform", "")) == "refs/heads/fanout/eu/platform/_"
+    assert branch_ref("default", KEY) == "refs/heads/fanout/default/platform/monitoring"
+    assert branch_ref("eu", RecordsKey("platform", "")) == "refs/heads/fanout/eu/platform/_"
 
 
 def test_a_record_s_name_sorts_by_time_and_tells_people_apart():
-    name = record_name(b"{}\n", JO, AT)
+    name = build_record_name(b"{}\n", JO, AT)
     assert name.startswith("20260301t123005z-")
-    assert record_name(b"{}\n", JO, AT) == name
-    assert record_name(b"{}\n", "Kim <kim@example.com>", AT) != name
-    assert record_name(b"[]\n", JO, AT) != name
+    assert build_record_name(b"{}\n", JO, AT) == name
+    assert build_record_name(b"{}\n", "Kim <kim@example.com>", AT) != name
+    assert build_record_name(b"[]\n", JO, AT) != name
 
 
 def test_a_record_s_name_proves_its_content_and_person():
-    name = record_name(b"{}\n", JO, AT)
-    assert is_name_of(name, b"{}\n", JO)
-    assert not is_name_of(name, b"[]\n", JO)
-    assert not is_name_of(name, b"{}\n", "Kim <kim@example.com>")
+    name = build_record_name(b"{}\n", JO, AT)
+    assert is_record_name_of(name, b"{}\n", JO)
+    assert not is_record_name_of(name, b"[]\n", JO)
+    assert not is_record_name_of(name, b"{}\n", "Kim <kim@example.com>")
 
 
 def test_a_record_s_name_may_stand_in_a_revocation():
     approval = {
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "Approval",
-        "metadata": {"namespace": "platform", "name": record_name(b"{}", JO, AT)},
+        "metadata": {"namespace": "platform", "name": build_record_name(b"{}", JO, AT)},
         "spec": {
             "policy": "monitoring",
             "stage": "prod",
             "check": "signed-off",
             "revision": "v1",
-            "revokes": record_name(b"{}\n", JO, AT),
+            "revokes": build_record_name(b"{}\n", JO, AT),
         },
     }
     assert check_record(approval, KEY) == ("Approval", approval["spec"])
@@ -89,7 +89,7 @@ def test_a_record_s_name_may_stand_in_a_revocation():
 
 def test_a_record_is_read_as_it_was_written():
     record = evidence(link="https://ci.example.com/ü")
-    assert read_record(canonical(record), KEY) == ("Evidence", record["spec"])
+    assert parse_record(encode_canonical(record), KEY) == ("Evidence", record["spec"])
 
 
 BROKEN = [
@@ -99,11 +99,15 @@ BROKEN = [
     ("an object that is no record", b'{"kind": "Repository"}', "is none of"),
     ("a key that stands twice", b'{"kind": "Evidence", "kind": "Decision"}', "stands twice"),
     ("nesting without end", b"[" * 100_000, "is not JSON"),
-    ("a field that nobody knows", canonical(evidence(colour="red")), "spec.colour"),
-    ("a record of another policy", canonical(evidence(policy="logging")), "platform/logging"),
+    ("a field that nobody knows", encode_canonical(evidence(colour="red")), "spec.colour"),
+    (
+        "a record of another policy",
+        encode_canonical(evidence(policy="logging")),
+        "platform/logging",
+    ),
     (
         "a record of another namespace",
-        canonical(evidence() | {"metadata": {}}),
+        encode_canonical(evidence() | {"metadata": {}}),
         "is about policy default/monitoring",
     ),
 ]
@@ -111,19 +115,19 @@ BROKEN = [
 
 @pytest.mark.parametrize(("sentence", "data", "said"), BROKEN, ids=map(itemgetter(0), BROKEN))
 def test_a_broken_record_is_told(sentence, data, said):
-    with pytest.raises(UnreadableError, match=said):
-        read_record(data, KEY)
+    with pytest.raises(UnreadableStateError, match=said):
+        parse_record(data, KEY)
 
 
 @given(st.dictionaries(names, values, max_size=6))
 def test_status_is_read_as_it_was_written(lines):
     shards = {}
     for key, value in lines.items():
-        shards.setdefault(shard_of(key), {})[key] = value
+        shards.setdefault(shard_path(key), {})[key] = value
     for path, shard in shards.items():
-        data = write_shard(shard)
-        assert read_shard(data, path) == shard
-        assert write_shard(dict(reversed(shard.items()))) == data
+        data = encode_shard(shard)
+        assert parse_shard(data, path) == shard
+        assert encode_shard(dict(reversed(shard.items()))) == data
 
 
 BROKEN_LINES = [
@@ -131,8 +135,8 @@ BROKEN_LINES = [
     ("a line without a key", b'{"x": 1}\n', "no key in line 1"),
     ("a line that is no object", b"3\n", "no key in line 1"),
     ("an empty line", b"\n", "in line 1 is not JSON"),
-    ("a key that stands twice", canonical({"key": "a"}) * 2, "line 2"),
-    ("a key that belongs elsewhere", canonical({"key": "b"}), "does not belong"),
+    ("a key that stands twice", encode_canonical({"key": "a"}) * 2, "line 2"),
+    ("a key that belongs elsewhere", encode_canonical({"key": "b"}), "does not belong"),
 ]
 
 
@@ -140,16 +144,16 @@ BROKEN_LINES = [
     ("sentence", "data", "said"), BROKEN_LINES, ids=map(itemgetter(0), BROKEN_LINES)
 )
 def test_a_broken_status_file_is_told(sentence, data, said):
-    with pytest.raises(UnreadableError, match=said):
-        read_shard(data, shard_of("a"))
+    with pytest.raises(UnreadableStateError, match=said):
+        parse_shard(data, shard_path("a"))
 
 
 def test_what_json_cannot_say_is_not_written():
     with pytest.raises(ValueError, match="JSON"):
-        canonical({"x": float("nan")})
+        encode_canonical({"x": float("nan")})
 
 
 def test_a_line_of_text_may_hold_any_line_separator():
     line = {"a": {"text": "one\u2028two\x85three"}}
-    assert read_shard(write_shard(line), shard_of("a")) == line
-    assert json.loads(canonical(line)) == line
+    assert parse_shard(encode_shard(line), shard_path("a")) == line
+    assert json.loads(encode_canonical(line)) == line

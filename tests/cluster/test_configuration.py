@@ -4,8 +4,8 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.configuration import read_configuration
-from fanout.cluster.findings import InvalidFiles
+from fanout.cluster.configuration_file import read_configuration
+from fanout.cluster.file_findings import InvalidFiles
 
 HEAD = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
 

@@ -2,7 +2,7 @@
 
 import os
 
-from fanout.cluster.files import FileCluster
+from fanout.cluster.file_cluster import FileCluster
 
 REPOSITORY = """
 apiVersion: fanout.dev/v1alpha1

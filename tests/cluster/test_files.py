@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.files import read_directory
+from fanout.cluster.file_cluster import read_directory
 
 REPOSITORY = """
 apiVersion: fanout.dev/v1alpha1

@@ -1,21 +1,23 @@
 """Equal errors are one line and a number, however many there are."""
 
-from fanout.cluster.files import read_directory
-from fanout.cluster.findings import Finding, folded
-from fanout.errors import Where
+from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_findings import FileFinding, group_findings
+from fanout.errors import ErrorLocation
 
 
-def finding(number: int, problem: str = "must be text", name: str = "") -> Finding:
-    where = Where(f"Cluster/{name or f'c{number}'}", "metadata.labels.x", "sites.yaml", number)
-    return Finding(where, problem, "put it in quotes")
+def finding(number: int, problem: str = "must be text", name: str = "") -> FileFinding:
+    where = ErrorLocation(
+        f"Cluster/{name or f'c{number}'}", "metadata.labels.x", "sites.yaml", number
+    )
+    return FileFinding(where, problem, "put it in quotes")
 
 
 def test_a_few_equal_errors_have_a_line_each():
-    assert len([*folded(map(finding, range(1, 11)))]) == 10
+    assert len([*group_findings(map(finding, range(1, 11)))]) == 10
 
 
 def test_many_equal_errors_are_one_line_that_names_a_few():
-    [(_, line)] = folded(map(finding, range(1, 100_001)))
+    [(_, line)] = group_findings(map(finding, range(1, 100_001)))
     assert line == (
         "sites.yaml:1: Cluster/c1: metadata.labels.x: must be text; put it in quotes"
         " (and 99,999 more, at sites.yaml:2: Cluster/c2, sites.yaml:3: Cluster/c3,"
@@ -26,12 +28,12 @@ def test_many_equal_errors_are_one_line_that_names_a_few():
 def test_names_and_places_in_a_sentence_make_no_other_error():
     sentence = "c{} is already declared at sites.yaml:{}"
     twice = (finding(number, sentence.format(number, number + 9)) for number in range(99))
-    assert len([*folded(twice)]) == 1
+    assert len([*group_findings(twice)]) == 1
 
 
 def test_what_is_another_error_stays_another():
     found = [*map(finding, range(99)), *(finding(n, "is no text") for n in range(99))]
-    assert len([*folded(found)]) == 2
+    assert len([*group_findings(found)]) == 2
 
 
 def test_an_object_twice_at_lines_that_nobody_can_name(tmp_path, monkeypatch):
@@ -42,7 +44,7 @@ def test_an_object_twice_at_lines_that_nobody_can_name(tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise ValueError("positions")
 
-    monkeypatch.setattr("fanout.cluster.files.places", refuse)
+    monkeypatch.setattr("fanout.cluster.file_cluster.places", refuse)
     declared = read_directory([tmp_path])
     [fault] = declared.faults
     assert str(fault).startswith(f"{tmp_path}/a.yaml: ConfigMap/x: metadata.name: is declared more")

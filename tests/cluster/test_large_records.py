@@ -4,12 +4,12 @@ import pygit2
 import pytest
 from hostile import Hostile
 
-from fanout.cluster.reading import Branch, read_branch
-from fanout.git.reader import MirrorReader
-from fanout.package.limits import SizeLimits
-from fanout.plan.book import BookKey
+from fanout.cluster.policy_state_reader import PolicyStateBranch, read_branch
+from fanout.git.mirror_reader import MirrorReader
+from fanout.package.package_limits import SizeLimits
+from fanout.plan.records.policy_records import RecordsKey
 
-KEY = BookKey("default", "monitoring")
+KEY = RecordsKey("default", "monitoring")
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def unreadable(hostile, tree):
     head = hostile.commit("refs/heads/records", "records", tree)
     # The limits of packages are not those of records, however low somebody sets them.
     reader = MirrorReader(hostile.repo, SizeLimits(files=1, size=1, file_size=1, depth=1))
-    return read_branch(reader, head, KEY, Branch()).book.unreadable
+    return read_branch(reader, head, KEY, PolicyStateBranch()).state.unreadable
 
 
 def test_directories_without_end_are_no_records(hostile):

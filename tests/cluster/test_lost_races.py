@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
-from fanout.plan.book import BookKey
-from fanout.plan.repository import Identity
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.policy_records import RecordsKey
 
-KEY = BookKey("platform", "monitoring")
+KEY = RecordsKey("platform", "monitoring")
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
-JO = Identity("Jo", "jo@example.com")
-KIM = Identity("Kim", "kim@example.com")
+JO = CommitIdentity("Jo", "jo@example.com")
+KIM = CommitIdentity("Kim", "kim@example.com")
 
 
 def evidence(check="e2e"):
@@ -23,14 +23,14 @@ def evidence(check="e2e"):
 
 def test_a_record_goes_through_though_others_win_many_races(world, monkeypatch):
     records, lost = world.process(), []
-    change = records._change
+    change = records._push_commits
 
     def late(commits, by):
         if len(lost) < 12:
             lost.append(world.process().append(KEY, [evidence(f"check-{len(lost)}")], KIM, AT))
         return change(commits, by)
 
-    monkeypatch.setattr("fanout.cluster.contention._LONGEST", 0.1)
+    monkeypatch.setattr("fanout.cluster.retry_backoff._MAX_PAUSE", 0.1)
     monkeypatch.setattr(records, "_change", late)
     records.append(KEY, [evidence()], JO, AT)
     assert len(world.process().read([KEY])[KEY].records) == 13

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cluster.declared import Declared
-from fanout.cluster.files import read_directory
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_cluster import read_directory
 
 
-def read(root: Path, text: str) -> tuple[Declared, list[str]]:
+def read(root: Path, text: str) -> tuple[DeclaredObjects, list[str]]:
     """What one file declares, and what is told of it."""
     (root / "a.yaml").write_text(text, encoding="utf-8")
     declared = read_directory([root])

@@ -11,8 +11,8 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.files import FileCluster
-from fanout.cluster.parsed import ParsedFiles, key_of
+from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.manifest_cache import ManifestCache, compute_cache_key
 
 CONFIG_MAP = """\
 apiVersion: v1
@@ -59,7 +59,7 @@ class Fleet:
             (self.files / f"{name}.yaml").write_text(text)
 
     def command(self, **options):
-        return FileCluster([self.files], parsed=ParsedFiles(self.state, **options))
+        return FileCluster([self.files], cache=ManifestCache(self.state, **options))
 
     def read(self, **options):
         return told(self.command(**options).read())
@@ -219,10 +219,10 @@ def test_a_file_named_as_json_and_the_same_bytes_as_yaml_are_two(fleet):
 def test_the_namespace_of_objects_that_name_none_is_part_of_what_is_kept(fleet):
     fleet.write(a=many().replace(", namespace: platform", ""))
     for namespace in ("one", "two", "one"):
-        cluster = FileCluster([fleet.files], namespace, parsed=ParsedFiles(fleet.state))
+        cluster = FileCluster([fleet.files], namespace, cache=ManifestCache(fleet.state))
         assert {at for at, _ in cluster.read().objects.of_kind("", "ConfigMap")} == {namespace}
     assert len(fleet.entries) == 2
-    assert key_of(b"1", "a", as_json=True) != key_of(b"1", "a", as_json=False)
+    assert compute_cache_key(b"1", "a", as_json=True) != compute_cache_key(b"1", "a", as_json=False)
 
 
 def test_a_directory_that_vanishes_between_two_passes_is_made_again(fleet):

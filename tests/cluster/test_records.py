@@ -5,20 +5,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.cluster.books import canonical, shard_of
+from fanout.cluster.policy_state_files import encode_canonical, shard_path
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Conflict, InvalidInput
-from fanout.plan.book import Book, BookKey, StatusChange
-from fanout.plan.dates import dated
-from fanout.plan.repository import Identity
+from fanout.plan.evidence.record_times import effective_records
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
 from fanout.values import replace
 
-KEY = BookKey("platform", "monitoring")
-OTHER = BookKey("platform", "logging")
+KEY = RecordsKey("platform", "monitoring")
+OTHER = RecordsKey("platform", "logging")
 REF = "refs/heads/fanout/default/platform/monitoring"
 OTHER_REF = "refs/heads/fanout/default/platform/logging"
-JO = Identity("Jo", "jo@example.com")
-KIM = Identity("Kim", "kim@example.com")
+JO = CommitIdentity("Jo", "jo@example.com")
+KIM = CommitIdentity("Kim", "kim@example.com")
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -43,7 +43,7 @@ def status(head, **lines):
 
 def test_where_nothing_was_recorded_books_are_empty_and_reading_makes_nothing(world):
     world.remove()
-    assert world.process().read([KEY, OTHER]) == {KEY: Book(), OTHER: Book()}
+    assert world.process().read([KEY, OTHER]) == {KEY: PolicyRecords(), OTHER: PolicyRecords()}
     assert not world.path.exists()
 
 
@@ -66,7 +66,10 @@ def test_a_record_is_one_readable_file_in_git(world):
     (name,) = world.process().append(KEY, [evidence()], JO, AT)
     assert name.startswith("20260301t120000z-")
     assert world.git("ls-tree", "-r", "--name-only", REF) == f"records/{name}.json"
-    assert world.git("show", f"{REF}:records/{name}.json") == canonical(evidence()).decode().strip()
+    assert (
+        world.git("show", f"{REF}:records/{name}.json")
+        == encode_canonical(evidence()).decode().strip()
+    )
     assert world.git("log", "-1", "--format=%s%n%cn <%ce>%n%ct", REF).split("\n") == [
         "Record Evidence",
         "Jo <jo@example.com>",
@@ -90,11 +93,15 @@ def test_an_instant_is_never_before_the_one_before_it(world):
     seen = world.process().read([KEY])[KEY].records
     dates = [AT, AT - timedelta(days=2), AT + timedelta(minutes=1)]
     assert [record.at for record in seen] == dates
-    assert [record.at for record in dated(seen, AT)] == [AT, AT, AT + timedelta(minutes=1)]
+    assert [record.at for record in effective_records(seen, AT)] == [
+        AT,
+        AT,
+        AT + timedelta(minutes=1),
+    ]
 
 
 def test_what_a_record_says_about_itself_does_not_count(world):
-    world.commit(REF, {"records/20200101t000000z-abc.json": canonical(evidence())}, KIM, AT)
+    world.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(evidence())}, KIM, AT)
     (record,) = world.process().read([KEY])[KEY].records
     assert (record.at, record.by) == (AT, "Kim <kim@example.com>")
 
@@ -217,7 +224,7 @@ def test_only_the_files_of_the_changed_lines_change(world):
     records.put_status(status("", **lines), AT)
     head = records.read([KEY])[KEY].head
     records.put_status(status(head, v7={"n": -7}), AT)
-    assert world.git("diff-tree", "-r", "--name-only", head, REF) == shard_of("v7")
+    assert world.git("diff-tree", "-r", "--name-only", head, REF) == shard_path("v7")
     assert records.read([KEY])[KEY].status == lines | {"v7": {"n": -7}}
 
 
@@ -228,7 +235,7 @@ def test_lines_are_removed_and_with_the_last_one_the_file(world):
     records.put_status(status(head, a=None), AT)
     book = records.read([KEY])[KEY]
     assert book.status == {"b": {"y": 1}}
-    assert world.git("ls-tree", "-r", "--name-only", REF) == shard_of("b")
+    assert world.git("ls-tree", "-r", "--name-only", REF) == shard_path("b")
     records.put_status(status(book.head, b=None), AT)
     assert world.process().read([KEY])[KEY].status == {}
 
@@ -284,7 +291,7 @@ def test_a_rewritten_branch_is_read_anew(world):
     records.read([KEY])
     (path,) = world.git("ls-tree", "-r", "--name-only", REF).split()
     world.git("update-ref", "-d", REF)
-    world.commit(REF, {path: canonical(evidence("other"))}, KIM, AT + timedelta(days=1))
+    world.commit(REF, {path: encode_canonical(evidence("other"))}, KIM, AT + timedelta(days=1))
     (record,) = records.read([KEY])[KEY].records
     assert (record.by, record.spec["check"]) == ("Kim <kim@example.com>", "other")
     assert record.at == AT + timedelta(days=1)
@@ -296,7 +303,7 @@ def test_a_branch_that_was_deleted_is_an_empty_book(world):
     records.read([KEY])
     world.git("update-ref", "-d", REF)
     book = records.read([KEY])[KEY]
-    assert replace(book, rewound=None) == Book()
+    assert replace(book, rewound=None) == PolicyRecords()
     assert book.rewound is not None, "and it was one before"
 
 
@@ -330,7 +337,7 @@ def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone
     names = records.append(KEY, [evidence("a"), evidence("b"), evidence("c")], JO, AT)
     paths = [f"records/{name}.json" for name in names]
     records.read([KEY])
-    world.commit(REF, {paths[0]: canonical(evidence("forged")), paths[1]: None}, KIM, AT)
+    world.commit(REF, {paths[0]: encode_canonical(evidence("forged")), paths[1]: None}, KIM, AT)
     for process in (records, world.process()):
         book = process.read([KEY])[KEY]
         assert [record.spec["check"] for record in book.records] == ["c"]
@@ -344,8 +351,8 @@ def test_a_commit_message_that_names_others_records_does_not_make_them_its_own(w
     claim = f"forged\n\nFanout-Record: {name}\nFanout-Record: other\n"
     world.git("update-ref", "-d", REF)
     path = f"records/{name}.json"
-    world.commit(REF, {"records/other.json": canonical(evidence("o"))}, KIM, AT, claim)
-    world.commit(REF, {path: canonical(evidence())}, JO, AT + timedelta(hours=1))
+    world.commit(REF, {"records/other.json": encode_canonical(evidence("o"))}, KIM, AT, claim)
+    world.commit(REF, {path: encode_canonical(evidence())}, JO, AT + timedelta(hours=1))
     seen = world.process().read([KEY])[KEY]
     assert [(record.name, record.by[:3], record.at.hour) for record in seen.records] == [
         ("other", "Kim", 12),
@@ -356,7 +363,10 @@ def test_a_commit_message_that_names_others_records_does_not_make_them_its_own(w
 
 def test_a_file_that_the_commit_message_forgets_is_seen(world):
     (name,) = world.process().append(KEY, [evidence()], JO, AT)
-    files = {f"records/{name}.json": canonical(evidence()), "records/x.json": canonical(evidence())}
+    files = {
+        f"records/{name}.json": encode_canonical(evidence()),
+        "records/x.json": encode_canonical(evidence()),
+    }
     world.git("update-ref", "-d", REF)
     world.commit(REF, files, JO, AT, f"amended\n\nFanout-Record: {name}\n")
     seen = world.process().read([KEY])[KEY].records
@@ -365,7 +375,7 @@ def test_a_file_that_the_commit_message_forgets_is_seen(world):
 
 @pytest.mark.parametrize("who", ["Sam Jr.", "Zoë  Ångström", '"Q"'])
 def test_names_that_git_writes_another_way_are_read_back(world, who):
-    world.process().append(KEY, [evidence()], Identity(who, "q@example.com"), AT)
+    world.process().append(KEY, [evidence()], CommitIdentity(who, "q@example.com"), AT)
     book = world.process().read([KEY])[KEY]
     assert book.unreadable == ()
     assert "<q@example.com>" in book.records[0].by
@@ -378,7 +388,7 @@ def test_a_symlink_is_no_record(world):
 
 
 def test_a_status_that_cannot_be_read_is_not_overwritten(world):
-    world.commit(REF, {shard_of("a"): b"{"}, KIM, AT)
+    world.commit(REF, {shard_path("a"): b"{"}, KIM, AT)
     records = world.process()
     head = records.read([KEY])[KEY].head
     with pytest.raises(InvalidInput, match="cannot be read"):
@@ -388,4 +398,4 @@ def test_a_status_that_cannot_be_read_is_not_overwritten(world):
 
 def test_two_installations_do_not_see_each_other(world):
     world.process("eu").append(KEY, [evidence()], JO, AT)
-    assert world.process("us").read([KEY])[KEY] == Book()
+    assert world.process("us").read([KEY])[KEY] == PolicyRecords()

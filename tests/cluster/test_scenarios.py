@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.files import read_directory
+from fanout.cluster.file_cluster import read_directory
 
 SOUND = """\
 apiVersion: fanout.dev/v1alpha1

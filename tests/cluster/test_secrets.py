@@ -4,10 +4,10 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.secrets import FileSecrets, variable
+from fanout.cluster.file_secrets import FileSecrets, secret_variable
 from fanout.errors import Denied
-from fanout.ports import TOKEN_USER, Secret
-from fanout.telemetry.redact import Redactor
+from fanout.ports import TOKEN_USER, Credentials
+from fanout.telemetry.redaction import Redactor
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"
 
@@ -18,17 +18,17 @@ def write(path, text, mode=0o600):
 
 
 def test_the_variable_is_the_name_in_capitals():
-    assert variable("edge-eu.token1") == "FANOUT_SECRET_EDGE_EU_TOKEN1"
+    assert secret_variable("edge-eu.token1") == "FANOUT_SECRET_EDGE_EU_TOKEN1"
 
 
 def test_a_token_from_the_environment_is_a_password():
     secrets = FileSecrets(Redactor(), environment={"FANOUT_SECRET_EDGE": " tok-123\n"})
-    assert secrets.get("edge") == Secret(TOKEN_USER, "tok-123")
+    assert secrets.get("edge") == Credentials(TOKEN_USER, "tok-123")
 
 
 def test_a_name_and_password_from_a_file(tmp_path):
     write(tmp_path / "edge", "bot:pass:word\n")
-    assert FileSecrets(Redactor(), tmp_path, {}).get("edge") == Secret("bot", "pass:word")
+    assert FileSecrets(Redactor(), tmp_path, {}).get("edge") == Credentials("bot", "pass:word")
 
 
 @pytest.mark.parametrize("place", ["variable", "file"])
@@ -36,7 +36,7 @@ def test_an_ssh_key(place, tmp_path):
     write(tmp_path / "edge", KEY)
     environment = {"FANOUT_SECRET_EDGE": KEY} if place == "variable" else {}
     secret = FileSecrets(Redactor(), tmp_path, environment).get("edge")
-    assert secret == Secret(private_key=KEY.strip())
+    assert secret == Credentials(private_key=KEY.strip())
 
 
 def test_a_directory_has_one_file_for_each_field(tmp_path):
@@ -44,7 +44,7 @@ def test_a_directory_has_one_file_for_each_field(tmp_path):
     directory.mkdir()
     for name, text in (("identity", KEY), ("known_hosts", "example.com ssh-ed25519 AAAA\n")):
         write(directory / name, text)
-    assert FileSecrets(Redactor(), tmp_path, {}).get("edge") == Secret(
+    assert FileSecrets(Redactor(), tmp_path, {}).get("edge") == Credentials(
         TOKEN_USER, private_key=KEY.strip(), known_hosts="example.com ssh-ed25519 AAAA"
     )
 
@@ -108,8 +108,8 @@ def test_a_file_that_others_can_read_is_warned_about_once(tmp_path, caplog, caps
 def test_a_secret_that_was_read_is_known_to_the_redactor():
     redactor = Redactor()
     FileSecrets(redactor, environment={"FANOUT_SECRET_EDGE": "bot:tok-123"}).get("edge")
-    assert redactor.text("it was tok-123") == "it was ***"
+    assert redactor.redact_text("it was tok-123") == "it was ***"
 
 
 def test_a_secret_s_repr_shows_nothing():
-    assert repr(Secret("bot", "pass-1", "pass-2")) == "Secret()"
+    assert repr(Credentials("bot", "pass-1", "pass-2")) == "Secret()"

@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fanout.cluster.documents import ObjectKey, read_content
-from fanout.cluster.stock import NOTHING, joined
+from fanout.cluster.manifest_documents import ObjectKey, read_content
+from fanout.cluster.merged_objects import NO_OBJECTS, merge_objects
 
 KINDS = ("ConfigMap", "Site")
 ROW = "apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\ndata: {{value: {value}}}\n"
@@ -25,7 +25,7 @@ def contents(found, known):
 
 def told(stock):
     kinds = {kind: list(stock.index.of_kind("", kind).items()) for kind in KINDS}
-    return kinds, dict(stock.twice)
+    return kinds, dict(stock.duplicates)
 
 
 @given(st.lists(files, min_size=1, max_size=6))
@@ -34,18 +34,18 @@ def told(stock):
 @example([{"1": [("Site", "b", "x")]}, {"1": [("Site", "b", "x")], "2": [("Site", "a", "x")]}])
 @example([{"1": [("Site", "a", "x")]}, {}])
 def test_every_step_is_what_reading_at_once_yields(steps):
-    known, stock = {}, NOTHING
+    known, stock = {}, NO_OBJECTS
     for found in steps:
         now = contents(found, known)
-        stock = joined(now, stock)
-        assert told(stock) == told(joined(now))
+        stock = merge_objects(now, stock)
+        assert told(stock) == told(merge_objects(now))
 
 
 def test_what_is_in_no_changed_file_stays_the_same_value():
     known = {}
     one = {"1": [("Site", "a", "x")], "2": [("ConfigMap", "b", "x")], "3": [("Site", "c", "x")]}
-    before = joined(contents(one, known))
-    after = joined(contents(one | {"3": [("Site", "c", "y")]}, known), before)
+    before = merge_objects(contents(one, known))
+    after = merge_objects(contents(one | {"3": [("Site", "c", "y")]}, known), before)
     assert after.index.of_kind("", "ConfigMap") is before.index.of_kind("", "ConfigMap")
     assert after.index.get("", "Site", "default", "a") is before.index.get(
         "", "Site", "default", "a"
@@ -57,12 +57,14 @@ def test_what_is_in_no_changed_file_stays_the_same_value():
 def test_where_no_plain_object_changed_the_index_is_the_same_value():
     known = {}
     one = contents({"1": [("Site", "a", "x")]}, known)
-    before = joined(one)
-    assert joined(one | {"0": read_content(b"# nothing\n", "0", "default")}, before) is before
+    before = merge_objects(one)
+    assert (
+        merge_objects(one | {"0": read_content(b"# nothing\n", "0", "default")}, before) is before
+    )
 
 
 def test_none_of_two_equal_objects_is_used_and_both_files_are_named():
     found = contents({"1": [("Site", "a", "x")], "2": [("Site", "a", "x")]}, {})
-    stock = joined(found)
+    stock = merge_objects(found)
     assert len(stock.index) == 0
-    assert stock.twice == {ObjectKey("", "Site", "default", "a"): ("1", "2")}
+    assert stock.duplicates == {ObjectKey("", "Site", "default", "a"): ("1", "2")}

@@ -5,19 +5,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.cluster.sweep_log import Swept
+from fanout.cluster.sweep_log import LoggedSweep
 from fanout.errors import InvalidInput
-from fanout.plan.repository import Identity
+from fanout.plan.observation.repository_state import CommitIdentity
 
 REF = "refs/heads/fanout/default/_sweeps"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 NAME = "platform/production"
-JO = Identity("Jo", "jo@example.com")
+JO = CommitIdentity("Jo", "jo@example.com")
 
 
 def hourly(at):
-    return Swept(at, "@hourly", "UTC")
+    return LoggedSweep(at, "@hourly", "UTC")
 
 
 def test_where_nothing_was_swept_nothing_is_on_record_and_reading_makes_nothing(world):
@@ -84,8 +84,12 @@ def test_the_records_of_policies_are_not_touched(world):
 WRITES = [
     ("a later sweep replaces an earlier one", hourly(NOON + HOUR), True),
     ("an earlier sweep of another process does not", hourly(NOON - HOUR), False),
-    ("another schedule does, though it begins earlier", Swept(NOON - HOUR, "@daily", "UTC"), True),
-    ("so does another zone", Swept(NOON - HOUR, "@hourly", "Europe/Oslo"), True),
+    (
+        "another schedule does, though it begins earlier",
+        LoggedSweep(NOON - HOUR, "@daily", "UTC"),
+        True,
+    ),
+    ("so does another zone", LoggedSweep(NOON - HOUR, "@hourly", "Europe/Oslo"), True),
     ("a policy that is gone is removed", None, True),
 ]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cluster.files import read_directory
+from fanout.cluster.file_cluster import read_directory
 
 HEAD = """\
 apiVersion: fanout.dev/v1alpha1

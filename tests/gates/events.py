@@ -13,10 +13,10 @@ from gates.worlds import FAILED, PASSED, PENDING, after, approved, at, decided, 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.records import Action, Override
-from fanout.gates.rules import ApprovalRule, Require, RolloutRule, Strategy
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.gate_rules import AfterRequirement, ApprovalRule, RolloutGrowth, RolloutRule
+from fanout.gates.record_facts import GateAction, GateOverride
 
 SOAK = 30
 SIGNED = ApprovalRule("signed-off", 1, frozenset({"ann", "bob"}), ("sre",))
@@ -24,19 +24,25 @@ STAGES = ("dev", "eu", "us", "prod")
 TARGETS = {"d1": "dev", "d2": "dev", "e1": "eu", "e2": "eu", "u1": "us", "p1": "prod"}
 TARGETS |= {"p2": "prod", "p3": "prod"}
 HOURS = tuple(  # every even hour is open
-    period(f"0 {hour} * * *", "UTC", duration=at(60) - at(0)) for hour in range(0, 24, 2)
+    build_window(f"0 {hour} * * *", "UTC", duration=at(60) - at(0)) for hour in range(0, 24, 2)
 )
 ROLLOUTS = st.sampled_from(
     [
         RolloutRule(),
         RolloutRule(max_in_flight=1),
         RolloutRule(max_in_flight=Fraction(1, 2), max_failures=1),
-        RolloutRule(Strategy.LINEAR, min_ready=at(5) - at(0)),
-        RolloutRule(Strategy.EXPONENTIAL, progress_deadline=at(40) - at(0)),
+        RolloutRule(RolloutGrowth.LINEAR, min_ready=at(5) - at(0)),
+        RolloutRule(RolloutGrowth.EXPONENTIAL, progress_deadline=at(40) - at(0)),
         RolloutRule(max_failures=Fraction(1, 3)),
     ]
 )
-LIFTS = [Override.AFTER, Override.SOAK, Override.REQUIRES, Override.WINDOW, Override.BUDGET]
+LIFTS = [
+    GateOverride.AFTER,
+    GateOverride.SOAK,
+    GateOverride.REQUIRES,
+    GateOverride.WINDOW,
+    GateOverride.BUDGET,
+]
 VARIANTS = st.sampled_from(list(TARGETS))
 
 
@@ -45,7 +51,7 @@ class Events(RuleBasedStateMachine):
 
     @initialize(
         rollout=ROLLOUTS,
-        require=st.sampled_from([Require.ALL, Require.ANY]),
+        require=st.sampled_from([AfterRequirement.ALL, AfterRequirement.ANY]),
         serialize=st.booleans(),
         windows=st.booleans(),
         days=st.integers(0, 9),
@@ -64,7 +70,7 @@ class Events(RuleBasedStateMachine):
             ),
         )
         self.system = System(rules, serialize)
-        self.system.calendars = (Calendar("office", allow=HOURS),) if windows else ()
+        self.system.calendars = (PublicationCalendar("office", allow=HOURS),) if windows else ()
         self.system.places = {name: Place(of) for name, of in TARGETS.items()}
         self.oracle = Oracle()
         self.system.noticed = self.oracle.record
@@ -161,7 +167,7 @@ class Events(RuleBasedStateMachine):
             )
 
     @rule(
-        action=st.sampled_from([Action.PUBLISH, Action.PUBLISH, *Action]),
+        action=st.sampled_from([GateAction.PUBLISH, GateAction.PUBLISH, *GateAction]),
         lifts=st.sets(st.sampled_from(LIFTS), max_size=2),
         of=st.sampled_from(STAGES),
         which=st.none() | VARIANTS,
@@ -173,18 +179,18 @@ class Events(RuleBasedStateMachine):
             of = TARGETS[which]
         seen = self.system.look()
         revision = seen.decision.stages[of].candidate
-        if action is Action.ROLLBACK or older:
+        if action is GateAction.ROLLBACK or older:
             had = [it.packages for it in self.system.places.values() if it.stage == of]
             revision = min([name for packages in had for name in packages], default=revision)
         fields = {"stage": of, "variants": (which,) if which else (), "revision": revision}
-        if action is Action.PUBLISH:
+        if action is GateAction.PUBLISH:
             drafts = [
                 it.draft
                 for name, it in self.system.places.items()
                 if it.stage == of and which in (None, name) and it.draft
             ]
             fields["trees"] = frozenset(it.tree for it in drafts if it.revision == revision)
-        overrides = lifts if action is Action.PUBLISH else ()
+        overrides = lifts if action is GateAction.PUBLISH else ()
         self.system.decisions.append(decided(action, *overrides, when=self.system.now, **fields))
 
     @precondition(lambda self: self.system.decisions)

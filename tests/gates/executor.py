@@ -12,21 +12,21 @@ from datetime import datetime
 
 from gates.worlds import at
 
-from fanout.calendar.windows import Calendar
-from fanout.gates.answer import PolicyDecision
-from fanout.gates.evaluate import candidates, evaluate, suspended
-from fanout.gates.facts import (
-    Draft,
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_evaluation import find_rollbacks
+from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates, find_suspended
+from fanout.gates.gate_facts import (
+    DraftFacts,
     Grant,
     Hold,
     PolicyFacts,
-    Published,
-    StageHistory,
+    Publication,
+    RevisionHistory,
     VariantFacts,
 )
-from fanout.gates.going_back import going_back
-from fanout.gates.records import Approval, Decision, Evidence, Records
-from fanout.gates.rules import StageRule
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 
 _NEVER = Hold("NeverPublished", "it never had the revision to go back to", "whoever pinned it")
 
@@ -39,11 +39,11 @@ class Place:
     inputs: int = 0
     suspended: bool = False
     offline: bool = False
-    published: Published | None = None
+    published: Publication | None = None
     noted: bool = True  # the publication is on record
-    draft: Draft | None = None
+    draft: DraftFacts | None = None
     grant: Grant | None = None
-    packages: dict[str, Draft] = field(default_factory=dict)  # last published, by revision
+    packages: dict[str, DraftFacts] = field(default_factory=dict)  # last published, by revision
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Seen:
     """What a pass observed, what it decided, and which state of the records that was."""
 
     facts: PolicyFacts
-    decision: PolicyDecision
-    wanted: dict[str, Draft]
+    decision: PolicyEvaluation
+    wanted: dict[str, DraftFacts]
     number: int
 
 
@@ -67,13 +67,13 @@ class System:
         self.now = 0
         self.rules = {rule.name: rule for rule in rules}
         self.serialize = serialize
-        self.calendars: tuple[Calendar, ...] = ()
+        self.calendars: tuple[PublicationCalendar, ...] = ()
         self.revisions = ["v1"]
         self.places: dict[str, Place] = {}
-        self.evidence: list[Evidence] = []
-        self.approvals: list[Approval] = []
-        self.decisions: list[Decision] = []
-        self.history: dict[tuple[str, str], StageHistory] = {}
+        self.evidence: list[EvidenceFacts] = []
+        self.approvals: list[ApprovalFacts] = []
+        self.decisions: list[DecisionFacts] = []
+        self.history: dict[tuple[str, str], RevisionHistory] = {}
         self.number = 0  # of the state of the records
         self.noticed: Callable[[PolicyFacts], None] = lambda _: None  # what a pass has recorded
         self.publishes: Callable[[Seen, str], None] = lambda *_: None
@@ -83,7 +83,7 @@ class System:
     def look(self, *, sweep: bool = True) -> Seen:
         """Observe and decide."""
         facts, wanted = self.observe(sweep=sweep)
-        return Seen(facts, evaluate(facts), wanted, self.number)
+        return Seen(facts, evaluate_gates(facts), wanted, self.number)
 
     def run(self, *, sweep: bool = True, effects: int | None = None) -> bool:
         """A pass, or its first effects; did anything come of it?"""
@@ -140,7 +140,7 @@ class System:
         commits = frozenset({f"commit-{draft.tree}"})
         before = place.published
         stays = before is not None and before.revision == draft.revision
-        place.published = Published(
+        place.published = Publication(
             draft.revision,
             draft.digest,
             draft.tree,
@@ -153,7 +153,7 @@ class System:
         place.draft = None
         return True
 
-    def _write(self, seen: Seen, name: str, draft: Draft) -> bool:
+    def _write(self, seen: Seen, name: str, draft: DraftFacts) -> bool:
         place, before = self.places.get(name), self._seen(seen, name)
         if place is None or (place.draft is None) != (before.draft is None):
             return False
@@ -174,10 +174,10 @@ class System:
 
     # ---- what is observed ------------------------------------------------------------------------
 
-    def observe(self, *, sweep: bool = True) -> tuple[PolicyFacts, dict[str, Draft]]:
+    def observe(self, *, sweep: bool = True) -> tuple[PolicyFacts, dict[str, DraftFacts]]:
         """The facts of a pass, and the drafts that it is to write."""
         facts = self._facts(sweep)
-        chosen, pins, still = candidates(facts), going_back(facts), suspended(facts)
+        chosen, pins, still = choose_candidates(facts), find_rollbacks(facts), find_suspended(facts)
         variants, wanted = [], {}
         for it in facts.variants:
             target, pin = self._rendered(it, chosen.get(it.stage, "")), pins.get(it.name)
@@ -194,11 +194,11 @@ class System:
             variants.append(replace(it, draft=draft, held=held))
         return replace(facts, variants=tuple(variants)), wanted
 
-    def _rendered(self, it: VariantFacts, revision: str) -> Draft | None:
+    def _rendered(self, it: VariantFacts, revision: str) -> DraftFacts | None:
         if not revision:
             return None
         what = f"{it.name}-{revision}-{self.places[it.name].inputs}"
-        return Draft(revision, f"digest-{what}", f"tree-{what}")
+        return DraftFacts(revision, f"digest-{what}", f"tree-{what}")
 
     def _facts(self, sweep: bool) -> PolicyFacts:
         now: datetime = at(self.now)
@@ -207,7 +207,7 @@ class System:
             stages=tuple(self.rules.values()),
             variants=tuple(self._variant(name, it, now) for name, it in self.places.items()),
             revisions=tuple(self.revisions),
-            records=Records(tuple(self.evidence), tuple(self.approvals), tuple(self.decisions)),
+            records=RecordFacts(tuple(self.evidence), tuple(self.approvals), tuple(self.decisions)),
             history=self.history,
             now=now,
             serialize=self.serialize,
@@ -230,11 +230,11 @@ class System:
         )
 
 
-def _is(has: Published | None, draft: Draft) -> bool:
+def _is(has: Publication | None, draft: DraftFacts) -> bool:
     return has is not None and (has.revision, has.digest) == (draft.revision, draft.digest)
 
 
-def _fits(grant: Grant | None, draft: Draft | None) -> bool:
+def _fits(grant: Grant | None, draft: DraftFacts | None) -> bool:
     """Is the release about the draft that stands? Of one that was rewritten nothing is left."""
     if grant is None or draft is None:
         return False

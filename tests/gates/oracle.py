@@ -11,9 +11,9 @@ from math import ceil, floor
 
 from gates.specification import FAILED, PASSED, PENDING, Told, gate, stage_verdict
 
-from fanout.gates.facts import PolicyFacts, VariantFacts
-from fanout.gates.records import Action, Decision, Override
-from fanout.gates.rules import StageRule, Strategy, Verdict
+from fanout.gates.gate_facts import PolicyFacts, VariantFacts
+from fanout.gates.gate_rules import RolloutGrowth, StageRule, Verdict
+from fanout.gates.record_facts import DecisionFacts, GateAction, GateOverride
 
 
 class Oracle:
@@ -32,7 +32,7 @@ class Oracle:
         """How what a variant has published stands; None: nothing is."""
         if it.published is None:
             return None
-        retried = self._last(facts, Action.RETRY, it, it.published.revision)
+        retried = self._last(facts, GateAction.RETRY, it, it.published.revision)
         begun = it.published.at if retried is None else max(it.published.at, retried.at)
         since = self._verified(facts, rule, it, retried) if rule.verification else it.published.at
         if since is FAILED:
@@ -43,7 +43,7 @@ class Oracle:
         return PASSED if facts.now >= since + rule.rollout.min_ready else PENDING
 
     def _verified(
-        self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, retried: Decision | None
+        self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, retried: DecisionFacts | None
     ) -> datetime | Verdict | None:
         """Since when all who reported say that it passed: seen anew at each instant."""
         assert it.published is not None
@@ -77,8 +77,8 @@ class Oracle:
 
     def skipped(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
         """Is it taken out of the rollout of the revision?"""
-        skip = self._last(facts, Action.SKIP, it, revision)
-        retry = self._last(facts, Action.RETRY, it, revision)
+        skip = self._last(facts, GateAction.SKIP, it, revision)
+        retry = self._last(facts, GateAction.RETRY, it, revision)
         said = facts.records.decisions
         return skip is not None and (retry is None or said.index(retry) < said.index(skip))
 
@@ -179,7 +179,7 @@ class Oracle:
         return min(gone, default=None)
 
     def gate(
-        self, facts: PolicyFacts, rule: StageRule, revision: str, lifted: Collection[Override]
+        self, facts: PolicyFacts, rule: StageRule, revision: str, lifted: Collection[GateOverride]
     ) -> Verdict:
         """`after` of the stage, soak included."""
         if rule.after is None:
@@ -228,9 +228,9 @@ class Oracle:
             and (it.draft is None or not it.draft.current or it.draft.revision != revision)
         ]
         limits = {
-            Strategy.LINEAR: rule.rollout.step,
-            Strategy.EXPONENTIAL: max(1, floor((rule.rollout.factor - 1) * len(ready))),
-            Strategy.ALL_AT_ONCE: None,
+            RolloutGrowth.LINEAR: rule.rollout.step,
+            RolloutGrowth.EXPONENTIAL: max(1, floor((rule.rollout.factor - 1) * len(ready))),
+            RolloutGrowth.ALL_AT_ONCE: None,
         }
         most = rule.rollout.max_in_flight
         if isinstance(most, Fraction):
@@ -240,7 +240,7 @@ class Oracle:
 
     # ---- decisions -------------------------------------------------------------------------------
 
-    def lifted(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> set[Override]:
+    def lifted(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> set[GateOverride]:
         """What people have lifted for the variant's next step to the revision."""
         return {
             override
@@ -248,20 +248,20 @@ class Oracle:
             for override in decision.overrides
         }
 
-    def ordered(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> list[Decision]:
+    def ordered(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> list[DecisionFacts]:
         """Who has decided to publish it, since its last step."""
         return [
             decision
             for decision in facts.records.decisions
-            if decision.action is Action.PUBLISH
+            if decision.action is GateAction.PUBLISH
             and decision.revision == revision
             and _is_about(decision, it)
             and (it.published is None or it.published.at <= decision.at)
         ]
 
     def _last(
-        self, facts: PolicyFacts, action: Action, it: VariantFacts, revision: str
-    ) -> Decision | None:
+        self, facts: PolicyFacts, action: GateAction, it: VariantFacts, revision: str
+    ) -> DecisionFacts | None:
         said = [
             decision
             for decision in facts.records.decisions
@@ -273,12 +273,12 @@ class Oracle:
 
     def _suspended(self, facts: PolicyFacts, it: VariantFacts) -> bool:
         """Did the last word about exactly the variant, or its stage, or everything suspend it?"""
-        last: dict[str, Action] = {}
+        last: dict[str, GateAction] = {}
         for decision in facts.records.decisions:
-            if decision.action in (Action.SUSPEND, Action.RESUME):
+            if decision.action in (GateAction.SUSPEND, GateAction.RESUME):
                 for about in decision.variants or [f"stage {decision.stage}"]:
                     last[about] = decision.action
-        return Action.SUSPEND in (last.get(it.name), last.get(f"stage {it.stage}"))
+        return GateAction.SUSPEND in (last.get(it.name), last.get(f"stage {it.stage}"))
 
 
 def mended(it: VariantFacts) -> bool:
@@ -295,7 +295,7 @@ def borne(rule: StageRule, counting: int) -> int:
     return floor(most * counting) if isinstance(most, Fraction) else most
 
 
-def _is_about(decision: Decision, it: VariantFacts) -> bool:
+def _is_about(decision: DecisionFacts, it: VariantFacts) -> bool:
     if decision.variants:
         return it.name in decision.variants
     return decision.stage in ("", it.stage)

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from gates.worlds import FAILED, PASSED, draft, facts, published, said, stage, variant
 
-from fanout.gates.rules import RolloutRule
+from fanout.gates.gate_rules import RolloutRule
 
 
 def rolling(**rollout) -> RolloutRule:

@@ -8,14 +8,14 @@ from gates.worlds import FAILED, PASSED, PENDING, T0, after, at, passed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.after import Upstream, ask, fold
-from fanout.gates.facts import StageHistory
-from fanout.gates.records import Override
-from fanout.gates.rules import Require
-from fanout.gates.soak import NEVER, left, over_at, soaked
-from fanout.gates.verdict import Ledger
+from fanout.gates.after_gate import UpstreamStage, aggregate_verdicts, evaluate_after
+from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.gate_rules import AfterRequirement
+from fanout.gates.record_facts import GateOverride
+from fanout.gates.soak import NO_HISTORY, compute_soak, end_stretch, soak_ends_at
+from fanout.gates.stage_verdicts import StageVerdicts
 
-ALL, ANY = Require.ALL, Require.ANY
+ALL, ANY = AfterRequirement.ALL, AfterRequirement.ANY
 
 FOLDS = [
     ("all of two, both passed", ALL, "passed passed", PASSED),
@@ -42,14 +42,14 @@ def stages_in(states, require):
 )
 def test_fold(sentence, require, states, expected):
     rule, verdicts = stages_in(states.split(), require)
-    assert fold(rule, verdicts) is expected
+    assert aggregate_verdicts(rule, verdicts) is expected
 
 
 RANK = {FAILED: 0, PENDING: 1, PASSED: 2}
 
 
 @given(
-    st.sampled_from(Require),
+    st.sampled_from(AfterRequirement),
     st.lists(st.sampled_from([PASSED, FAILED, PENDING]), min_size=1, max_size=5),
     st.data(),
 )
@@ -59,15 +59,18 @@ def test_a_better_stage_never_makes_the_gate_worse(require, verdicts, data):
     before = dict(zip(names, verdicts, strict=True))
     name = data.draw(st.sampled_from(names))
     better = data.draw(st.sampled_from([v for v in RANK if RANK[v] >= RANK[before[name]]]))
-    assert RANK[fold(rule, before | {name: better})] >= RANK[fold(rule, before)]
+    assert (
+        RANK[aggregate_verdicts(rule, before | {name: better})]
+        >= RANK[aggregate_verdicts(rule, before)]
+    )
 
 
 SOAKS = [
-    ("no verdict, no time", NEVER, 10, 0),
+    ("no verdict, no time", NO_HISTORY, 10, 0),
     ("ready since the verdict", passed(4), 10, 6),
     ("what it showed when the stage moved on stands", passed(4, 7), 100, 3),
     ("a clock that was set back shows nothing, not less", passed(20), 10, 0),
-    ("the longest of two times counts", StageHistory(at(8), None, timedelta(minutes=5)), 10, 5),
+    ("the longest of two times counts", RevisionHistory(at(8), None, timedelta(minutes=5)), 10, 5),
 ]
 
 
@@ -75,18 +78,18 @@ SOAKS = [
     ("sentence", "history", "now", "minutes"), SOAKS, ids=map(itemgetter(0), SOAKS)
 )
 def test_soak(sentence, history, now, minutes):
-    assert soaked(history, at(now)) == timedelta(minutes=minutes)
+    assert compute_soak(history, at(now)) == timedelta(minutes=minutes)
 
 
 def test_a_clock_runs_only_while_the_stage_is_there():
-    assert over_at(passed(4), timedelta(minutes=60)) == at(64)
-    assert over_at(passed(4, 7), timedelta(minutes=60)) is None
-    assert over_at(NEVER, timedelta(minutes=60)) is None
-    assert left(passed(4), at(7)) == passed(4, 7)
+    assert soak_ends_at(passed(4), timedelta(minutes=60)) == at(64)
+    assert soak_ends_at(passed(4, 7), timedelta(minutes=60)) is None
+    assert soak_ends_at(NO_HISTORY, timedelta(minutes=60)) is None
+    assert end_stretch(passed(4), at(7)) == passed(4, 7)
 
 
-def upstream(verdict, history=NEVER, *, coming=True):
-    return Upstream(Ledger({"v1": verdict}, {"v1": history}), coming, "somebody")
+def upstream(verdict, history=NO_HISTORY, *, coming=True):
+    return UpstreamStage(StageVerdicts({"v1": verdict}, {"v1": history}), coming, "somebody")
 
 
 STEPS = [
@@ -112,8 +115,8 @@ STEPS = [
     ids=map(itemgetter(0), STEPS),
 )
 def test_one_stage_before(sentence, before, soak, lifted, verdict, reason):
-    lifts = frozenset(map(Override, lifted.split()))
-    gate = ask(after("dev", soak=soak), "v1", {"dev": before}, at(10), lifts)
+    lifts = frozenset(map(GateOverride, lifted.split()))
+    gate = evaluate_after(after("dev", soak=soak), "v1", {"dev": before}, at(10), lifts)
     assert gate.verdict is verdict
     assert [hold.reason for hold in gate.holds] == ([reason] if reason else [])
 
@@ -121,23 +124,27 @@ def test_one_stage_before(sentence, before, soak, lifted, verdict, reason):
 def test_verdict_and_soak_must_come_from_the_same_stage():
     rule = after("one", "two", require=ANY, soak=30)
     stages = {"one": upstream(PASSED, passed(5)), "two": upstream(PENDING)}
-    assert ask(rule, "v1", stages, at(34)).verdict is PENDING
-    assert ask(rule, "v1", stages, at(35)).verdict is PASSED
+    assert evaluate_after(rule, "v1", stages, at(34)).verdict is PENDING
+    assert evaluate_after(rule, "v1", stages, at(35)).verdict is PASSED
 
 
 def test_a_running_soak_says_until_when_and_a_cut_one_can_pass_no_more():
-    running = ask(after("dev", soak=60), "v1", {"dev": upstream(PASSED, passed(4))}, at(10))
+    running = evaluate_after(
+        after("dev", soak=60), "v1", {"dev": upstream(PASSED, passed(4))}, at(10)
+    )
     assert (running.next, running.possible) == (at(64), True)
-    cut = ask(after("dev", soak=60), "v1", {"dev": upstream(PASSED, passed(4, 5))}, at(10))
+    cut = evaluate_after(
+        after("dev", soak=60), "v1", {"dev": upstream(PASSED, passed(4, 5))}, at(10)
+    )
     assert (cut.next, cut.possible) == (None, False)
 
 
 def test_when_too_few_can_pass_no_soak_is_worth_waiting_for():
     stages = {"one": upstream(PASSED, passed(4)), "two": upstream(FAILED)}
-    gate = ask(after("one", "two", soak=60), "v1", stages, at(10))
+    gate = evaluate_after(after("one", "two", soak=60), "v1", stages, at(10))
     assert (gate.verdict, gate.next) == (FAILED, None)
-    assert [(hold.reason, hold.who) for hold in gate.holds] == [("AfterFailed", "somebody")]
+    assert [(hold.reason, hold.actor) for hold in gate.holds] == [("AfterFailed", "somebody")]
 
 
 def test_without_after_every_revision_passes():
-    assert ask(None, "v1", {}, T0).verdict is PASSED
+    assert evaluate_after(None, "v1", {}, T0).verdict is PASSED

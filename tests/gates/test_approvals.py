@@ -7,8 +7,8 @@ from operator import itemgetter
 import pytest
 from gates.worlds import PASSED, PENDING, SIGNED, approved, at, draft, published, stage, variant
 
-from fanout.gates.approvals import ApprovalIndex
-from fanout.gates.decisions import Standing
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.approval_index import ApprovalIndex
 
 NOW = at(10)
 ANN = approved("ann", name="by-ann")
@@ -90,8 +90,10 @@ ROWS = [
 
 
 def answer(approvals, rule=SIGNED, now=NOW, has=None):
-    index = ApprovalIndex(approvals, [stage("prod", requires=(rule,))], now, Standing((), now))
-    return index.answer(rule, variant("a", "prod", has), draft("v1"))
+    index = ApprovalIndex(
+        approvals, [stage("prod", requires=(rule,))], now, ActiveDecisions((), now)
+    )
+    return index.evaluate(rule, variant("a", "prod", has), draft("v1"))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_who_approved_before_the_last_publication_is_asked_anew():
 
 
 def test_who_may_approve_is_named():
-    assert answer([]).who == "a member of sre"
+    assert answer([]).actor == "a member of sre"
     nobody = answer([], replace(SIGNED, subjects=frozenset()))
-    assert nobody.who == "an administrator: PromotionPolicy.approvers (sre)"
+    assert nobody.actor == "an administrator: PromotionPolicy.approvers (sre)"
     assert "only 0 may give one" in nobody.sentence

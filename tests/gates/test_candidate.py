@@ -23,9 +23,9 @@ from gates.worlds import (
 )
 
 from fanout.errors import Bug
-from fanout.gates.evaluate import candidates, evaluate
-from fanout.gates.facts import Hold
-from fanout.gates.records import Action, Override
+from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
+from fanout.gates.gate_facts import Hold
+from fanout.gates.record_facts import GateAction, GateOverride
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev"), requires=(SIGNED,))
@@ -45,7 +45,7 @@ def world(dev="", prod="", *records, drafted="", stages=(DEV, PROD), **fields):
 
 OK1, OK2 = said("dev", PASSED, "v1"), said("dev", PASSED, "v2")
 V1 = {("dev", "v1"): passed(1, 5)}
-LIFT = decided(Action.PUBLISH, Override.AFTER, stage="prod", revision="v3")
+LIFT = decided(GateAction.PUBLISH, GateOverride.AFTER, stage="prod", revision="v3")
 
 ROWS = [
     ("nothing is published: the newest", world(), "v3", "v3"),
@@ -150,13 +150,13 @@ ROWS = [
 
 @pytest.mark.parametrize(("sentence", "w", "dev", "prod"), ROWS, ids=map(itemgetter(0), ROWS))
 def test_candidate(sentence, w, dev, prod):
-    assert candidates(w) == {"dev": dev, "prod": prod}
-    decision = evaluate(w)
-    assert {name: item.candidate for name, item in decision.stages.items()} == candidates(w)
+    assert choose_candidates(w) == {"dev": dev, "prod": prod}
+    decision = evaluate_gates(w)
+    assert {name: item.candidate for name, item in decision.stages.items()} == choose_candidates(w)
 
 
 def test_newer_ones_queue_visibly():
-    decision = evaluate(world("v2", history=V1))
+    decision = evaluate_gates(world("v2", history=V1))
     assert decision.stages["prod"].queued == ("v2", "v3")
     assert decision.stages["dev"].queued == ()
 
@@ -164,33 +164,33 @@ def test_newer_ones_queue_visibly():
 def test_what_the_stage_left_is_not_taken_again_when_what_it_has_is_gone_from_the_rule():
     left = {("dev", "v1"): passed(1, 5), ("prod", "v1"): passed(1, 5)}
     w = world("abc", "abc", revisions="v2 v1", history=left)
-    assert candidates(w) == {"dev": "v2", "prod": "v2"}
+    assert choose_candidates(w) == {"dev": "v2", "prod": "v2"}
     w = world("abc", "abc", revisions="v1", history=left)
-    assert candidates(w) == {"dev": "v1", "prod": "v1"}
+    assert choose_candidates(w) == {"dev": "v1", "prod": "v1"}
 
 
 def test_a_target_that_joins_with_nothing_does_not_take_the_others_back():
     w = world("v2", "v2", history=V1)
     joined = replace(w, variants=(*w.variants, variant("new", "prod")))
-    assert candidates(joined)["prod"] == "v2"
+    assert choose_candidates(joined)["prod"] == "v2"
 
 
 def test_a_suspended_variant_with_an_approved_draft_does_not_keep_the_others_back():
     w = world("v2", "v1", OK2, approved("ann"), history=V1)
     asleep = variant("s", "prod", None, draft=draft("v1"), suspended=True)
-    assert candidates(replace(w, variants=(*w.variants, asleep)))["prod"] == "v2"
+    assert choose_candidates(replace(w, variants=(*w.variants, asleep)))["prod"] == "v2"
 
 
 def test_a_stage_at_rest_keeps_the_draft_that_was_approved():
     w = world("v2", "", OK2, approved("ann"), drafted="v1", history=V1)
     rest = (DEV, replace(PROD, suspended=True))
-    assert candidates(replace(w, stages=rest))["prod"] == "v1"
+    assert choose_candidates(replace(w, stages=rest))["prod"] == "v1"
 
 
 def test_grants_are_what_is_present_where_no_draft_is():
     p = variant("p", "prod", grant=grant("v2"))
     w = facts((DEV, PROD), [variant("d", "dev", published("v2")), p], revisions="v1 v2 v3")
-    assert candidates(w)["prod"] == "v2"
+    assert choose_candidates(w)["prod"] == "v2"
 
 
 def test_what_is_only_known_after_rendering_does_not_move_candidates():
@@ -203,9 +203,9 @@ def test_what_is_only_known_after_rendering_does_not_move_candidates():
             for v in w.variants
         ),
     )
-    assert candidates(rendered) == candidates(w)
-    decision = evaluate(rendered)
-    assert {name: item.candidate for name, item in decision.stages.items()} == candidates(w)
+    assert choose_candidates(rendered) == choose_candidates(w)
+    decision = evaluate_gates(rendered)
+    assert {name: item.candidate for name, item in decision.stages.items()} == choose_candidates(w)
 
 
 @pytest.mark.parametrize(
@@ -219,13 +219,13 @@ def test_what_is_only_known_after_rendering_does_not_move_candidates():
 )
 def test_stages_that_validation_refuses_are_a_bug(stages):
     with pytest.raises(Bug):
-        candidates(facts(stages, []))
+        choose_candidates(facts(stages, []))
 
 
 def test_stages_may_be_written_in_any_order():
     w = world("v2", "", OK2, stages=(PROD, DEV))
-    assert list(candidates(w).items()) == [("prod", "v2"), ("dev", "v3")]
-    assert evaluate(w).stages["dev"].verdicts["v2"] is PASSED
+    assert list(choose_candidates(w).items()) == [("prod", "v2"), ("dev", "v3")]
+    assert evaluate_gates(w).stages["dev"].verdicts["v2"] is PASSED
     assert at(10) == w.now
 
 
@@ -237,6 +237,6 @@ def test_the_end_of_a_soak_that_changes_the_candidate_alone_is_an_instant():
     told = (said("dev", PASSED), said("eu", PASSED))
     history = {("dev", "v1"): passed(80), ("eu", "v1"): passed(2)}
     world = facts(rules, (d, e), *told, now=100, history=history, revisions="v1 v2")
-    assert evaluate(world).stages["eu"].candidate == "v2"
-    assert evaluate(replace(world, now=at(140))).stages["eu"].candidate == "v1"
-    assert evaluate(world).stages["eu"].next == at(140)
+    assert evaluate_gates(world).stages["eu"].candidate == "v2"
+    assert evaluate_gates(replace(world, now=at(140))).stages["eu"].candidate == "v1"
+    assert evaluate_gates(world).stages["eu"].next == at(140)

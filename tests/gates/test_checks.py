@@ -7,7 +7,7 @@ from gates.worlds import FAILED, PASSED, PENDING, T0, at, published, said
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.checks import EvidenceIndex
+from fanout.gates.evidence_index import EvidenceIndex
 from fanout.values import replace
 
 NOW = at(10)
@@ -201,23 +201,23 @@ ROWS = [
     ("sentence", "evidence", "verdict", "reason", "told"), ROWS, ids=map(itemgetter(0), ROWS)
 )
 def test_check(sentence, evidence, verdict, reason, told):
-    view = EvidenceIndex(evidence, NOW).answer("dev", "e2e", "a", published("v1"))
+    view = EvidenceIndex(evidence, NOW).evaluate("dev", "e2e", "a", published("v1"))
     assert view.verdict is verdict
     assert view.reason == reason or not reason
     assert told in view.sentence
 
 
 def test_a_check_says_who_can_answer_it():
-    view = EvidenceIndex([], NOW).answer("dev", "e2e", "a", published("v1"))
-    assert view.who == "whoever reports check e2e of stage dev"
+    view = EvidenceIndex([], NOW).evaluate("dev", "e2e", "a", published("v1"))
+    assert view.actor == "whoever reports check e2e of stage dev"
     assert view.at == T0
 
 
 def test_a_check_held_by_the_future_says_when_it_counts():
-    view = EvidenceIndex([said("dev", PASSED, when=30)], NOW).answer(
+    view = EvidenceIndex([said("dev", PASSED, when=30)], NOW).evaluate(
         "dev", "e2e", "a", published("v1")
     )
-    assert view.until == view.passes == at(30)
+    assert view.until == view.passes_at == at(30)
 
 
 SINCE = [
@@ -233,13 +233,13 @@ SINCE = [
 @pytest.mark.parametrize(("_", "course", "since"), SINCE, ids=map(itemgetter(0), SINCE))
 def test_a_check_has_passed_since(_, course, since):
     evidence = [said("dev", status, when=when, by=by) for when, status, by in course]
-    assert EvidenceIndex(evidence, NOW).answer("dev", "e2e", "a", published("v1")).at == at(since)
+    assert EvidenceIndex(evidence, NOW).evaluate("dev", "e2e", "a", published("v1")).at == at(since)
 
 
 def test_a_check_has_passed_since_its_last_failure_was_to_be_tried_again():
     evidence = [said("dev", PASSED, when=2), said("dev", FAILED, when=4, by="ann")]
     index = EvidenceIndex(evidence, NOW)
-    assert index.answer("dev", "e2e", "a", published("v1"), at(6)).at == at(6)
+    assert index.evaluate("dev", "e2e", "a", published("v1"), at(6)).at == at(6)
 
 
 FUTURE = [
@@ -254,20 +254,20 @@ FUTURE = [
 @pytest.mark.parametrize(("_", "course", "passes"), FUTURE, ids=map(itemgetter(0), FUTURE))
 def test_a_check_knows_when_it_will_have_passed(_, course, passes):
     evidence = [said("dev", status, when=when, by=by) for when, status, by in course]
-    view = EvidenceIndex(evidence, NOW).answer("dev", "e2e", "a", published("v1"))
-    assert view.passes == (at(passes) if passes else None)
+    view = EvidenceIndex(evidence, NOW).evaluate("dev", "e2e", "a", published("v1"))
+    assert view.passes_at == (at(passes) if passes else None)
 
 
 def test_an_answer_is_not_shared_between_variants_published_at_different_times():
     index = EvidenceIndex([said("dev", PASSED, when=3)], NOW)
-    assert index.answer("dev", "e2e", "a", published("v1", 2)).verdict is PASSED
-    assert index.answer("dev", "e2e", "b", published("v1", 4)).verdict is PENDING
+    assert index.evaluate("dev", "e2e", "a", published("v1", 2)).verdict is PASSED
+    assert index.evaluate("dev", "e2e", "b", published("v1", 4)).verdict is PENDING
 
 
 def test_commits_tell_variants_apart():
     index = EvidenceIndex([said("dev", PASSED, "", commit="commit-v1")], NOW)
-    assert index.answer("dev", "e2e", "a", published("v1")).verdict is PASSED
-    assert index.answer("dev", "e2e", "b", published("v1", 0, "x")).verdict is PENDING
+    assert index.evaluate("dev", "e2e", "a", published("v1")).verdict is PASSED
+    assert index.evaluate("dev", "e2e", "b", published("v1", 0, "x")).verdict is PENDING
 
 
 EVIDENCE = st.lists(
@@ -287,7 +287,7 @@ EVIDENCE = st.lists(
 @given(EVIDENCE, st.sampled_from(["ci", "ann", "bob"]))
 def test_one_more_failure_never_makes_a_check_pass(evidence, by):
     more = [*evidence, said("dev", FAILED, when=9, by=by)]
-    view = EvidenceIndex(more, NOW).answer("dev", "e2e", "a", published("v1"))
+    view = EvidenceIndex(more, NOW).evaluate("dev", "e2e", "a", published("v1"))
     assert view.verdict is FAILED
 
 
@@ -296,7 +296,7 @@ def test_evidence_about_others_changes_nothing(evidence):
     mine = [e for e in evidence if e.variants != ("b",)]
     for revision in ("v0", "v1"):
         full, own = (
-            EvidenceIndex(items, NOW).answer("dev", "e2e", "a", published(revision, -9)).verdict
+            EvidenceIndex(items, NOW).evaluate("dev", "e2e", "a", published(revision, -9)).verdict
             for items in (evidence, mine)
         )
         assert full is own

@@ -27,11 +27,11 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.records import Action, Override
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.record_facts import GateAction, GateOverride
 
-PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
+PUBLISH, SUSPEND, RESUME = GateAction.PUBLISH, GateAction.SUSPEND, GateAction.RESUME
 V1 = {"revision": "v1", "stage": "prod"}
 
 #   sentence, world, state, release, publish, reasons
@@ -70,7 +70,7 @@ ROWS = [
     ),
     (
         "`after` lifted",
-        prod(decided(PUBLISH, Override.AFTER, **V1), rule=BY_HAND),
+        prod(decided(PUBLISH, GateOverride.AFTER, **V1), rule=BY_HAND),
         "Proposed",
         1,
         1,
@@ -78,7 +78,7 @@ ROWS = [
     ),
     (
         "`requires` lifted",
-        prod(OK, decided(PUBLISH, Override.REQUIRES, **V1), rule=SIGNED_PROD),
+        prod(OK, decided(PUBLISH, GateOverride.REQUIRES, **V1), rule=SIGNED_PROD),
         "Proposed",
         1,
         1,
@@ -244,7 +244,7 @@ ROWS = [
         prod(
             OK,
             said("prod", FAILED),
-            decided(PUBLISH, Override.VERIFICATION, when=2, **V1),
+            decided(PUBLISH, GateOverride.VERIFICATION, when=2, **V1),
             has=published("v1"),
             open_draft="",
         ),
@@ -257,7 +257,7 @@ ROWS = [
         "but what fails after the decision was not known to it",
         prod(
             OK,
-            decided(PUBLISH, Override.VERIFICATION, when=2, **V1),
+            decided(PUBLISH, GateOverride.VERIFICATION, when=2, **V1),
             said("prod", FAILED, when=3),
             has=published("v1"),
             open_draft="",
@@ -276,7 +276,7 @@ ROWS = [
     ids=map(itemgetter(0), ROWS),
 )
 def test_variant(sentence, world, state, release, publish, reasons):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     p = decision.variants["p"]
     assert (p.state.value, p.release, p.publish) == (state, bool(release), bool(publish))
     if reasons is not None:
@@ -285,10 +285,10 @@ def test_variant(sentence, world, state, release, publish, reasons):
 
 def test_a_spent_decision_lifts_nothing_for_new_inputs():
     rule = stage("prod", after("dev"))
-    lift = decided(PUBLISH, Override.AFTER, **V1)
+    lift = decided(PUBLISH, GateOverride.AFTER, **V1)
     world = prod(lift, rule=rule, has=published("v1", 5, "old"))
-    p = evaluate(world).variants["p"]
-    assert (p.state, [hold.reason for hold in p.holds]) == (State.DRAFTED, ["AfterPending"])
+    p = evaluate_gates(world).variants["p"]
+    assert (p.state, [hold.reason for hold in p.holds]) == (VariantState.DRAFTED, ["AfterPending"])
 
 
 GONE_BACK = [
@@ -300,10 +300,10 @@ GONE_BACK = [
 @pytest.mark.parametrize(("_", "has", "candidate"), GONE_BACK, ids=map(itemgetter(0), GONE_BACK))
 def test_what_was_decided_before_the_last_publication_publishes_no_more(_, has, candidate):
     world = prod(OK, decided(PUBLISH, **V1), has=has, world={"revisions": candidate})
-    held = evaluate(replace(world, stages=(world.stages[0], BY_HAND)))
+    held = evaluate_gates(replace(world, stages=(world.stages[0], BY_HAND)))
     assert held.variants["p"].publish is False
     assert held.variants["p"].release is False
-    automatic = evaluate(world).variants["p"]
+    automatic = evaluate_gates(world).variants["p"]
     assert automatic.publish is (has.revision == "v1")
 
 
@@ -325,7 +325,7 @@ ABOUT = [
 def test_a_decision_to_publish_is_about(_, trees, revision, expected):
     has = published(revision, 0, "old") if revision else None
     said_so = decided(PUBLISH, name="d1", **V1, **trees)
-    p = evaluate(prod(OK, said_so, rule=BY_HAND, has=has)).variants["p"]
+    p = evaluate_gates(prod(OK, said_so, rule=BY_HAND, has=has)).variants["p"]
     assert (p.release, p.publish) == (expected, expected)
     if not expected:
         assert (
@@ -340,26 +340,26 @@ def test_who_decided_before_there_was_a_draft_has_not_looked_at_what_it_takes_ov
         world = prod(OK, decided(PUBLISH, trees=trees, **V1), rule=BY_HAND)
         d, p = world.variants
         world = replace(world, variants=(d, replace(p, draft=about)))
-        decision = evaluate(world)
+        decision = evaluate_gates(world)
         assert (reasons_of(decision, "p"), decision.variants["p"].publish) == (held, not held)
 
 
 def test_what_was_decided_before_a_removal_publishes_no_more():
     removed = prod(OK, decided(PUBLISH, **V1), rule=BY_HAND, removed=at(2))
-    assert evaluate(removed).variants["p"].publish is False
+    assert evaluate_gates(removed).variants["p"].publish is False
     again = prod(OK, decided(PUBLISH, when=3, **V1), rule=BY_HAND, removed=at(2))
-    assert evaluate(again).variants["p"].publish is True
+    assert evaluate_gates(again).variants["p"].publish is True
 
 
 def test_a_decision_without_a_revision_says_that_it_covers_nothing():
-    decision = evaluate(prod(OK, decided(PUBLISH, stage="prod", name="d1"), rule=BY_HAND))
+    decision = evaluate_gates(prod(OK, decided(PUBLISH, stage="prod", name="d1"), rule=BY_HAND))
     assert decision.variants["p"].release is False
     hold = decision.holds[0]
     assert (hold.reason, "d1 of ann names no revision" in hold.sentence) == ("DecisionWaits", True)
 
 
 def test_a_decision_for_what_is_not_the_candidate_says_that_it_waits():
-    decision = evaluate(
+    decision = evaluate_gates(
         prod(OK, decided(PUBLISH, stage="prod", revision="v2"), world={"revisions": "v1 v2"})
     )
     assert "DecisionWaits" in reasons_of(decision, "prod")
@@ -371,13 +371,13 @@ def hand_written(*records, automatic=False, **fields):
 
 
 def test_a_variant_written_by_hand_is_its_own_stage():
-    off = evaluate(hand_written()).variants["solo"]
-    assert (off.state, off.publish) == (State.DRAFTED, False)
-    assert evaluate(hand_written(automatic=True)).variants["solo"].publish
+    off = evaluate_gates(hand_written()).variants["solo"]
+    assert (off.state, off.publish) == (VariantState.DRAFTED, False)
+    assert evaluate_gates(hand_written(automatic=True)).variants["solo"].publish
     by_hand = decided(PUBLISH, variants=("solo",), revision="v1")
-    assert evaluate(hand_written(by_hand)).variants["solo"].publish
-    asleep = evaluate(hand_written(by_hand, decided(SUSPEND, variants=("solo",))))
-    assert asleep.variants["solo"].state is State.SUSPENDED
+    assert evaluate_gates(hand_written(by_hand)).variants["solo"].publish
+    asleep = evaluate_gates(hand_written(by_hand, decided(SUSPEND, variants=("solo",))))
+    assert asleep.variants["solo"].state is VariantState.SUSPENDED
 
 
 ENDS = [
@@ -390,4 +390,4 @@ ENDS = [
 @pytest.mark.parametrize(("_", "record", "then"), ENDS, ids=map(itemgetter(0), ENDS))
 def test_the_next_instant_is_one_that_opens_something(_, record, then):
     rule = replace(SIGNED_PROD, requires=(replace(SIGNED, expires=timedelta(minutes=30)),))
-    assert evaluate(prod(OK, record, rule=rule)).stages["prod"].next == then
+    assert evaluate_gates(prod(OK, record, rule=rule)).stages["prod"].next == then

@@ -48,23 +48,23 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.answer import PolicyDecision, State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import PolicyFacts, StageHistory
-from fanout.gates.records import Action, Override
-from fanout.gates.rules import Require, RolloutRule
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
+from fanout.gates.gate_rules import AfterRequirement, RolloutRule
+from fanout.gates.record_facts import GateAction, GateOverride
 
-REQUIREMENTS = (*Require, 1, 2, 3, Fraction(60, 100))
+REQUIREMENTS = (*AfterRequirement, 1, 2, 3, Fraction(60, 100))
 SETTINGS = [*product((False, True), ("none", "open", "closed"), (0, 1, 2))]
 IN_TURN = len(SETTINGS) if os.environ.get("WORLDS") == "all" else 4
 PER_POLICY = 1000
-HOUR = period("0 1 * * *", "UTC", duration=at(60) - T0)  # from 60 to EDGE
+HOUR = build_window("0 1 * * *", "UTC", duration=at(60) - T0)  # from 60 to EDGE
 WINDOWS = {
     "none": (),
-    "open": (Calendar("office", allow=(HOUR,)),),
-    "closed": (Calendar("freeze", deny=(HOUR,)),),
+    "open": (PublicationCalendar("office", allow=(HOUR,)),),
+    "closed": (PublicationCalendar("freeze", deny=(HOUR,)),),
 }
 
 
@@ -90,12 +90,12 @@ def _every_world(borne: int) -> Iterator[World]:
 def overridden() -> Iterator[World]:
     """Two stages of one kind each, and all that a person can decide."""
     kinds = [Before((state, state)) for state in (*STORIES, *MORE)]
-    overrides = (Override.AFTER, Override.SOAK, Override.REQUIRES, Override.WINDOW)
+    overrides = (GateOverride.AFTER, GateOverride.SOAK, GateOverride.REQUIRES, GateOverride.WINDOW)
     lifts = chain.from_iterable(combinations(overrides, size) for size in range(5))
     wills = [(True, False, ()), (False, False, ()), *((False, True, it) for it in lifts)]
     for before, require, window, approvals, (automatic, by_hand, lifted) in product(
         combinations_with_replacement(kinds, 2),
-        (Require.ALL, Require.ANY),
+        (AfterRequirement.ALL, AfterRequirement.ANY),
         ("none", "closed"),
         (1, 2),
         wills,
@@ -118,7 +118,7 @@ def conflicting() -> Iterator[World]:
     ):
         yield World(
             before,
-            Require.ALL,
+            AfterRequirement.ALL,
             approvals,
             window,
             automatic=automatic,
@@ -131,7 +131,7 @@ def conflicting() -> Iterator[World]:
 def policy(worlds: Sequence[World]) -> PolicyFacts:
     """One policy with a stage for each world; they share window and newer revision."""
     rules, variants, records = {}, [], []
-    history: dict[tuple[str, str], StageHistory] = {}
+    history: dict[tuple[str, str], RevisionHistory] = {}
     for number, world in enumerate(worlds):
         for name, before in named(world):
             if name not in rules:
@@ -139,17 +139,19 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
                 tell(name, before, variants, records, history)
         own = f"prod-{number}"
         require = world.require
-        wanted = {"require": require} if isinstance(require, Require) else {"at_least": require}
+        wanted = (
+            {"require": require} if isinstance(require, AfterRequirement) else {"at_least": require}
+        )
         gate = after(*(name for name, _ in named(world)), soak=SOAK, **wanted)
         rules[own] = stage(own, gate, requires=(SIGNED,), automatic=world.automatic)
-        open_draft = replace(draft("v1"), disputed=int(world.conflict))
+        open_draft = replace(draft("v1"), conflict_count=int(world.conflict))
         variants.append(variant(own, own, draft=open_draft))
         records += [approved(person, of=own) for person in ("ann", "bob")[: world.approvals]]
         if world.decided:
-            records.append(decided(Action.PUBLISH, *world.lifts, stage=own, revision="v1"))
+            records.append(decided(GateAction.PUBLISH, *world.lifts, stage=own, revision="v1"))
         if world.accepted:
             seen = {"variants": (own,), "trees": frozenset({open_draft.tree})}
-            accepted = decided(Action.PUBLISH, stage=own, revision="v1", **seen)
+            accepted = decided(GateAction.PUBLISH, stage=own, revision="v1", **seen)
             records.append(replace(accepted, accept_conflicts=True))
     first = worlds[0]
     return facts(
@@ -181,7 +183,7 @@ def tell(name, before, variants, records, history) -> None:
     if spans:
         begun, end = spans[-1]
         longest = max((end - begun for begun, end in spans if end is not None), default=0.0)
-        history[name, "v1"] = StageHistory(
+        history[name, "v1"] = RevisionHistory(
             at(spans[0][0]),
             None if end is None else at(end),
             timedelta(minutes=longest),
@@ -189,12 +191,12 @@ def tell(name, before, variants, records, history) -> None:
         )
 
 
-def differs(decision: PolicyDecision, own: str, world: World, expected: Expected) -> str:
+def differs(decision: PolicyEvaluation, own: str, world: World, expected: Expected) -> str:
     """Where the evaluator says otherwise; nothing if they agree."""
     view, item = decision.stages[own], decision.variants[own]
-    state = State.PROPOSED if expected.published else State.RELEASED
+    state = VariantState.PROPOSED if expected.published else VariantState.RELEASED
     if not expected.released:
-        state = State.HELD if expected.held else State.DRAFTED
+        state = VariantState.HELD if expected.held else VariantState.DRAFTED
     told = frozenset(str(hold.reason) for hold in item.holds)
     opens = None if expected.opens is None else at(expected.opens)
     faults = [
@@ -215,11 +217,15 @@ def differs(decision: PolicyDecision, own: str, world: World, expected: Expected
     return "; ".join(found)
 
 
-def before_differs(decision: PolicyDecision, name: str, before: Before, *, newer: bool) -> str:
+def before_differs(decision: PolicyEvaluation, name: str, before: Before, *, newer: bool) -> str:
     """The same for a stage before: its verdict, its clock, and what becomes of its variants."""
     view, since = decision.stages[name], before.clock()
-    clock = decision.history.get((name, "v1"), StageHistory())
-    stands = {PASSED: State.READY, FAILED: State.FAILED, PENDING: State.VERIFYING}
+    clock = decision.history.get((name, "v1"), RevisionHistory())
+    stands = {
+        PASSED: VariantState.READY,
+        FAILED: VariantState.FAILED,
+        PENDING: VariantState.VERIFYING,
+    }
     gone = newer or before.left is not None
     spans = before.stretches(NOW)
     begun = spans[-1][0] if spans else None
@@ -230,21 +236,23 @@ def before_differs(decision: PolicyDecision, name: str, before: Before, *, newer
         (view.verdicts.get("v1", PENDING), before.verdict()),
         (clock.passed, None if since is None else at(since)),
         (clock.left, None if before.left is None else at(before.left)),
-        (clock.begun, None if begun is None else at(begun)) if before.left is None else (0, 0),
+        (clock.stretch_start, None if begun is None else at(begun))
+        if before.left is None
+        else (0, 0),
         (view.candidate, "v2" if newer else "v1"),
         (view.halted, not gone and failed > before.borne),
     ]
     if not gone:
         for number, story in enumerate(before.stories):
             stand = story.at(NOW)
-            wanted = State.DRAFTED if stand is None else stands[stand]
+            wanted = VariantState.DRAFTED if stand is None else stands[stand]
             faults.append((decision.variants[f"{name} {number}"].state, wanted))
     return "; ".join(f"{has} and not {wanted}" for has, wanted in faults if has != wanted)
 
 
 def disagreements(worlds: Sequence[World]) -> list[str]:
     """All worlds of one policy in which the two do not agree."""
-    decision = evaluate(policy(worlds))
+    decision = evaluate_gates(policy(worlds))
     found, seen = [], set()
     for number, world in enumerate(worlds):
         fault = differs(decision, f"prod-{number}", world, judge(world))

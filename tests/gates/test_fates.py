@@ -5,11 +5,11 @@ from operator import itemgetter
 import pytest
 from gates.worlds import at, decided, draft, published, variant
 
-from fanout.gates.fates import fates
-from fanout.gates.records import Action, Override
+from fanout.gates.active_decisions import decision_statuses
+from fanout.gates.record_facts import GateAction, GateOverride
 
-PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
-ROLLBACK, SKIP, RETRY = Action.ROLLBACK, Action.SKIP, Action.RETRY
+PUBLISH, SUSPEND, RESUME = GateAction.PUBLISH, GateAction.SUSPEND, GateAction.RESUME
+ROLLBACK, SKIP, RETRY = GateAction.ROLLBACK, GateAction.SKIP, GateAction.RETRY
 V1 = {"revision": "v1", "stage": "prod"}
 V2 = {"revision": "v2", "stage": "prod"}
 OLD, NEW, LATER = published("v1"), published("v2", 5), published("v3", 5)
@@ -24,9 +24,9 @@ ROWS = [
     ("one that another revision has overtaken", [decided(PUBLISH, **V2)], (LATER, LATER), "spent"),
     ("one for a stage without variants", [decided(PUBLISH, revision="v2", stage="dev")],
      (OLD, OLD), "standing"),
-    ("one that counts as verification", [decided(PUBLISH, Override.VERIFICATION, **V2)], (NEW, NEW),
-     "standing"),
-    ("and no more once that is gone", [decided(PUBLISH, Override.VERIFICATION, **V2)],
+    ("one that counts as verification", [decided(PUBLISH, GateOverride.VERIFICATION, **V2)],
+     (NEW, NEW), "standing"),
+    ("and no more once that is gone", [decided(PUBLISH, GateOverride.VERIFICATION, **V2)],
      (LATER, LATER), "spent"),
     ("one about a draft that stands", [decided(PUBLISH, trees=frozenset({"tree-v2"}), **V2)],
      (OLD, NEW), "standing"),
@@ -72,4 +72,4 @@ ROWS = [
 def test_fate(_, decisions, have, expected):
     pair = zip("pq", have, strict=True)
     variants = [variant(name, "prod", it, draft=draft("v2")) for name, it in pair]
-    assert list(fates(decisions, variants, at(10)).values()) == expected.split()
+    assert list(decision_statuses(decisions, variants, at(10)).values()) == expected.split()

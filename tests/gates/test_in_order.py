@@ -15,9 +15,9 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Dependency, Draft, Published
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import DependencyFacts, DraftFacts, Publication
 
 DEV = stage("dev")
 OK = said("dev", PASSED)
@@ -35,10 +35,10 @@ SERIAL = [
 
 @pytest.mark.parametrize(("variants", "candidate"), SERIAL)
 def test_serialize_waits_for_what_is_in_flight(variants, candidate):
-    decision = evaluate(dev(*variants, serialize=True)).stages["dev"]
+    decision = evaluate_gates(dev(*variants, serialize=True)).stages["dev"]
     assert decision.candidate == candidate
     assert decision.queued == (("v2",) if candidate == "v1" else ())
-    assert evaluate(dev(*variants)).stages["dev"].candidate == "v2"
+    assert evaluate_gates(dev(*variants)).stages["dev"].candidate == "v2"
 
 
 def soaking(now, prod_has="v0", **fields):
@@ -49,20 +49,20 @@ def soaking(now, prod_has="v0", **fields):
 
 
 def test_serialize_lets_a_revision_soak_for_the_stages_after():
-    assert evaluate(soaking(30)).stages["dev"].candidate == "v2"
-    assert evaluate(soaking(30, serialize=True)).stages["dev"].candidate == "v1"
-    assert evaluate(soaking(65, serialize=True)).stages["dev"].candidate == "v2"
+    assert evaluate_gates(soaking(30)).stages["dev"].candidate == "v2"
+    assert evaluate_gates(soaking(30, serialize=True)).stages["dev"].candidate == "v1"
+    assert evaluate_gates(soaking(65, serialize=True)).stages["dev"].candidate == "v2"
 
 
 def test_a_stage_after_that_has_the_revision_is_not_waited_for():
-    assert evaluate(soaking(30, "v1", serialize=True)).stages["dev"].candidate == "v2"
+    assert evaluate_gates(soaking(30, "v1", serialize=True)).stages["dev"].candidate == "v2"
 
 
 def test_serialize_waits_with_other_inputs_too():
     it = variant("d", "dev", published("v1", 2), draft=draft("v1", "-new"))
     world = facts([DEV], [it], OK, serialize=True)
-    assert reasons_of(evaluate(world), "d") == ["Serialized"]
-    assert evaluate(facts([DEV], [it], OK)).variants["d"].publish
+    assert reasons_of(evaluate_gates(world), "d") == ["Serialized"]
+    assert evaluate_gates(facts([DEV], [it], OK)).variants["d"].publish
 
 
 CLUSTER = "/ConfigMap/platform/sizes"
@@ -74,8 +74,8 @@ def reads(version):
 
 def sized(name, of, version, *, wants=""):
     """Published at v1 with one version of the object, and perhaps a draft with another."""
-    has = Published("v1", f"d-{version}", f"t-{version}", at(0), reads=reads(version))
-    new = Draft("v1", f"d-{wants}", f"t-{wants}", reads=reads(wants)) if wants else None
+    has = Publication("v1", f"d-{version}", f"t-{version}", at(0), reads=reads(version))
+    new = DraftFacts("v1", f"d-{wants}", f"t-{wants}", reads=reads(wants)) if wants else None
     return variant(name, of, has, draft=new)
 
 
@@ -92,23 +92,23 @@ def test_a_changed_source_object_goes_through_the_stages_in_order(before, goes):
     rules = [DEV, stage("mid", after("dev")), stage("prod", after("mid"))]
     variants = [before, sized("p", "prod", "1", wants="2"), variant("m", "mid", published("v1"))]
     told = [said(name, PASSED) for name in ("dev", "mid", "prod")]
-    decision = evaluate(facts(rules, variants, *told))
+    decision = evaluate_gates(facts(rules, variants, *told))
     assert decision.variants["p"].publish is goes
     assert ("SourceAwaits" in reasons_of(decision, "p")) is not goes
 
 
 def test_an_object_that_the_variant_has_already_is_not_asked_about():
     rules = [DEV, stage("prod", after("dev"))]
-    has = Published("v0", "d-v0", "t-v0", at(0), reads=reads("2"))
-    p = variant("p", "prod", has, draft=Draft("v1", "d-2", "t-2", reads=reads("2")))
+    has = Publication("v0", "d-v0", "t-v0", at(0), reads=reads("2"))
+    p = variant("p", "prod", has, draft=DraftFacts("v1", "d-2", "t-2", reads=reads("2")))
     it = facts(rules, [sized("d", "dev", "1"), p], OK, revisions="v0 v1")
-    assert evaluate(it).variants["p"].publish
+    assert evaluate_gates(it).variants["p"].publish
 
 
 def test_a_variant_waits_for_those_it_depends_on():
-    first = Dependency("db", ready=False, sentence="db is Verifying at v3", who="somebody")
+    first = DependencyFacts("db", ready=False, sentence="db is Verifying at v3", actor="somebody")
     it = variant("d", "dev", draft=draft("v1"), depends_on=(first,))
-    decision = evaluate(facts([DEV], [it]))
+    decision = evaluate_gates(facts([DEV], [it]))
     assert reasons_of(decision, "d") == ["DependencyPending"]
-    assert decision.variants["d"].state is State.DRAFTED
+    assert decision.variants["d"].state is VariantState.DRAFTED
     assert not decision.holds, "what moves there is another policy's to say"

@@ -24,8 +24,8 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.evaluate import evaluate
-from fanout.gates.rules import Require
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_rules import AfterRequirement
 
 EU, US = stage("eu"), stage("us")
 
@@ -61,8 +61,8 @@ ROWS = [
 
 @pytest.mark.parametrize(("require", "records", "verdict"), ROWS)
 def test_a_join_has_the_verdict_of_its_gate(require, records, verdict):
-    both = join("both", "eu", "us", require=Require(require))
-    decision = evaluate(world(both, stage("prod", after("both")), records=records))
+    both = join("both", "eu", "us", require=AfterRequirement(require))
+    decision = evaluate_gates(world(both, stage("prod", after("both")), records=records))
     assert decision.stages["both"].verdict is verdict
     assert decision.stages["prod"].gate is verdict
     assert decision.variants["p"].publish is (verdict is PASSED)
@@ -70,7 +70,7 @@ def test_a_join_has_the_verdict_of_its_gate(require, records, verdict):
 
 def test_a_verdict_goes_through_any_number_of_joins():
     rules = [join("j0", "eu", "us"), *(join(f"j{n}", f"j{n - 1}") for n in range(1, 30))]
-    decision = evaluate(world(*rules, stage("prod", after("j29")), records=OK))
+    decision = evaluate_gates(world(*rules, stage("prod", after("j29")), records=OK))
     assert decision.variants["p"].publish
 
 
@@ -80,7 +80,7 @@ def test_a_diamond_of_joins_is_asked_once_per_stage():
         before = [rule.name for rule in rules if rule.name.startswith(f"j{level - 1}")]
         rules += [join(f"j{level}{side}", *before) for side in "ab"]
     last = [rule.name for rule in rules if rule.name.startswith("j24")]
-    decision = evaluate(world(*rules, stage("prod", after(*last)), records=OK[:1]))
+    decision = evaluate_gates(world(*rules, stage("prod", after(*last)), records=OK[:1]))
     assert decision.stages["prod"].gate is PENDING
 
 
@@ -89,15 +89,15 @@ def test_soaks_along_a_path_add():
     prod = stage("prod", after("both", soak=30))
     it = world(both, prod, records=OK, now=10)
     it = later(it, 20)  # both upstreams are on record as passed since 10
-    assert evaluate(it).stages["both"].verdict is PENDING
-    assert evaluate(it).next == at(70)
+    assert evaluate_gates(it).stages["both"].verdict is PENDING
+    assert evaluate_gates(it).next == at(70)
     it = later(it, 70)
-    assert evaluate(it).stages["both"].verdict is PASSED
-    assert not evaluate(it).variants["p"].publish
+    assert evaluate_gates(it).stages["both"].verdict is PASSED
+    assert not evaluate_gates(it).variants["p"].publish
     it = later(it, 75)
-    assert evaluate(it).next == at(100)
+    assert evaluate_gates(it).next == at(100)
     it = later(it, 100)
-    assert evaluate(it).variants["p"].publish
+    assert evaluate_gates(it).variants["p"].publish
 
 
 def test_the_clock_of_a_join_ends_when_too_few_are_at_the_revision():
@@ -106,27 +106,27 @@ def test_the_clock_of_a_join_ends_when_too_few_are_at_the_revision():
     moved = (has("e", "eu", "v2", 30), has("u", "us"))
     history = {("eu", "v1"): passed(10, 30), ("us", "v1"): passed(10), ("both", "v1"): passed(10)}
     it = world(both, prod, records=OK, variants=moved, history=history, now=200, revisions="v1 v2")
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     assert decision.history["both", "v1"] == passed(10, 30)
     assert not decision.variants["p"].publish
     assert decision.stages["prod"].candidate == "v2", "v1 can pass no more"
 
 
 def test_the_clock_of_any_join_goes_on_while_one_is_there():
-    both = join("both", "eu", "us", require=Require.ANY)
+    both = join("both", "eu", "us", require=AfterRequirement.ANY)
     prod = stage("prod", after("both", soak=60))
     moved = (has("e", "eu", "v2", 30), has("u", "us"))
     history = {("eu", "v1"): passed(10, 30), ("us", "v1"): passed(10), ("both", "v1"): passed(10)}
     it = world(both, prod, records=OK, variants=moved, history=history, now=80, revisions="v1 v2")
-    assert evaluate(it).history["both", "v1"] == passed(10)
-    assert evaluate(it).variants["p"].publish
+    assert evaluate_gates(it).history["both", "v1"] == passed(10)
+    assert evaluate_gates(it).variants["p"].publish
 
 
 def test_withdrawn_evidence_goes_through_a_join():
     both = join("both", "eu", "us")
     it = later(world(both, stage("prod", after("both", soak=5)), records=OK), 20)
     it = later(it, 30, said("eu", FAILED, when=25))
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     assert decision.stages["both"].verdict is FAILED
     assert ("both", "v1") not in decision.history
 
@@ -134,6 +134,6 @@ def test_withdrawn_evidence_goes_through_a_join():
 def test_nobody_is_in_a_stage_that_only_joins():
     it = world(join("both", "eu", "us"), records=OK)
     lost = replace(it, variants=(*it.variants, variant("x", "both", draft=draft("v1"))))
-    decision = evaluate(lost)
+    decision = evaluate_gates(lost)
     assert reasons_of(decision, "x") == ["NotInStage"]
     assert decision.stages["both"].verdict is PASSED

@@ -25,11 +25,11 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import candidates, evaluate
-from fanout.gates.facts import Hold, PolicyFacts
-from fanout.gates.records import Action, Override
-from fanout.gates.rules import Require, Verdict
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
+from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_rules import AfterRequirement, Verdict
+from fanout.gates.record_facts import GateAction, GateOverride
 
 REVISIONS = ["v1", "v2", "v3"]
 STAGES = ["dev", "eu", "prod"]
@@ -69,7 +69,7 @@ APPROVALS = st.builds(
 )
 DECISIONS = st.builds(
     lambda overrides, **fields: decided(*overrides, **fields),
-    st.tuples(st.sampled_from(list(Action)), st.sampled_from(list(Override))),
+    st.tuples(st.sampled_from(list(GateAction)), st.sampled_from(list(GateOverride))),
     stage=st.sampled_from(["", *STAGES]),
     variants=st.sampled_from([(), (), ("a",)]),
     revision=st.sampled_from(["", *REVISIONS]),
@@ -85,7 +85,7 @@ HISTORY = st.dictionaries(
 
 @st.composite
 def worlds(draw) -> PolicyFacts:
-    require = draw(st.sampled_from(Require))
+    require = draw(st.sampled_from(AfterRequirement))
     soak = draw(st.sampled_from([0, 5, 60]))
     rules = (
         stage("dev"),
@@ -111,11 +111,11 @@ def worlds(draw) -> PolicyFacts:
 
 @given(worlds())
 def test_remembering_and_asking_again_at_the_same_instant_changes_nothing(world):
-    first = evaluate(world)
-    assert evaluate(world) == first
-    again = evaluate(replace(world, history=first.history))
+    first = evaluate_gates(world)
+    assert evaluate_gates(world) == first
+    again = evaluate_gates(replace(world, history=first.history))
     assert again.history == first.history
-    assert evaluate(replace(world, history=again.history)) == again
+    assert evaluate_gates(replace(world, history=again.history)) == again
     for name, item in first.variants.items():
         other = again.variants[name]
         assert (other.state, other.release, other.publish) == (
@@ -132,22 +132,27 @@ def test_remembering_and_asking_again_at_the_same_instant_changes_nothing(world)
 def test_the_order_of_variants_is_irrelevant(world, seed):
     shuffled = list(world.variants)
     Random(seed).shuffle(shuffled)
-    decision, other = evaluate(world), evaluate(replace(world, variants=tuple(shuffled)))
+    decision, other = (
+        evaluate_gates(world),
+        evaluate_gates(replace(world, variants=tuple(shuffled))),
+    )
     assert other == decision
     assert list(other.variants) == list(decision.variants)
 
 
 @given(worlds())
 def test_the_answer_s_candidates_are_those_that_were_rendered(world):
-    decision = evaluate(world)
-    assert {name: item.candidate for name, item in decision.stages.items()} == candidates(world)
+    decision = evaluate_gates(world)
+    assert {name: item.candidate for name, item in decision.stages.items()} == choose_candidates(
+        world
+    )
 
 
 @given(worlds(), st.sampled_from(STAGES), st.sampled_from(REVISIONS))
 def test_one_more_failure_never_makes_a_verdict_better_nor_opens_a_gate(world, name, revision):
     bad = said(name, FAILED, revision, when=9, by="zoe")
     worse = replace(world, records=replace(world.records, evidence=(*world.records.evidence, bad)))
-    before, then = evaluate(world), evaluate(worse)
+    before, then = evaluate_gates(world), evaluate_gates(worse)
     for key, item in before.stages.items():
         for about, verdict in item.verdicts.items():
             assert RANK[then.stages[key].verdicts.get(about, PENDING)] <= RANK[verdict]
@@ -162,7 +167,7 @@ def test_one_more_failure_never_makes_a_verdict_better_nor_opens_a_gate(world, n
 
 @given(worlds())
 def test_what_is_released_or_published_is_allowed_to(world):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     for item in world.variants:
         answer = decision.variants[item.name]
         if answer.release or answer.publish:
@@ -172,29 +177,29 @@ def test_what_is_released_or_published_is_allowed_to(world):
             assert not item.suspended
             assert item.held is None
             assert item.failed is None
-            assert answer.state in (State.RELEASED, State.PROPOSED)
+            assert answer.state in (VariantState.RELEASED, VariantState.PROPOSED)
         if answer.publish:
             assert all(check.verdict is PASSED for check in answer.checks)
             assert not answer.holds
-        if answer.state is not State.READY:
+        if answer.state is not VariantState.READY:
             assert answer.publish or answer.holds, "nothing waits without a reason"
 
 
 @given(worlds())
 def test_the_next_instant_is_later_than_now_and_every_hold_is_told(world):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     instants = [decision.next, *(item.next for item in decision.stages.values())]
     assert all(instant is None or instant > world.now for instant in instants)
     holds = [hold for item in decision.variants.values() for hold in item.holds]
-    assert all(hold.reason and hold.sentence and hold.who for hold in holds)
+    assert all(hold.reason and hold.sentence and hold.actor for hold in holds)
 
 
 @given(worlds())
 def test_nothing_changes_before_the_next_instant(world):
-    settled = replace(world, history=evaluate(world).history)
-    decision = evaluate(settled)
+    settled = replace(world, history=evaluate_gates(world).history)
+    decision = evaluate_gates(settled)
     horizon = decision.next or at(9999)
-    just_before = evaluate(replace(settled, now=horizon - timedelta(seconds=1)))
+    just_before = evaluate_gates(replace(settled, now=horizon - timedelta(seconds=1)))
     for name, item in decision.variants.items():
         then = just_before.variants[name]
         assert (then.state, then.release, then.publish) == (item.state, item.release, item.publish)

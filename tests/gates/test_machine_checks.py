@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from gates.worlds import FAILED, PASSED, PENDING, at, draft, facts, grant, published, stage, variant
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Answer, Reading
-from fanout.gates.rules import CheckRule, Way
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import CheckAnswer, CheckReading
+from fanout.gates.gate_rules import CheckMethod, CheckRule
 
-HEALTH = CheckRule("health", Way.OBJECT)
+HEALTH = CheckRule("health", CheckMethod.OBJECT)
 
 
 def minutes(number):
@@ -19,11 +19,11 @@ def minutes(number):
 
 
 def reading(verdict, revision="v1", seen=""):
-    return Reading("health", f"digest-{revision}", verdict, "it says so", seen)
+    return CheckReading("health", f"digest-{revision}", verdict, "it says so", seen)
 
 
 def answer(verdict, when, revision="v1"):
-    return Answer("health", f"digest-{revision}", verdict, at(when), "it said so")
+    return CheckAnswer("health", f"digest-{revision}", verdict, at(when), "it said so")
 
 
 def dev(rule=HEALTH, readings=(), answers=(), now=10.0, **fields):
@@ -50,7 +50,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("readings", "answers", "state", "since"), ROWS)
 def test_a_machine_s_answer(readings, answers, state, since):
-    decision = evaluate(dev(readings=readings, answers=answers)).variants["d"]
+    decision = evaluate_gates(dev(readings=readings, answers=answers)).variants["d"]
     assert decision.state == state
     assert [item.at for item in decision.answers] == ([at(since)] if since is not None else [])
 
@@ -67,25 +67,28 @@ SEEN = [
 @pytest.mark.parametrize("verdict", [PASSED, FAILED])
 def test_only_what_has_seen_the_revision_tells_of_it(seen, state, verdict):
     rule = replace(HEALTH, names_revision=True)
-    found = evaluate(dev(rule, readings=(reading(verdict, seen=seen),))).variants["d"].state
+    found = evaluate_gates(dev(rule, readings=(reading(verdict, seen=seen),))).variants["d"].state
     assert found == (state if verdict is PASSED or state == "Verifying" else "Failed")
 
 
 def test_it_is_asked_when_it_has_settled():
     rule = replace(HEALTH, settle=minutes(15))
-    early = evaluate(dev(rule, readings=(reading(PASSED),)))
-    assert early.variants["d"].state is State.VERIFYING
+    early = evaluate_gates(dev(rule, readings=(reading(PASSED),)))
+    assert early.variants["d"].state is VariantState.VERIFYING
     assert early.next == at(15)
-    assert evaluate(dev(rule, readings=(reading(PASSED),), now=15)).variants["d"].state == "Ready"
+    assert (
+        evaluate_gates(dev(rule, readings=(reading(PASSED),), now=15)).variants["d"].state
+        == "Ready"
+    )
 
 
 def test_so_long_without_an_answer_is_a_failure_and_a_late_answer_counts():
     rule = replace(HEALTH, timeout=minutes(15))
-    assert evaluate(dev(rule)).next == at(15)
-    late = evaluate(dev(rule, now=15)).variants["d"]
+    assert evaluate_gates(dev(rule)).next == at(15)
+    late = evaluate_gates(dev(rule, now=15)).variants["d"]
     assert (late.state, late.checks[0].reason) == ("Failed", "CheckTimedOut")
     later = dev(rule, readings=(reading(PASSED),), now=20)
-    assert evaluate(later).variants["d"].state is State.READY
+    assert evaluate_gates(later).variants["d"].state is VariantState.READY
 
 
 def prod(rule, now=10.0, **fields):
@@ -103,7 +106,7 @@ REQUIRED = [
 
 @pytest.mark.parametrize(("fields", "state", "publish"), REQUIRED)
 def test_before_publication(fields, state, publish):
-    decision = evaluate(prod(HEALTH, **fields))
+    decision = evaluate_gates(prod(HEALTH, **fields))
     found = decision.variants["p"]
     assert (found.state, found.publish) == (state, publish)
     assert decision.stages["prod"].aggregates.in_flight == (state != "Failed")
@@ -112,8 +115,8 @@ def test_before_publication(fields, state, publish):
 def test_before_publication_an_answer_counts_while_it_is_fresh():
     rule = replace(HEALTH, fresh_for=minutes(5))
     fresh = prod(rule, answers=(answer(PASSED, 6),))
-    assert evaluate(fresh).variants["p"].publish
-    assert evaluate(fresh).next == at(11)
-    stale = evaluate(prod(rule, answers=(answer(PASSED, 4),)))
+    assert evaluate_gates(fresh).variants["p"].publish
+    assert evaluate_gates(fresh).next == at(11)
+    stale = evaluate_gates(prod(rule, answers=(answer(PASSED, 4),)))
     assert not stale.variants["p"].publish
     assert stale.variants["p"].checks[0].reason == "AnswerStale"

@@ -18,11 +18,11 @@ from gates.worlds import FAILED, PASSED, approved, at, said
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import PolicyFacts
-from fanout.gates.going_back import going_back
-from fanout.gates.records import Action, Override
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluation import find_rollbacks
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.record_facts import GateAction, GateOverride
 
 WAVES = 3
 """No stage has more variants than that, so no rollout takes more steps."""
@@ -40,34 +40,34 @@ class Running(Events):
         """Everything that is not ready says why, and the policy how it can go on."""
         Running.steps += 1
         facts, _ = self.system.observe()
-        decision = evaluate(facts)
+        decision = evaluate_gates(facts)
         for it in facts.variants:
             item = decision.variants[it.name]
-            if item.state is not State.READY and not item.publish and not item.release:
+            if item.state is not VariantState.READY and not item.publish and not item.release:
                 assert item.holds, (it, item)
-            assert all(hold.sentence and hold.who for hold in item.holds), item
-        unready = [it for it in decision.variants.values() if it.state is not State.READY]
+            assert all(hold.sentence and hold.actor for hold in item.holds), item
+        unready = [it for it in decision.variants.values() if it.state is not VariantState.READY]
         holds = [hold for it in unready for hold in it.holds]
         goes = any(it.publish or it.release for it in unready)
-        assert not unready or goes or decision.next or any(hold.who for hold in holds)
+        assert not unready or goes or decision.next or any(hold.actor for hold in holds)
         for name, view in decision.stages.items():
             wanted = self.oracle.gate(facts, self.system.rules[name], view.candidate, ())
             overridden = any(
-                it.action is Action.PUBLISH and it.overrides for it in self.system.decisions
+                it.action is GateAction.PUBLISH and it.overrides for it in self.system.decisions
             )
-            pinned = any(going_back(facts).get(it.name) for it in facts.variants)
+            pinned = any(find_rollbacks(facts).get(it.name) for it in facts.variants)
             assert overridden or pinned or view.gate is wanted, (name, view, wanted)
 
     @invariant()
     def the_next_instant_is_honest(self):
         """What is decided stays so until then, when nothing else happens."""
         facts, _ = self.system.observe()
-        settled = replace(facts, history=evaluate(facts).history)
-        decision = evaluate(settled)
+        settled = replace(facts, history=evaluate_gates(facts).history)
+        decision = evaluate_gates(settled)
         end = decision.next or at(self.system.now + 10_000)
         assert end > settled.now
         for moment in (end - (end - settled.now) / 2, end - (at(1) - at(0)) / 60):
-            then = evaluate(replace(settled, now=moment.replace(microsecond=0)))
+            then = evaluate_gates(replace(settled, now=moment.replace(microsecond=0)))
             for name, item in decision.variants.items():
                 other = then.variants[name]
                 assert (other.state, other.release, other.publish) == (
@@ -78,8 +78,8 @@ class Running(Events):
     def what_would_open_the_gate_opens_it(self):
         """Do what a variant waits for, when it is one thing alone, and see."""
         facts, _ = self.system.observe()
-        facts = replace(facts, history=evaluate(facts).history)
-        for name, item in evaluate(facts).variants.items():
+        facts = replace(facts, history=evaluate_gates(facts).history)
+        for name, item in evaluate_gates(facts).variants.items():
             reasons = {str(hold.reason) for hold in item.holds}
             if len(reasons) == 1 and not item.publish:
                 self._try(facts, name, reasons.pop(), item)
@@ -88,7 +88,7 @@ class Running(Events):
         of, records = self._of(facts, name), facts.records
         if reason in ("SoakRunning", "WindowClosed") and item.holds[0].until:
             ends = max(hold.until for hold in item.holds)
-            view = evaluate(replace(facts, now=ends)).variants[name]
+            view = evaluate_gates(replace(facts, now=ends)).variants[name]
             assert reason not in {hold.reason for hold in view.holds} or view.holds[0].until > ends
         elif reason == "ApprovalMissing":
             trees = frozenset({of.draft.tree})
@@ -97,8 +97,8 @@ class Running(Events):
                 for by in ("ann", "bob")
             ]
             said_so = replace(records, approvals=(*records.approvals, *more))
-            assert evaluate(replace(facts, records=said_so)).variants[name].publish, item
-        elif reason == "VerificationPending" and item.state is State.VERIFYING:
+            assert evaluate_gates(replace(facts, records=said_so)).variants[name].publish, item
+        elif reason == "VerificationPending" and item.state is VariantState.VERIFYING:
             more = [
                 replace(
                     said(of.stage, PASSED, of.published.revision, by=by, variants=(name,)),
@@ -107,8 +107,8 @@ class Running(Events):
                 for by in ("ci", "ann")
             ]
             heard = replace(records, evidence=(*records.evidence, *more))
-            view = evaluate(replace(facts, records=heard)).variants[name]
-            assert view.state is State.READY or view.holds[0].reason != reason, (item, view)
+            view = evaluate_gates(replace(facts, records=heard)).variants[name]
+            assert view.state is VariantState.READY or view.holds[0].reason != reason, (item, view)
 
     def teardown(self):
         """When events stop and everybody answers, everything comes to be published everywhere."""
@@ -128,7 +128,7 @@ class Running(Events):
                 continue
             newest = system.revisions[-1]
             has = [it.published.revision for it in system.places.values() if it.published]
-            ready = all(it.state is State.READY for it in before.decision.variants.values())
+            ready = all(it.state is VariantState.READY for it in before.decision.variants.values())
             if ready and has == [newest] * len(system.places):
                 return
             wake = system.look().decision.next
@@ -158,15 +158,15 @@ class Running(Events):
         assert grant is not None, f"{name} is published and was not released"
         assert (grant.revision, grant.digest) == (draft.revision, draft.digest)
         lifted = self.oracle.lifted(facts, it, draft.revision)
-        pin = going_back(facts).get(name)
-        if facts.calendars and Override.WINDOW not in lifted:
+        pin = find_rollbacks(facts).get(name)
+        if facts.calendars and GateOverride.WINDOW not in lifted:
             assert self.system.now // 60 % 2 == 0, f"{name} is published while windows are closed"
         if pin is not None:
             assert pin.revision == draft.revision
             return
         assert self.oracle.gate(facts, of, draft.revision, lifted) is PASSED, (name, draft)
         assert not self.oracle.halted(facts, of, draft.revision), (name, draft)
-        if of.requires and Override.REQUIRES not in lifted:
+        if of.requires and GateOverride.REQUIRES not in lifted:
             gone = {a.revokes for a in facts.records.approvals}
             assert any(
                 draft.tree in a.trees and a.name not in gone for a in facts.records.approvals
@@ -191,8 +191,8 @@ class Running(Events):
                 it = self._of(facts, released)
                 free = budget is None or len(flying) < budget
                 broken = self.oracle.stand(facts, of, it) is FAILED
-                lifted = Override.BUDGET in self.oracle.lifted(facts, it, view.candidate)
-                back = going_back(facts).get(released) is not None
+                lifted = GateOverride.BUDGET in self.oracle.lifted(facts, it, view.candidate)
+                back = find_rollbacks(facts).get(released) is not None
                 assert free or released in flying or broken or lifted or back, (released, flying)
                 flying.add(released)
 

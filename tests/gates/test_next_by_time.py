@@ -23,10 +23,10 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import PolicyFacts
-from fanout.gates.records import Action
-from fanout.gates.rules import CheckRule, Require, RolloutRule
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_rules import AfterRequirement, CheckRule, RolloutRule
+from fanout.gates.record_facts import GateAction
 
 NOW = 10
 LAST = 70
@@ -41,7 +41,7 @@ def opens(world: PolicyFacts, name: str) -> float | None:
     """When the gate of a stage first holds, minute by minute, if nobody does anything."""
     for minute in range(NOW, LAST):
         world = later(world, minute)
-        if evaluate(world).stages[name].gate is PASSED:
+        if evaluate_gates(world).stages[name].gate is PASSED:
             return minute
     return None
 
@@ -93,13 +93,13 @@ def test_a_gate_opens_by_time_when_the_stage_says_so_and_not_before(
         history={("dev", "v1"): passed(-30, -29)} if left else {},
     )
     settled = later(world, NOW)
-    found = evaluate(settled).stages["prod"]
+    found = evaluate_gates(settled).stages["prod"]
     instant = opens(settled, "prod")
     if instant == NOW:
         assert found.gate is PASSED
         return
     assert found.next == (at(instant) if instant is not None else None), found.holds
-    seen = evaluate(settled)
+    seen = evaluate_gates(settled)
     assert seen.next is None or found.next is None or seen.next <= found.next
 
 
@@ -123,10 +123,11 @@ NEXT = [
     ("another one is not verified",
      ready(variants=(D, P, variant("e", "dev", published("v1", 2)))), None),
     ("another one is skipped", ready(
-        decided(Action.SKIP, variants=("e",), stage="dev", revision="v1"),
+        decided(GateAction.SKIP, variants=("e",), stage="dev", revision="v1"),
         variants=(D, P, variant("e", "dev", published("v1", 2)))), 46),
     ("any of two, and one goes by time", ready(
-        rules=(BY_TIME, stage("eu"), stage("prod", after("dev", "eu", require=Require.ANY))),
+        rules=(BY_TIME, stage("eu"),
+               stage("prod", after("dev", "eu", require=AfterRequirement.ANY))),
         variants=(D, P, variant("e", "eu"))), 46),
     ("all of two, and one waits for somebody", ready(
         rules=(BY_TIME, stage("eu"), stage("prod", after("dev", "eu"))),
@@ -136,7 +137,7 @@ NEXT = [
 
 @pytest.mark.parametrize(("_", "it", "minute"), NEXT, ids=[row[0] for row in NEXT])
 def test_the_next_instant_behind_a_stage_in_which_a_clock_runs(_, it, minute):
-    found = evaluate(it)
+    found = evaluate_gates(it)
     instant = at(minute) if minute is not None else None
     assert found.stages["prod"].next == instant
     assert found.variants["p"].next == instant
@@ -147,15 +148,15 @@ def test_a_failure_that_is_borne_opens_the_gate_at_its_deadline():
     rules = (stage("dev", rollout=rollout), stage("prod", after("dev")))
     late = variant("e", "dev", published("v1", 2))
     it = facts(rules, (D, late, P), said("dev", PASSED, variants=("d",)), now=16)
-    assert evaluate(it).stages["prod"].next == at(42)
+    assert evaluate_gates(it).stages["prod"].next == at(42)
     strict = replace(rules[0], rollout=replace(rollout, max_failures=0))
-    assert evaluate(replace(it, stages=(strict, rules[1]))).stages["prod"].next is None
+    assert evaluate_gates(replace(it, stages=(strict, rules[1]))).stages["prod"].next is None
 
 
 def test_who_waits_for_a_slot_waits_for_what_is_dated_ahead_and_for_min_ready_after_it():
     rule = stage("dev", rollout=RolloutRule(max_in_flight=1, min_ready=minutes(10)))
     waits = variant("e", "dev", draft=draft("v1"))
     it = facts((rule,), (D, waits), said("dev", PASSED, when=14), now=10)
-    found = evaluate(it)
+    found = evaluate_gates(it)
     assert (found.variants["d"].next, found.variants["e"].next) == (at(14), at(24))
-    assert found.variants["e"].holds[0].who == "time alone; or --override budget"
+    assert found.variants["e"].holds[0].actor == "time alone; or --override budget"

@@ -24,14 +24,16 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.evaluate import evaluate
-from fanout.gates.explain import explain_stage, explain_variant
-from fanout.gates.records import Action, Override
-from fanout.gates.rules import CheckRule
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.explanation import explain_stage, explain_variant
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_rules import CheckRule
+from fanout.gates.record_facts import GateAction, GateOverride
 
-HOUR = Calendar("office", allow=(period("0 1 * * *", "UTC", duration=timedelta(hours=1)),))
+HOUR = PublicationCalendar(
+    "office", allow=(build_window("0 1 * * *", "UTC", duration=timedelta(hours=1)),)
+)
 SLOW = CheckRule("e2e", timeout=timedelta(minutes=100))
 SLOWER = replace(SLOW, timeout=timedelta(minutes=300))
 ONE = {"max_in_flight": 1}
@@ -50,7 +52,7 @@ def office(*records, soak=0.0, history=None, **fields):
 
 
 SOAKS = {("dev", "v1"): passed(5)}
-LIFTED = decided(Action.PUBLISH, Override.WINDOW, stage="prod", revision="v1")
+LIFTED = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
 BOTH = (approved("ann"), approved("bob"))
 A, B, C = under_way("a"), waiting("b"), waiting("c")
 GROUPED = (under_way("a"), waiting("b", group=1), waiting("c", group=2))
@@ -84,14 +86,14 @@ NEXT = [
 
 def decided_for(it, name, when):
     """What is decided for a variant then, when a pass has been and nothing else has happened."""
-    facts_then = replace(it, history=evaluate(it).history, now=when)
-    found = evaluate(facts_then).variants[name]
+    facts_then = replace(it, history=evaluate_gates(it).history, now=when)
+    found = evaluate_gates(facts_then).variants[name]
     return found.state, found.release, found.publish, [hold.reason for hold in found.holds]
 
 
 @pytest.mark.parametrize(("_", "it", "wanted"), NEXT, ids=[row[0] for row in NEXT])
 def test_something_changes_at_the_next_instant_and_nothing_before_it(_, it, wanted):
-    found = evaluate(it).variants
+    found = evaluate_gates(it).variants
     assert {name: found[name].next for name in wanted} == {
         name: at(minute) if minute is not None else None for name, minute in wanted.items()
     }
@@ -105,21 +107,23 @@ def test_something_changes_at_the_next_instant_and_nothing_before_it(_, it, want
 
 def test_who_waits_for_min_ready_alone_waits_for_no_person():
     it = rolled(A, B, records=(ok("a"),), **ONE, **MIN_READY)
-    [hold] = evaluate(it).variants["b"].holds
+    [hold] = evaluate_gates(it).variants["b"].holds
     assert (hold.reason, hold.until) == ("BudgetExhausted", at(66))
-    assert hold.who == "time alone; or --override budget"
-    [group] = evaluate(rolled(*GROUPED[:2], records=(ok("a"),), **MIN_READY)).variants["b"].holds
-    assert (group.reason, group.who, group.until) == ("GroupAwaits", "time alone", at(66))
-    asked = evaluate(rolled(A, B, **ONE, **MIN_READY)).variants["b"].holds[0]
-    assert asked.who.startswith("whoever answers the checks of those in flight")
+    assert hold.actor == "time alone; or --override budget"
+    [group] = (
+        evaluate_gates(rolled(*GROUPED[:2], records=(ok("a"),), **MIN_READY)).variants["b"].holds
+    )
+    assert (group.reason, group.actor, group.until) == ("GroupAwaits", "time alone", at(66))
+    asked = evaluate_gates(rolled(A, B, **ONE, **MIN_READY)).variants["b"].holds[0]
+    assert asked.actor.startswith("whoever answers the checks of those in flight")
     assert asked.until is None
 
 
 def test_a_window_is_no_instant_of_a_stage_that_waits_for_a_person():
     shut = office(automatic=False)
-    assert explain_stage(shut, evaluate(shut), "prod").until is None
+    assert explain_stage(shut, evaluate_gates(shut), "prod").until is None
     opens = office()
-    assert explain_stage(opens, evaluate(opens), "prod").until == at(60)
+    assert explain_stage(opens, evaluate_gates(opens), "prod").until == at(60)
 
 
 def test_a_variant_tells_no_opening_of_a_window_that_was_lifted():
@@ -129,7 +133,7 @@ def test_a_variant_tells_no_opening_of_a_window_that_was_lifted():
     both = replace(
         it, variants=(*it.variants, other), records=replace(it.records, decisions=(one,))
     )
-    decision = evaluate(both)
+    decision = evaluate_gates(both)
     assert explain_variant(both, decision, "p").until is None
 
 
@@ -155,14 +159,14 @@ JOINS = [
 @pytest.mark.parametrize(("_", "soak", "history", "opens"), JOINS, ids=[row[0] for row in JOINS])
 def test_a_stage_behind_a_join_knows_when_the_join_opens(_, soak, history, opens):
     it = joined(soak, history)
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     wanted = at(opens) if opens else None
     assert decision.stages["prod"].next == wanted
     [hold] = decision.variants["p"].holds
     assert (hold.reason, hold.until) == ("AfterPending", wanted)
     assert explain_variant(it, decision, "p").until == wanted
     if wanted is not None:
-        assert explain_stage(it, decision, "prod").who == "time alone"
+        assert explain_stage(it, decision, "prod").actor == "time alone"
 
 
 def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
@@ -172,15 +176,17 @@ def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
     stages = (*JOINED, stage("prod", after("both")))
     history = {("dev", "v2"): passed(5), ("dev", "v1"): passed(-90, 5), ("both", "v1"): passed(-60)}
     good = (said("prod", PASSED), said("dev", PASSED, "v2", when=5))
-    view = evaluate(facts(stages, (d, p), *good, history=history, revisions="v1 v2")).stages["prod"]
-    [other] = view.others
+    view = evaluate_gates(facts(stages, (d, p), *good, history=history, revisions="v1 v2")).stages[
+        "prod"
+    ]
+    [other] = view.alternatives
     [hold] = other.holds
     assert (other.revision, hold.reason) == ("v2", "AfterPending")
-    assert (hold.who, hold.until) == ("time alone", at(35))
+    assert (hold.actor, hold.until) == ("time alone", at(35))
 
 
 def test_a_release_on_record_that_waits_for_a_window_says_when_it_opens():
     it = office()
     granted = replace(it.variants[1], grant=grant("v1"))
-    found = evaluate(replace(it, variants=(it.variants[0], granted))).variants["p"]
+    found = evaluate_gates(replace(it, variants=(it.variants[0], granted))).variants["p"]
     assert (found.state, found.next) == ("Released", at(60))

@@ -18,16 +18,16 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.evaluate import evaluate
-from fanout.gates.explain import explain_policy, explain_stage
-from fanout.gates.records import Action
+from fanout.gates.explanation import explain_policy, explain_stage
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.record_facts import GateAction
 
 DEV = stage("dev")
 D_V2 = variant("d", "dev", published("v2", 4))
 GOOD = (said("prod", PASSED, "v1"), said("dev", PASSED, "v2", when=5))
 WAS = {("dev", "v1"): passed(-200, 4)}
 SOAKS = {**WAS, ("dev", "v2"): passed(5)}
-BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", name="back")
+BACK = decided(GateAction.ROLLBACK, stage="prod", revision="v1", name="back")
 
 
 def two(*records, soak=60.0, rule=None, history=SOAKS, p=None, revisions="v1 v2", **fields):
@@ -68,15 +68,15 @@ ROWS = [
 
 @pytest.mark.parametrize(("_", "it", "wanted", "waits"), ROWS, ids=[row[0] for row in ROWS])
 def test_the_newest_revision_in_the_queue_says_what_it_waits_for(_, it, wanted, waits):
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     view = decision.stages["prod"]
     assert view.candidate == "v1"
-    holds = [hold for other in view.others for hold in other.holds]
-    assert {other.revision for other in view.others} <= {"v2"}
+    holds = [hold for other in view.alternatives for hold in other.holds]
+    assert {other.revision for other in view.alternatives} <= {"v2"}
     assert [(str(it.reason), it.until) for it in holds] == [(row[0], row[3]) for row in wanted]
     for hold, (_reason, sentence, who, _until) in zip(holds, wanted, strict=True):
         assert hold.sentence.startswith(sentence)
-        assert hold.who.startswith(who)
+        assert hold.actor.startswith(who)
     line = explain_stage(it, decision, "prod")
     told = [child for child in line.children if child.subject == "revision v2"]
     assert [(child.state, child.until) for child in told] == [
@@ -92,10 +92,10 @@ def test_a_policy_in_order_waits_for_the_soak_of_the_stages_after_it():
     stages = (DEV, stage("prod", after("dev", soak=60)))
     history = {("dev", "v1"): passed(5)}
     beside = {"history": history, "revisions": "v1 v2", "serialize": True}
-    view = evaluate(facts(stages, (d, p), said("dev", PASSED, "v1"), **beside)).stages["dev"]
-    [hold] = view.others[0].holds
+    view = evaluate_gates(facts(stages, (d, p), said("dev", PASSED, "v1"), **beside)).stages["dev"]
+    [hold] = view.alternatives[0].holds
     assert hold.sentence == "v2 waits, by inFlight: Serialize: stage prod waits for the soak of v1"
-    assert (hold.reason, hold.who, hold.until) == ("Serialized", "time alone", at(65))
+    assert (hold.reason, hold.actor, hold.until) == ("Serialized", "time alone", at(65))
 
 
 def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
@@ -106,23 +106,25 @@ def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
     stages = (DEV, stage("prod", after("dev", soak=60)))
     old = variant("p", "prod", published("v1"))
     it = facts(stages, (d, old), GOOD[0], good, **beside)
-    view = evaluate(it).stages["prod"]
+    view = evaluate_gates(it).stages["prod"]
     assert (view.candidate, view.queued) == ("v3", ())
-    [dropped] = view.others
+    [dropped] = view.alternatives
     assert (dropped.revision, dropped.newer) == ("v2", False)
     assert dropped.holds[0].reason == "SoakCutShort"
-    line = explain_stage(it, evaluate(it), "prod")
+    line = explain_stage(it, evaluate_gates(it), "prod")
     [told] = [child for child in line.children if child.subject == "revision v2"]
     assert told.sentence.startswith("stage dev moved on from v2 after 4m of the 1h")
     taken = variant("p", "prod", published("v3", 9))
-    assert evaluate(facts(stages, (d, taken), good, **beside)).stages["prod"].others == ()
+    assert (
+        evaluate_gates(facts(stages, (d, taken), good, **beside)).stages["prod"].alternatives == ()
+    )
 
 
 LOOKS = [
     ("all is ready", (), {}, "Ready", False),
     ("all is ready, and one of them is suspended", (
-        decided(Action.SUSPEND, stage="dev", variants=("d",)),), {}, "Ready", True),
-    ("all is ready, and the stage is suspended", (decided(Action.SUSPEND, stage="dev"),), {},
+        decided(GateAction.SUSPEND, stage="dev", variants=("d",)),), {}, "Ready", True),
+    ("all is ready, and the stage is suspended", (decided(GateAction.SUSPEND, stage="dev"),), {},
      "Ready", True),
     ("a newer draft waits for a person", (), {"draft": draft("v2", "new")}, "pending", True),
 ]  # fmt: skip
@@ -135,7 +137,7 @@ def test_what_waits_although_the_stage_has_passed(_, records, fields, state, wai
     d = variant("d", "dev", published("v2", 4), **fields)
     rule = stage("dev", automatic=False)
     it = facts((rule,), (d,), GOOD[1], *records, history=SOAKS, revisions="v2")
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     line = explain_stage(it, decision, "dev")
     assert (line.state, line.waits) == ("passed", waits)
     policy = explain_policy(it, decision)
@@ -146,6 +148,6 @@ def test_a_policy_says_that_a_stage_is_halted():
     bad = said("dev", PASSED.FAILED, "v2", when=5, variants=("d",))
     d, e = D_V2, variant("e", "dev", published("v2", 4))
     it = facts((DEV,), (d, e), bad, revisions="v2")
-    line = explain_policy(it, evaluate(it))
+    line = explain_policy(it, evaluate_gates(it))
     assert line.state == "Halted"
     assert line.sentence.startswith("0 of 2 variants ready; stage dev is halted: 1 variant failed")

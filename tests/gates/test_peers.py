@@ -27,10 +27,10 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.answer import PolicyDecision
-from fanout.gates.evaluate import evaluate
-from fanout.gates.records import Action, Override
-from fanout.gates.rules import Require
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_rules import AfterRequirement
+from fanout.gates.record_facts import GateAction, GateOverride
 
 SOAK = 60
 QA, UAT, LAB = stage("qa"), stage("uat"), stage("lab")
@@ -45,7 +45,7 @@ def ok(*names: str, revision: str = "v1", when: float = 1):
     return [said(name, PASSED, revision, when=when) for name in names]
 
 
-def behind(*names: str, require: Require = Require.ALL, soak: float = SOAK):
+def behind(*names: str, require: AfterRequirement = AfterRequirement.ALL, soak: float = SOAK):
     """Stage prod behind these."""
     return stage("prod", after(*names, require=require, soak=soak))
 
@@ -53,7 +53,7 @@ def behind(*names: str, require: Require = Require.ALL, soak: float = SOAK):
 P = variant("p", "prod", draft=draft("v1"))
 
 
-def goes(decision: PolicyDecision) -> bool:
+def goes(decision: PolicyEvaluation) -> bool:
     return decision.variants["p"].publish
 
 
@@ -64,19 +64,19 @@ def goes(decision: PolicyDecision) -> bool:
     ("require", "history", "expected"),
     [
         pytest.param(
-            Require.ALL, {("qa", "v1"): passed(2), ("uat", "v1"): passed(2)}, True,
+            AfterRequirement.ALL, {("qa", "v1"): passed(2), ("uat", "v1"): passed(2)}, True,
             id="All: that it soaked in a stage that is not listed does no harm",
         ),
         pytest.param(
-            Require.ALL, {("qa", "v1"): passed(2)}, False,
+            AfterRequirement.ALL, {("qa", "v1"): passed(2)}, False,
             id="All: that it soaked in a stage that is not listed stands for none that is",
         ),
         pytest.param(
-            Require.ANY, {}, False,
+            AfterRequirement.ANY, {}, False,
             id="Any: that it soaked in a stage that is not listed is no help",
         ),
         pytest.param(
-            Require.ANY, {("uat", "v1"): passed(2)}, True,
+            AfterRequirement.ANY, {("uat", "v1"): passed(2)}, True,
             id="Any: one that is listed is enough",
         ),
     ],
@@ -88,24 +88,24 @@ def test_kargo_4586_soak_counts_in_listed_stages_alone(require, history, expecte
     it = facts(
         rules, [*there_in("lab qa uat"), P], *ok("lab", "qa", "uat"), now=2 + SOAK, history=known
     )
-    assert goes(evaluate(it)) is expected
+    assert goes(evaluate_gates(it)) is expected
 
 
 def test_kargo_4586_the_end_of_a_soak_is_an_instant_to_wake_at():
     """The end of a soak was found by a poll every five minutes, or by a restart."""
     it = later(facts((QA, behind("qa")), [*there_in("qa"), P], *ok("qa")), 11)
-    assert evaluate(it).next == at(10 + SOAK)
-    assert not goes(evaluate(later(it, 10 + SOAK - 0.1)))
-    assert goes(evaluate(later(it, 10 + SOAK)))
+    assert evaluate_gates(it).next == at(10 + SOAK)
+    assert not goes(evaluate_gates(later(it, 10 + SOAK - 0.1)))
+    assert goes(evaluate_gates(later(it, 10 + SOAK)))
 
 
 def test_kargo_3731_verified_here_and_soaked_there_is_neither():
     """One list held who had verified, another who had soaked, and stages were mixed up."""
-    rules = (QA, UAT, behind("qa", "uat", require=Require.ANY))
+    rules = (QA, UAT, behind("qa", "uat", require=AfterRequirement.ANY))
     known = {("qa", "v1"): passed(0)}
     told = [said("qa", FAILED, when=2), *ok("uat", when=69)]
     it = facts(rules, [*there_in("qa uat"), P], *told, now=70, history=known)
-    assert not goes(evaluate(it))
+    assert not goes(evaluate_gates(it))
 
 
 def join(name: str, *upstreams: str, soak: float = 0):
@@ -116,35 +116,35 @@ def test_kargo_6360_a_soak_behind_a_stage_that_only_joins_ends():
     """Nothing is ever in such a stage, so nothing ever soaked there and what follows starved."""
     rules = (QA, join("gate", "qa"), behind("gate"))
     it = later(facts(rules, [*there_in("qa"), P], *ok("qa")), 10)
-    assert evaluate(it).next == at(10 + SOAK)
-    assert goes(evaluate(later(it, 10 + SOAK)))
+    assert evaluate_gates(it).next == at(10 + SOAK)
+    assert goes(evaluate_gates(later(it, 10 + SOAK)))
 
 
 def test_kargo_4376_an_override_at_the_stage_itself_passes_the_joint_before_it():
     """What a person allowed at a stage that only joins reached nobody behind it."""
     rules = (QA, join("gate", "qa"), behind("gate", soak=0))
-    order = decided(Action.PUBLISH, Override.AFTER, stage="prod", revision="v1")
+    order = decided(GateAction.PUBLISH, GateOverride.AFTER, stage="prod", revision="v1")
     it = facts(rules, [variant("q", "qa", draft=draft("v1")), P], order)
-    assert goes(evaluate(it))
+    assert goes(evaluate_gates(it))
 
 
 def test_kargo_5144_a_failure_after_success_closes_the_gate():
     """Once verified was verified for good: a second run that failed withdrew nothing."""
     it = facts((QA, behind("qa", soak=0)), [*there_in("qa"), P], *ok("qa"))
-    assert goes(evaluate(it))
+    assert goes(evaluate_gates(it))
     withdrawn = later(it, 20, said("qa", FAILED, when=15))
-    assert not goes(evaluate(withdrawn))
-    assert reasons_of(evaluate(withdrawn), "p") == ["AfterFailed"]
-    assert ("qa", "v1") not in evaluate(withdrawn).history, "nor does its soak go on"
+    assert not goes(evaluate_gates(withdrawn))
+    assert reasons_of(evaluate_gates(withdrawn), "p") == ["AfterFailed"]
+    assert ("qa", "v1") not in evaluate_gates(withdrawn).history, "nor does its soak go on"
 
 
 def test_kargo_7032_what_is_queued_does_not_overtake_what_is_not_verified():
     """While health was unknown the next promotion began before the one before was verified."""
     it = facts([QA], [variant("q", "qa", published("v1", 5))], revisions="v1 v2", serialize=True)
-    decision = evaluate(it).stages["qa"]
+    decision = evaluate_gates(it).stages["qa"]
     assert (decision.candidate, decision.queued) == ("v1", ("v2",))
     verified = later(it, 20, said("qa", PASSED, when=15))
-    assert evaluate(verified).stages["qa"].candidate == "v2"
+    assert evaluate_gates(verified).stages["qa"].candidate == "v2"
 
 
 def test_kargo_7032_nor_do_drafts_that_stood_already():
@@ -152,10 +152,10 @@ def test_kargo_7032_nor_do_drafts_that_stood_already():
     one, other = (variant(name, "qa", published("v1"), draft=draft("v2")) for name in "qr")
     told = (said("qa", PASSED, variants=("r",)), said("qa", PENDING, variants=("q",)))
     it = facts([QA], [one, other], *told, revisions="v1 v2", serialize=True)
-    assert reasons_of(evaluate(it), "q") == ["Serialized"]
-    assert reasons_of(evaluate(it), "r") == ["Serialized"]
+    assert reasons_of(evaluate_gates(it), "q") == ["Serialized"]
+    assert reasons_of(evaluate_gates(it), "r") == ["Serialized"]
     verified = later(it, 20, said("qa", PASSED, when=15))
-    assert evaluate(verified).stages["qa"].released == ("q", "r")
+    assert evaluate_gates(verified).stages["qa"].released == ("q", "r")
 
 
 def test_kargo_7032_what_was_overtaken_counts_as_verified_for_nobody():
@@ -165,21 +165,21 @@ def test_kargo_7032_what_was_overtaken_counts_as_verified_for_nobody():
         rules, [*there_in("qa", qa=published("v2", 5)), P], *ok("qa", revision="v2", when=6),
         revisions="v1 v2",
     )  # fmt: skip
-    assert evaluate(it).stages["prod"].candidate == "v2"
-    assert not goes(evaluate(it)), "its draft is of v1, which nobody has verified"
+    assert evaluate_gates(it).stages["prod"].candidate == "v2"
+    assert not goes(evaluate_gates(it)), "its draft is of v1, which nobody has verified"
 
 
 def test_kargo_4238_a_soak_that_was_over_when_the_stage_moved_on_stands():
     """A soak that was over was written nowhere: what had left the stage could not go on."""
     rules = (QA, behind("qa"))
     it = later(facts(rules, [*there_in("qa"), variant("p", "prod")], *ok("qa")), 10 + SOAK + 5)
-    known = evaluate(it).history
+    known = evaluate_gates(it).history
     moved = facts(
         rules, [*there_in("qa", qa=published("v2", 10 + SOAK + 6)), P], *ok("qa"),
         now=500, revisions="v1 v2", history=known,
     )  # fmt: skip
-    assert evaluate(moved).stages["prod"].candidate == "v1"
-    assert goes(evaluate(moved))
+    assert evaluate_gates(moved).stages["prod"].candidate == "v1"
+    assert goes(evaluate_gates(moved))
 
 
 def test_kargo_5342_who_releases_faster_than_the_soak_hears_of_it_and_of_the_way_out():
@@ -190,18 +190,18 @@ def test_kargo_5342_who_releases_faster_than_the_soak_hears_of_it_and_of_the_way
         rules, [*there_in("qa", qa=published("v4", 41)), variant("p", "prod", draft=draft("v4"))],
         *ok("qa", revision="v4", when=42), revisions="v1 v2 v3 v4", now=45, history=soaked_a_little,
     )  # fmt: skip
-    [starving] = [hold for hold in evaluate(it).holds if hold.reason == "Starving"]
-    assert "inFlight: Serialize" in f"{starving.sentence} {starving.who}"
+    [starving] = [hold for hold in evaluate_gates(it).holds if hold.reason == "Starving"]
+    assert "inFlight: Serialize" in f"{starving.sentence} {starving.actor}"
 
 
 @pytest.mark.parametrize("rule", [BY_HAND, behind("dev")], ids=["by hand", "automatic"])
 def test_kargo_3100_a_soak_binds_people_as_it_binds_automation(rule):
     """The question was whether a soak holds a person too: one gate for all who ask."""
     soaking = stage("prod", after("dev", soak=SOAK), automatic=rule.automatic)
-    order = decided(Action.PUBLISH, stage="prod", revision="v1")
+    order = decided(GateAction.PUBLISH, stage="prod", revision="v1")
     it = prod(*ok("dev"), order, rule=soaking)
-    assert not goes(evaluate(it))
-    assert "SoakRunning" in reasons_of(evaluate(it), "p")
+    assert not goes(evaluate_gates(it))
+    assert "SoakRunning" in reasons_of(evaluate_gates(it), "p")
 
 
 def test_kargo_4373_an_approval_of_what_the_rule_allows_no_more_publishes_nothing_and_says_so():
@@ -209,9 +209,9 @@ def test_kargo_4373_an_approval_of_what_the_rule_allows_no_more_publishes_nothin
     it = prod(
         *ok("dev"), approved("ann"), approved("bob"), rule=SIGNED_PROD, world={"revisions": "v2"}
     )
-    assert not goes(evaluate(it))
-    assert evaluate(it).stages["prod"].candidate == "v2"
-    assert reasons_of(evaluate(it), "p"), "it waits by name"
+    assert not goes(evaluate_gates(it))
+    assert evaluate_gates(it).stages["prod"].candidate == "v2"
+    assert reasons_of(evaluate_gates(it), "p"), "it waits by name"
 
 
 def test_kargo_2365_what_is_listed_is_what_may_go():
@@ -221,7 +221,7 @@ def test_kargo_2365_what_is_listed_is_what_may_go():
         rules, [*there_in("qa", qa=published("v2", 5)), P], *ok("qa"), revisions="v1 v2",
         history={("qa", "v1"): passed(1, 5)},
     )  # fmt: skip
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     assert decision.stages["prod"].eligible == ("v1", "v2")
     assert goes(decision), "v1 is eligible, it is the candidate, and it goes"
 
@@ -235,19 +235,21 @@ A, B = stage("a", **BARE), stage("b", after("a"), **BARE)
 def test_promoter_ordering_without_any_checks_stages_still_go_in_their_order():
     """Without a check anywhere no environment waited for the one before: all merged at once."""
     open_ = [variant("a", "a", draft=draft("v1")), variant("b", "b", draft=draft("v1"))]
-    first = evaluate(facts((A, B), open_))
+    first = evaluate_gates(facts((A, B), open_))
     assert (first.variants["a"].publish, first.variants["b"].publish) == (True, False)
     then = facts((A, B), [variant("a", "a", published("v1")), open_[1]])
-    assert evaluate(then).variants["b"].publish
+    assert evaluate_gates(then).variants["b"].publish
 
 
 def test_promoter_ordering_a_stage_without_checks_in_between_keeps_its_place():
     """Behind an environment without checks the next one waited for nobody at all."""
     rules = (stage("dev"), stage("mid", after("dev"), **BARE), stage("prod", after("mid")))
     open_ = [variant("m", "mid", draft=draft("v1")), P]
-    waiting = evaluate(facts(rules, [variant("d", "dev", published("v1")), *open_]))
+    waiting = evaluate_gates(facts(rules, [variant("d", "dev", published("v1")), *open_]))
     assert (waiting.variants["m"].publish, goes(waiting)) == (False, False)
-    opened = evaluate(facts(rules, [variant("d", "dev", published("v1")), *open_], *ok("dev")))
+    opened = evaluate_gates(
+        facts(rules, [variant("d", "dev", published("v1")), *open_], *ok("dev"))
+    )
     assert (opened.variants["m"].publish, goes(opened)) == (True, False)
 
 
@@ -256,12 +258,12 @@ def test_promoter_1109_a_newer_revision_does_not_leave_the_gate_pending():
     rules = (QA, behind("qa", soak=0))
     drafts = [variant("q", "qa", published("v1"), draft=draft("v2")), P]
     it = facts(rules, drafts, *ok("qa"), revisions="v1 v2")
-    assert goes(evaluate(it)), "v1 has passed, whatever is drafted since"
+    assert goes(evaluate_gates(it)), "v1 has passed, whatever is drafted since"
     newer = facts(
         rules, [variant("q", "qa", published("v2", 5)), variant("p", "prod", draft=draft("v2"))],
         *ok("qa", revision="v2", when=6), revisions="v1 v2",
     )  # fmt: skip
-    assert goes(evaluate(newer))
+    assert goes(evaluate_gates(newer))
 
 
 def test_promoter_1319_a_revision_that_changes_nothing_is_verified_like_any_other():
@@ -272,7 +274,7 @@ def test_promoter_1319_a_revision_that_changes_nothing_is_verified_like_any_othe
         [variant("q", "qa", published("v1"), draft=same), variant("p", "prod", draft=draft("v2"))],
         *ok("qa"), revisions="v1 v2",
     )  # fmt: skip
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     assert decision.stages["qa"].verdicts["v2"] == "pending"
     assert not goes(decision)
     assert decision.variants["q"].publish
@@ -282,5 +284,5 @@ def test_promoter_duplicated_answers_that_contradict_each_other_hold():
     """Two statuses under one key were an error there as well: neither is believed here."""
     told = [*ok("qa"), said("qa", FAILED, by="another")]
     it = facts((QA, behind("qa", soak=0)), [*there_in("qa"), P], *told)
-    assert not goes(evaluate(it))
-    assert "Contradiction" in reasons_of(evaluate(it), "q")
+    assert not goes(evaluate_gates(it))
+    assert "Contradiction" in reasons_of(evaluate_gates(it), "q")

@@ -27,15 +27,22 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.amounts import budget, tolerance
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Answer, Reading
-from fanout.gates.records import Action
-from fanout.gates.rules import CheckRule, Condition, RolloutRule, Strategy, Way
-from fanout.selection.model import Broken
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import CheckAnswer, CheckReading
+from fanout.gates.gate_rules import (
+    CheckMethod,
+    CheckRule,
+    PropagationCondition,
+    RolloutGrowth,
+    RolloutRule,
+    compute_budget,
+    compute_tolerance,
+)
+from fanout.gates.record_facts import GateAction
+from fanout.selection.variant_spec import ExpressionFailure
 
 ONE = RolloutRule(max_in_flight=1)
 
@@ -67,16 +74,16 @@ def world(rollout, variants, *records, rule=None, **fields):
 
 
 def released(it) -> str:
-    return "".join(evaluate(it).stages["prod"].released)
+    return "".join(evaluate_gates(it).stages["prod"].released)
 
 
 # ---- Argo CD -------------------------------------------------------------------------------------
 
-HEALTH = CheckRule("health", Way.OBJECT)
+HEALTH = CheckRule("health", CheckMethod.OBJECT)
 
 
-def healthy(revision: str, inputs: str = "") -> Reading:
-    return Reading("health", f"digest-{revision}{inputs}", PASSED, "Synced, Healthy", revision)
+def healthy(revision: str, inputs: str = "") -> CheckReading:
+    return CheckReading("health", f"digest-{revision}{inputs}", PASSED, "Synced, Healthy", revision)
 
 
 def test_argo_29410_health_that_was_read_before_the_change_completes_no_step():
@@ -84,21 +91,21 @@ def test_argo_29410_health_that_was_read_before_the_change_completes_no_step():
     first = variant("a", "prod", published("v2", 5), readings=(healthy("v1"),))
     other = waiting("b", answers=(answer("v1"),))
     it = world(ONE, [first, other], rule={"verification": (HEALTH,)})
-    assert evaluate(it).variants["a"].state is State.VERIFYING
+    assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
     assert released(it) == ""
     seen = replace(first, readings=(healthy("v2"),))
     assert released(replace(it, variants=(seen, other))) == "b"
 
 
-def answer(revision: str) -> Answer:
-    return Answer("health", f"digest-{revision}", PASSED, at(3), "Synced, Healthy")
+def answer(revision: str) -> CheckAnswer:
+    return CheckAnswer("health", f"digest-{revision}", PASSED, at(3), "Synced, Healthy")
 
 
 def test_argo_29410_an_answer_on_record_is_about_its_digest_alone():
     """The same with the answer that is on record, and with other inputs at one revision."""
     changed = variant("a", "prod", published("v2", 5, "-new"), answers=(answer("v2"),))
     it = world(ONE, [changed], rule={"verification": (HEALTH,)})
-    assert evaluate(it).variants["a"].state is State.VERIFYING
+    assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
 
 
 @pytest.mark.parametrize(
@@ -115,7 +122,7 @@ def test_argo_12459_the_next_step_begins_because_the_first_is_healthy_not_becaus
 def test_argo_12202_asking_again_changes_nothing():
     """Conditions were overwritten in each pass, and the rollout was stuck between two steps."""
     it = world(ONE, [at_v2("a"), waiting("b")], ok("a"))
-    assert evaluate(later(it, 10)) == evaluate(later(later(it, 10), 10))
+    assert evaluate_gates(later(it, 10)) == evaluate_gates(later(later(it, 10), 10))
 
 
 def test_argo_16881_many_passes_before_anything_has_changed_release_no_more_than_one():
@@ -140,7 +147,7 @@ def test_argo_22558_no_step_begins_before_those_that_come_first(state, groups, b
     for name, mark, group in zip(names, state, groups, strict=False):
         variants.append(waiting(name, group=group) if mark == "w" else at_v2(name, group=group))
         told += [ok(name)] if mark == "r" else [bad(name)] if mark == "f" else []
-    decision = evaluate(world(RolloutRule(max_failures=borne), variants, *told))
+    decision = evaluate_gates(world(RolloutRule(max_failures=borne), variants, *told))
     unfinished = [it.group for it, mark in zip(variants, state, strict=True) if mark in "wv"]
     by_name = {it.name: it.group for it in variants}
     for name in decision.stages["prod"].released:
@@ -161,7 +168,7 @@ def test_argo_19535_a_newer_revision_in_mid_rollout_does_not_leave_it_waiting_fo
 
 def test_argo_19771_what_completes_a_step_is_what_its_author_says():
     """An application that is healthy and meant to differ from Git kept its step open for ever."""
-    differs = Reading("health", "digest-v2", PASSED, "OutOfSync, Healthy", "v2")
+    differs = CheckReading("health", "digest-v2", PASSED, "OutOfSync, Healthy", "v2")
     first = variant("a", "prod", published("v2", 5), readings=(differs,))
     it = world(
         ONE,
@@ -178,35 +185,37 @@ def test_argo_10048_inputs_that_all_share_go_by_the_budget_too():
     ]
     it = world(ONE, shared, said("prod", PASSED, "v2"))
     assert released(it) == "a"
-    assert reasons_of(evaluate(it), "b") == ["BudgetExhausted"]
+    assert reasons_of(evaluate_gates(it), "b") == ["BudgetExhausted"]
 
 
 # T0 is midnight, the first of January 2026, UTC
-MORNING = period("0 1 * * *", "UTC", duration=minutes(60))
+MORNING = build_window("0 1 * * *", "UTC", duration=minutes(60))
 
 
 def test_argo_21692_the_end_of_a_denied_time_wakes_the_engine_and_opens_the_gate():
     """When a denied time ended nothing happened until something else did."""
-    it = world(ONE, [waiting("a")], now=90, calendars=(Calendar("freeze", deny=(MORNING,)),))
+    it = world(
+        ONE, [waiting("a")], now=90, calendars=(PublicationCalendar("freeze", deny=(MORNING,)),)
+    )
     assert released(it) == ""
-    assert evaluate(it).next == at(120)
+    assert evaluate_gates(it).next == at(120)
     assert released(replace(it, now=at(120))) == "a"
 
 
 def test_argo_11817_a_rollout_goes_by_the_windows_in_each_of_its_steps():
     """The rolling sync did not ask the windows at all."""
-    closed = {"now": 10.0, "calendars": (Calendar("office", allow=(MORNING,)),)}
+    closed = {"now": 10.0, "calendars": (PublicationCalendar("office", allow=(MORNING,)),)}
     assert released(world(ONE, [at_v2("a"), waiting("b")], ok("a"), **closed)) == ""
     assert released(world(ONE, [at_v2("a"), waiting("b")], ok("a"), **{**closed, "now": 60})) == "b"
 
 
 def test_argo_26215_what_a_closing_window_caught_goes_on_when_it_opens():
     """An operation that the end of its window had caught was stuck, and was begun anew by hand."""
-    office = (Calendar("office", allow=(MORNING,)),)
+    office = (PublicationCalendar("office", allow=(MORNING,)),)
     caught = waiting("a", grant=grant("v2"))
     shut = world(ONE, [caught, waiting("b")], now=120, calendars=office)
-    assert not evaluate(shut).variants["a"].publish
-    assert evaluate(replace(shut, now=at(60 + 1440))).variants["a"].publish
+    assert not evaluate_gates(shut).variants["a"].publish
+    assert evaluate_gates(replace(shut, now=at(60 + 1440))).variants["a"].publish
 
 
 # ---- Rancher Fleet -------------------------------------------------------------------------------
@@ -223,10 +232,10 @@ def test_fleet_594_who_is_away_counts_in_no_share_and_is_shown(fields, reason):
     variants = [waiting(name, **fields) for name in "abc"] + [waiting(name) for name in "de"]
     it = world(RolloutRule(max_in_flight=Fraction(1, 2)), variants)
     assert released(it) == "d", "half of the two that count is one"
-    assert evaluate(it).stages["prod"].aggregates.total == 2
-    assert reasons_of(evaluate(it), "a") == [reason]
+    assert evaluate_gates(it).stages["prod"].aggregates.total == 2
+    assert reasons_of(evaluate_gates(it), "a") == [reason]
     done = [*variants[:3], at_v2("d"), at_v2("e")]
-    assert evaluate(world(ONE, done, ok("d", "e"))).stages["prod"].verdict is PASSED
+    assert evaluate_gates(world(ONE, done, ok("d", "e"))).stages["prod"].verdict is PASSED
 
 
 def test_fleet_192_who_cannot_be_reached_blocks_nobody():
@@ -263,7 +272,7 @@ def test_ocm_1201_min_ready_runs_from_the_success_of_this_revision():
     """On an update the time of the success before was taken: no soak at all."""
     old = said("prod", PASSED, "v1", when=1)
     it = world(SOAKING, [at_v2("a", 5), waiting("b")], old, ok("a", when=6), now=12)
-    assert evaluate(it).variants["a"].state is State.VERIFYING
+    assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
     assert released(it) == ""
     assert released(replace(it, now=at(16))) == "b"
 
@@ -272,7 +281,7 @@ def test_ocm_327_the_next_goes_when_min_ready_is_over_and_the_engine_wakes_for_i
     """After the soak nothing looked again, so the next group never began."""
     groups = [at_v2("a", group=0), waiting("b", group=1)]
     it = world(SOAKING, groups, ok("a", when=6), now=12)
-    assert evaluate(it).next == at(16)
+    assert evaluate_gates(it).next == at(16)
     assert released(replace(it, now=at(16))) == "b"
 
 
@@ -280,8 +289,8 @@ def test_ocm_327_more_failures_than_may_be_stop_the_rollout():
     """maxFailures stopped nothing."""
     rollout = RolloutRule(max_in_flight=3, max_failures=1)
     it = world(rollout, [at_v2("a"), at_v2("b"), waiting("c")], bad("a"), bad("b"))
-    assert evaluate(it).stages["prod"].halted
-    assert reasons_of(evaluate(it), "c") == ["Halted"]
+    assert evaluate_gates(it).stages["prod"].halted
+    assert reasons_of(evaluate_gates(it), "c") == ["Halted"]
 
 
 def test_ocm_defect_1_to_bear_more_than_there_are_is_to_bear_all():
@@ -298,14 +307,14 @@ def test_ocm_defect_2_a_failed_one_holds_no_slot():
 
 def test_ocm_defect_3_a_time_that_is_missing_is_recorded_when_it_is_first_seen():
     """Counted from now in every pass, a deadline or soak never came to its end."""
-    reading = Reading("health", "digest-v2", PASSED, "Healthy", "v2")
+    reading = CheckReading("health", "digest-v2", PASSED, "Healthy", "v2")
     it = world(
         SOAKING, [replace(at_v2("a"), readings=(reading,))], rule={"verification": (HEALTH,)}, now=7
     )
-    [kept] = evaluate(it).variants["a"].answers
+    [kept] = evaluate_gates(it).variants["a"].answers
     assert kept.at == at(7)
     again = replace(it, variants=(replace(it.variants[0], answers=(kept,)),), now=at(17))
-    assert evaluate(again).variants["a"].state is State.READY
+    assert evaluate_gates(again).variants["a"].state is VariantState.READY
 
 
 def test_ocm_defect_4_a_group_that_timed_out_lets_one_group_begin_not_two():
@@ -315,14 +324,14 @@ def test_ocm_defect_4_a_group_that_timed_out_lets_one_group_begin_not_two():
     others = [waiting("b", group=1), waiting("c", group=1), waiting("d", group=2)]
     it = world(rollout, [*first, *others], ok("x"), now=30)
     assert released(it) == "bc"
-    assert reasons_of(evaluate(it), "d") == ["GroupAwaits"]
+    assert reasons_of(evaluate_gates(it), "d") == ["GroupAwaits"]
 
 
 def test_ocm_defect_5_failures_are_counted_though_all_slots_are_taken():
     """Counting ended at the last slot: what had failed behind it was seen a pass too late."""
     rollout = RolloutRule(max_in_flight=2)
     it = world(rollout, [at_v2("a"), at_v2("b"), at_v2("z"), waiting("c")], bad("z"))
-    assert evaluate(it).stages["prod"].halted
+    assert evaluate_gates(it).stages["prod"].halted
 
 
 @pytest.mark.parametrize(
@@ -332,15 +341,15 @@ def test_ocm_defect_5_failures_are_counted_though_all_slots_are_taken():
 def test_ocm_defect_6_shares_are_whole_numbers_counted_exactly(percent, total, expected):
     """Counted with floats, 7 % of 100 was 8."""
     share = Fraction(percent, 100)
-    assert budget(share, total) == tolerance(share, total) == expected
+    assert compute_budget(share, total) == compute_tolerance(share, total) == expected
 
 
 def test_ocm_defect_8_is_1201_for_the_deadline_too():
     """A deadline counted from the step before is over before it has begun."""
     rollout = RolloutRule(progress_deadline=minutes(10))
     it = world(rollout, [at_v2("a", 100)], now=105)
-    assert evaluate(it).variants["a"].state is State.VERIFYING
-    assert evaluate(it).next == at(110)
+    assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
+    assert evaluate_gates(it).next == at(110)
 
 
 # ---- Sveltos -------------------------------------------------------------------------------------
@@ -353,17 +362,19 @@ def test_sveltos_657_who_is_suspended_is_given_no_slot():
 
 def test_sveltos_1409_a_variant_that_is_said_to_be_ready_twice_is_one():
     """The list of the updated had duplicates, so that more seemed to be through than were."""
-    rollout = RolloutRule(strategy=Strategy.EXPONENTIAL)
+    rollout = RolloutRule(strategy=RolloutGrowth.EXPONENTIAL)
     told = [ok("a", when=minute) for minute in (6, 7, 8)]
     it = world(rollout, [at_v2("a"), *map(waiting, "bcd")], *told)
-    assert evaluate(it).stages["prod"].aggregates.ready == 1
+    assert evaluate_gates(it).stages["prod"].aggregates.ready == 1
     assert released(it) == "b"
 
 
 # ---- kro -----------------------------------------------------------------------------------------
 
-NO = Condition("stage.failed > 9", lambda _: False)
-ERROR = Condition("target.nope", lambda _: Broken("ExpressionError", "no field nope"))
+NO = PropagationCondition("stage.failed > 9", lambda _: False)
+ERROR = PropagationCondition(
+    "target.nope", lambda _: ExpressionFailure("ExpressionError", "no field nope")
+)
 
 
 @pytest.mark.parametrize(
@@ -375,21 +386,21 @@ def test_kro_924_an_expression_that_fails_is_told_and_is_not_false(conditions):
     """An error in an expression was taken for no, and the resource was left out in silence."""
     it = world(RolloutRule(), [waiting("a")], rule={"propagate_when": conditions})
     assert released(it) == ""
-    held = reasons_of(evaluate(it), "a")
+    held = reasons_of(evaluate_gates(it), "a")
     assert "ExpressionError" in held
     assert ("PropagationHeld" in held) is (NO in conditions), "nor does it hide what is false"
 
 
 def test_kro_861_whoever_is_held_blocks_nobody_behind_them():
     """By an index in a list, all that came after one that was held waited with it."""
-    held = decided(Action.SUSPEND, stage="prod", variants=("a",))
-    rollout = RolloutRule(strategy=Strategy.EXPONENTIAL)
+    held = decided(GateAction.SUSPEND, stage="prod", variants=("a",))
+    rollout = RolloutRule(strategy=RolloutGrowth.EXPONENTIAL)
     assert released(world(rollout, [waiting("a"), waiting("b")], held)) == "b"
 
 
 def test_kro_861_who_joins_at_the_newest_revision_opens_no_batch_for_the_others():
     """Three that were new at the end of the list counted as a prefix: six old ones went at once."""
-    rollout = RolloutRule(strategy=Strategy.LINEAR, step=3)
+    rollout = RolloutRule(strategy=RolloutGrowth.LINEAR, step=3)
     old = [waiting(f"n{index}") for index in range(7)]
     new = [at_v2(f"n{index}") for index in (7, 8, 9)]
     it = world(rollout, [*old, *new], said("prod", PENDING, "v2", when=6))

@@ -5,11 +5,16 @@ from operator import itemgetter
 import pytest
 from gates.worlds import at, decided, published, stage, variant
 
-from fanout.gates.decisions import Standing
-from fanout.gates.pins import pinned
-from fanout.gates.records import Action
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.record_facts import GateAction
+from fanout.gates.rollback_pins import find_pin
 
-PUBLISH, ROLLBACK, SKIP, RETRY = Action.PUBLISH, Action.ROLLBACK, Action.SKIP, Action.RETRY
+PUBLISH, ROLLBACK, SKIP, RETRY = (
+    GateAction.PUBLISH,
+    GateAction.ROLLBACK,
+    GateAction.SKIP,
+    GateAction.RETRY,
+)
 HAVE = (
     variant("p", "prod", published("v2")),
     variant("q", "prod", published("v4", 20)),
@@ -59,7 +64,7 @@ def standing(said):
         decided(action, when=minute, revision=revision, **about)
         for minute, (action, revision, about) in enumerate(said)
     ]
-    return Standing(decisions, at(30), HAVE)
+    return ActiveDecisions(decisions, at(30), HAVE)
 
 
 def shown(pin):
@@ -72,21 +77,21 @@ def shown(pin):
 @pytest.mark.parametrize(("_", "rule", "said", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
 def test_who_goes_back(_, rule, said, expected):
     rollbacks = standing(said).rollbacks
-    pins = [pinned(rule, rollbacks, variant) for variant in ("", "p", "q")]
+    pins = [find_pin(rule, rollbacks, variant) for variant in ("", "p", "q")]
     assert [shown(pin) for pin in pins] == expected.split()
 
 
 def test_a_rollback_dated_ahead_is_not_in_force_yet_and_one_that_is_over_is_no_more():
     ahead = decided(ROLLBACK, when=60, revision="v1", stage="prod")
     over = decided(ROLLBACK, revision="v1", stage="prod", expires=at(20))
-    found = Standing([over, ahead], at(30))
-    assert found.rollbacks.of("prod") is None
+    found = ActiveDecisions([over, ahead], at(30))
+    assert found.rollbacks.find_pin("prod") is None
     assert [hold.reason for hold in found.holds] == ["FromTheFuture"]
 
 
 def test_a_variant_written_by_hand_is_the_whole_of_its_stage():
     said = standing([(ROLLBACK, "v1", P)])
-    pins = [pinned(stage(""), said.rollbacks, variant) for variant in ("", "p")]
+    pins = [find_pin(stage(""), said.rollbacks, variant) for variant in ("", "p")]
     assert [pin.revision for pin in pins if pin] == ["v1", "v1"]
 
 
@@ -119,9 +124,9 @@ ATTEMPTS = [
 def test_who_is_skipped_or_tries_again(_, said, skipped, retried):
     found = standing(said)
     assert (found.skipped("prod", "p", "v2") is not None) is skipped
-    assert found.retried("prod", "p", "v2") == (None if retried is None else at(retried))
+    assert found.retried_at("prod", "p", "v2") == (None if retried is None else at(retried))
 
 
 def test_what_names_no_revision_covers_nothing_and_says_so():
     said = [decided(action, stage="prod", name=str(action)) for action in (ROLLBACK, SKIP, RETRY)]
-    assert [hold.reason for hold in Standing(said, at(30)).holds] == ["DecisionWaits"] * 3
+    assert [hold.reason for hold in ActiveDecisions(said, at(30)).holds] == ["DecisionWaits"] * 3

@@ -20,9 +20,9 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Hold
-from fanout.gates.records import Action
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import Hold
+from fanout.gates.record_facts import GateAction
 
 DEV, PROD = stage("dev"), stage("prod", after("dev"))
 D, P = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))
@@ -34,7 +34,7 @@ def world(*records, stages=(DEV, PROD), variants=(D, P), **fields):
 
 
 BOTH = (D, variant("p", "prod", published("v1")))
-TIMED = decided(Action.PUBLISH, revision="v9", expires=at(60))
+TIMED = decided(GateAction.PUBLISH, revision="v9", expires=at(60))
 FROZEN = Hold("PathTaken", "somebody else's")
 RULED = stage("prod", after("dev"), requires=(SIGNED,))
 
@@ -43,7 +43,7 @@ ROWS = [
     ("verification is under way", world(), False),
     ("something may go", world(OK), False),
     ("everything is ready", world(OK, said("prod", PASSED), variants=BOTH), False),
-    ("somebody suspended a stage", world(BAD, decided(Action.SUSPEND, stage="dev")), False),
+    ("somebody suspended a stage", world(BAD, decided(GateAction.SUSPEND, stage="dev")), False),
     ("a suspended variant", world(BAD, variants=(D, replace(P, suspended=True))), False),
     ("a timer runs", world(BAD, TIMED), False),
     ("a draft is still to be written", world(BAD, variants=(D, variant("p", "prod"))), False),
@@ -58,16 +58,16 @@ ROWS = [
 
 @pytest.mark.parametrize(("sentence", "facts_", "is_stuck"), ROWS, ids=map(itemgetter(0), ROWS))
 def test_stuck(sentence, facts_, is_stuck):
-    holds = [hold.reason for hold in evaluate(facts_).holds]
+    holds = [hold.reason for hold in evaluate_gates(facts_).holds]
     assert ("Stuck" in holds) == is_stuck
 
 
 def test_a_stuck_policy_names_the_gate_and_who_can_open_it():
-    (hold,) = evaluate(world(BAD)).holds
+    (hold,) = evaluate_gates(world(BAD)).holds
     assert hold.sentence == (
         "nothing moves any more; stage dev is halted: 1 variant failed v1 (d), and 0 may"
     )
-    assert hold.who.startswith("whoever may decide about stage dev: fanout retry")
+    assert hold.actor.startswith("whoever may decide about stage dev: fanout retry")
 
 
 SOAKED = stage("prod", after("dev", soak=60))
@@ -80,7 +80,9 @@ def raced(*left, has=None, revisions="v1 v2 v3 v4"):
         variant("d", "dev", published("v4", 90)),
         variant("p", "prod", has, draft=draft("v4")),
     )
-    return evaluate(facts((DEV, SOAKED), variants, revisions=revisions, history=history, now=100))
+    return evaluate_gates(
+        facts((DEV, SOAKED), variants, revisions=revisions, history=history, now=100)
+    )
 
 
 def test_releases_that_are_faster_than_the_soak_starve_what_is_downstream():

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from gates.worlds import PASSED, draft, facts, grant, published, reasons_of, said, stage, variant
 
-from fanout.gates.evaluate import evaluate
-from fanout.gates.rules import UNKNOWN, Condition
-from fanout.selection.model import Broken
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_rules import UNKNOWN, PropagationCondition
+from fanout.selection.variant_spec import ExpressionFailure
 
 
 def when(text, ask):
-    return Condition(text, ask)
+    return PropagationCondition(text, ask)
 
 
 def waiting(name, **fields):
@@ -25,12 +25,12 @@ def world(*conditions, names="abcde", **fields):
 
 
 def released(it):
-    return "".join(evaluate(it).stages["prod"].released)
+    return "".join(evaluate_gates(it).stages["prod"].released)
 
 
 FEW = when("stage.inFlight < 3", lambda row: row["stage"]["inFlight"] < 3)
 NO, YES = when("false", lambda _: False), when("true", lambda _: True)
-BROKEN = when("nope", lambda _: Broken("ExpressionError", "no such field"))
+BROKEN = when("nope", lambda _: ExpressionFailure("ExpressionError", "no such field"))
 TEXT = when("'a'", lambda _: "a")
 ROWS = [
     pytest.param((), "abcde", [], id="none: no further condition"),
@@ -49,7 +49,7 @@ ROWS = [
 def test_what_an_answer_does(conditions, goes, reasons):
     it = world(*conditions)
     assert released(it) == goes
-    assert reasons_of(evaluate(it), "e") == reasons
+    assert reasons_of(evaluate_gates(it), "e") == reasons
 
 
 def test_it_sees_the_stage_the_variant_the_target_and_the_revision():
@@ -63,7 +63,7 @@ def test_it_sees_the_stage_the_variant_the_target_and_the_revision():
         when("x", lambda row: seen.append(row) or True),
         variants=[waiting("a", variables=variables)],
     )
-    evaluate(it)
+    evaluate_gates(it)
     assert seen == [
         {
             "stage": {"total": 1, "updated": 0, "ready": 0, "inFlight": 0, "failed": 0},
@@ -84,14 +84,14 @@ def test_what_nobody_has_answered_is_asked_and_holds():
     answers = {}
     ask = when("sandboxed", lambda row: answers.get(row["stage"]["inFlight"], UNKNOWN))
     it = world(ask)
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     assert decision.stages["prod"].released == ()
     while decision.unanswered:
         answers |= {
             wanted.variables["stage"]["inFlight"]: wanted.variables["stage"]["inFlight"] < 2
             for wanted in decision.unanswered
         }
-        decision = evaluate(it)
+        decision = evaluate_gates(it)
     assert decision.stages["prod"].released == ("a", "b")
 
 
@@ -99,16 +99,16 @@ def test_questions_are_asked_ahead_so_that_rounds_are_few():
     answers, rounds = {}, 0
     ask = when("sandboxed", lambda row: answers.get(row["stage"]["inFlight"], UNKNOWN))
     it = world(ask, variants=[waiting(f"n{number:03}") for number in range(300)])
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     while decision.unanswered:
         rounds += 1
         answers |= {wanted.variables["stage"]["inFlight"]: True for wanted in decision.unanswered}
-        decision = evaluate(it)
+        decision = evaluate_gates(it)
     assert len(decision.stages["prod"].released) == 300
     assert rounds <= 3
 
 
 def test_it_is_not_asked_again_of_what_was_released():
     it = world(NO, variants=[waiting("a", grant=grant("v2"))])
-    assert evaluate(it).variants["a"].publish
-    assert evaluate(replace(it, suspended=True)).variants["a"].publish is False
+    assert evaluate_gates(it).variants["a"].publish
+    assert evaluate_gates(replace(it, suspended=True)).variants["a"].publish is False

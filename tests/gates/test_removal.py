@@ -11,50 +11,53 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.reasons import Reason
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.facts import Hold
-from fanout.gates.records import Action
-from fanout.gates.removal import (
-    Confirmation,
-    Gone,
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.gate_facts import Hold
+from fanout.gates.record_facts import GateAction
+from fanout.gates.removal_gate import (
+    OrphanedVariant,
+    RemovalConfirmation,
     RemovalFacts,
-    by_level,
-    levels,
-    may_go,
-    removals,
+    compute_levels,
+    compute_removal_limit,
+    evaluate_removals,
+    group_by_level,
 )
 
 SHARE = Fraction(1, 5)
 STAGES = (stage("dev"), stage("eu", after("dev")), stage("us", after("dev")))
 STAGES += (stage("prod", after("eu", "us")),)
-NIGHT = Calendar("freeze", deny=(period("0 0 1 1 *", "UTC", timedelta(hours=24), None),))
+NIGHT = PublicationCalendar(
+    "freeze", deny=(build_window("0 0 1 1 *", "UTC", timedelta(hours=24), None),)
+)
 
 
-def world(*gone: Gone, **fields) -> RemovalFacts:
+def world(*gone: OrphanedVariant, **fields) -> RemovalFacts:
     """Ten variants whose targets are there, and these."""
     values = {"stages": STAGES, "present": 10, "now": at(60), "limit": SHARE, **fields}
-    return RemovalFacts("monitoring", gone=gone, **values)
+    return RemovalFacts("monitoring", orphaned=gone, **values)
 
 
-def many(number: int, of: str = "prod") -> tuple[Gone, ...]:
-    return tuple(Gone(f"{of}-{index:03}", of) for index in range(number))
+def many(number: int, of: str = "prod") -> tuple[OrphanedVariant, ...]:
+    return tuple(OrphanedVariant(f"{of}-{index:03}", of) for index in range(number))
 
 
-def said(*variants: str, trees: tuple[str, ...] = (), when: float = 30) -> Confirmation:
-    return Confirmation(at(when), "ann", frozenset(variants), frozenset(trees))
+def said(*variants: str, trees: tuple[str, ...] = (), when: float = 30) -> RemovalConfirmation:
+    return RemovalConfirmation(at(when), "ann", frozenset(variants), frozenset(trees))
 
 
 def reasons(facts: RemovalFacts) -> dict[str, str]:
     """The first reason of each, "" of those that go."""
     return {
-        name: str(holds[0].reason) if holds else "" for name, holds in removals(facts).holds.items()
+        name: str(holds[0].reason) if holds else ""
+        for name, holds in evaluate_removals(facts).holds.items()
     }
 
 
-ONE = Gone("p", "prod", since=at(0))
-EDITED = Gone("p", "prod", at(0), ("the package sites/p",), frozenset({"tree-1"}))
-HELD = Gone("p", "prod", held=Hold(Reason.REMOTE_UNAVAILABLE, "no answer"))
+ONE = OrphanedVariant("p", "prod", published_at=at(0))
+EDITED = OrphanedVariant("p", "prod", at(0), ("the package sites/p",), frozenset({"tree-1"}))
+HELD = OrphanedVariant("p", "prod", held=Hold(Reason.REMOTE_UNAVAILABLE, "no answer"))
 BY_HAND = tuple(stage(it.name, it.after, automatic=False) for it in STAGES)
 PAUSED = tuple(stage(it.name, it.after, suspended=it.name == "prod") for it in STAGES)
 DOUBT = Hold(Reason.INVALID_OBJECT, "a file cannot be read")
@@ -75,11 +78,11 @@ ONES = [
     ("stays while its policy is suspended by spec", world(ONE, suspended=True), "Suspended"),
     ("stays while its stage is suspended by spec", world(ONE, stages=PAUSED), "Suspended"),
     ("stays while somebody suspends its stage",
-     world(ONE, decisions=(decided(Action.SUSPEND, stage="prod"),)), "Suspended"),
+     world(ONE, decisions=(decided(GateAction.SUSPEND, stage="prod"),)), "Suspended"),
     ("stays while somebody suspends it",
-     world(ONE, decisions=(decided(Action.SUSPEND, variants=("p",)),)), "Suspended"),
+     world(ONE, decisions=(decided(GateAction.SUSPEND, variants=("p",)),)), "Suspended"),
     ("goes while another stage is suspended",
-     world(ONE, decisions=(decided(Action.SUSPEND, stage="dev"),)), ""),
+     world(ONE, decisions=(decided(GateAction.SUSPEND, stage="dev"),)), ""),
     ("stays where files cannot be read", world(ONE, doubt=DOUBT), "InvalidObject"),
     ("stays where files cannot be read, whoever said what",
      world(ONE, doubt=DOUBT, confirmations=(said("p"),)), "InvalidObject"),
@@ -92,13 +95,15 @@ ONES = [
     ("that was edited again since is asked about again",
      world(EDITED, confirmations=(said("p", trees=("tree-0",)),)), "EditedDownstream"),
     ("published after a person's word is asked about again",
-     world(Gone("p", "prod", at(40)), stages=BY_HAND, confirmations=(said("p"),)), "AutomationOff"),
+     world(OrphanedVariant("p", "prod", at(40)), stages=BY_HAND, confirmations=(said("p"),)),
+     "AutomationOff"),
     ("is not let go by a word from the future",
      world(ONE, stages=BY_HAND, confirmations=(said("p", when=70),)), "AutomationOff"),
-    ("of no stage goes where every stage is automatic", world(Gone("p")), ""),
-    ("of a stage that is no more goes where every stage is automatic", world(Gone("p", "old")), ""),
+    ("of no stage goes where every stage is automatic", world(OrphanedVariant("p")), ""),
+    ("of a stage that is no more goes where every stage is automatic",
+     world(OrphanedVariant("p", "old")), ""),
     ("of no stage waits where a stage is not automatic",
-     world(Gone("p"), stages=(*STAGES[:3], BY_HAND[3])), "AutomationOff"),
+     world(OrphanedVariant("p"), stages=(*STAGES[:3], BY_HAND[3])), "AutomationOff"),
 ]  # fmt: skip
 
 
@@ -119,16 +124,18 @@ LEVELS = [
 
 @pytest.mark.parametrize(("_", "there", "go"), LEVELS, ids=map(itemgetter(0), LEVELS))
 def test_level_by_level(_, there, go):
-    gone = [Gone(f"{of}{index}", of.strip("-")) for index, of in enumerate(there.split())]
-    answer = removals(world(*gone))
-    assert sorted(name.rstrip("0123456789") for name in answer.now) == sorted(go.split())
+    gone = [
+        OrphanedVariant(f"{of}{index}", of.strip("-")) for index, of in enumerate(there.split())
+    ]
+    answer = evaluate_removals(world(*gone))
+    assert sorted(name.rstrip("0123456789") for name in answer.removable) == sorted(go.split())
     waiting = [holds for holds in answer.holds.values() if holds]
     assert {hold.reason for holds in waiting for hold in holds} <= {Reason.REMOVAL_AWAITS}
 
 
 def test_a_level_waits_for_what_is_held_in_the_one_before():
-    answer = removals(world(EDITED, Gone("d", "dev")))
-    assert answer.now == ()
+    answer = evaluate_removals(world(EDITED, OrphanedVariant("d", "dev")))
+    assert answer.removable == ()
     assert "p" in answer.holds["d"][0].sentence
 
 
@@ -156,7 +163,7 @@ LIMITS = [
 def test_how_many_go_at_once(_, present, number, limit, reason):
     facts = world(*many(number), present=present, limit=limit)
     assert set(reasons(facts).values()) == {reason}
-    held = removals(facts).limit
+    held = evaluate_removals(facts).limit
     assert (str(held.reason) if held else "") == reason
 
 
@@ -171,15 +178,15 @@ def test_too_many_go_when_a_person_confirms_them_and_no_others():
 
 
 def test_the_end_of_a_window_is_the_next_instant():
-    answer = removals(world(ONE, calendars=(NIGHT,)))
+    answer = evaluate_removals(world(ONE, calendars=(NIGHT,)))
     assert answer.next == at(24 * 60)
-    assert removals(world(ONE)).next is None
+    assert evaluate_removals(world(ONE)).next is None
 
 
 def test_a_word_from_the_future_counts_from_five_minutes_before_it_on():
     facts = world(ONE, stages=BY_HAND, confirmations=(said("p", when=70),))
-    assert removals(facts).next == at(65)
-    assert removals(replace(facts, now=at(65))).now == ("p",)
+    assert evaluate_removals(facts).next == at(65)
+    assert evaluate_removals(replace(facts, now=at(65))).removable == ("p",)
 
 
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 100) | st.none(), st.data())
@@ -187,8 +194,8 @@ def test_what_may_begin_may_go_on(present, number, percent, data):
     """Removing some of those that may go never makes the others too many."""
     limit = data.draw(st.integers(0, 50)) if percent is None else Fraction(percent, 100)
     rest = data.draw(st.integers(0, number))
-    if number <= may_go(limit, present + number):
-        assert rest <= may_go(limit, present + rest)
+    if number <= compute_removal_limit(limit, present + number):
+        assert rest <= compute_removal_limit(limit, present + rest)
 
 
 NAMES = [f"s{index}" for index in range(7)]
@@ -207,7 +214,7 @@ def graphs(draw):
 
 @given(graphs())
 def test_a_stage_is_above_all_that_wait_for_it_and_right_above_one(rules):
-    ranks = levels(rules)
+    ranks = compute_levels(rules)
     assert ranks.keys() == {rule.name for rule in rules}
     for rule in rules:
         waiting = [it.name for it in rules if it.after and rule.name in it.after.stages]
@@ -216,12 +223,12 @@ def test_a_stage_is_above_all_that_wait_for_it_and_right_above_one(rules):
 
 @given(graphs(), st.lists(st.sampled_from([*NAMES, "old", ""]), max_size=12), st.randoms())
 def test_pass_by_pass_everything_goes_and_never_before_what_waits_for_it(rules, stages, random):
-    gone = {f"v{index}": Gone(f"v{index}", of) for index, of in enumerate(stages)}
-    ranks = levels(rules)
+    gone = {f"v{index}": OrphanedVariant(f"v{index}", of) for index, of in enumerate(stages)}
+    ranks = compute_levels(rules)
     passes = 0
     while gone:
         facts = world(*gone.values(), stages=tuple(rules), limit=Fraction(1))
-        going = list(removals(facts).now)
+        going = list(evaluate_removals(facts).removable)
         assert going, "something goes in every pass"
         for name in random.sample(going, random.randint(1, len(going))):
             rank = ranks.get(gone.pop(name).stage, len(ranks))
@@ -232,6 +239,6 @@ def test_pass_by_pass_everything_goes_and_never_before_what_waits_for_it(rules, 
 
 def test_stages_on_a_circle_have_no_level_and_are_no_end():
     rules = [stage("a", after("b")), stage("b", after("a")), stage("c", after("a"))]
-    assert levels(rules) == {"c": 0}
-    order = by_level(rules, [Gone("x", "a"), Gone("y", "c")])
+    assert compute_levels(rules) == {"c": 0}
+    order = group_by_level(rules, [OrphanedVariant("x", "a"), OrphanedVariant("y", "c")])
     assert [[one.name for one in level] for level in order] == [["y"], ["x"]]

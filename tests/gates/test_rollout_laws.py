@@ -23,14 +23,20 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Answer, PolicyFacts, Reading
-from fanout.gates.records import Action, Override
-from fanout.gates.rules import CheckRule, Condition, RolloutRule, Strategy, Way
-from fanout.selection.model import Broken
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import CheckAnswer, CheckReading, PolicyFacts
+from fanout.gates.gate_rules import (
+    CheckMethod,
+    CheckRule,
+    PropagationCondition,
+    RolloutGrowth,
+    RolloutRule,
+)
+from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.selection.variant_spec import ExpressionFailure
 
 REVISIONS = ["v1", "v2", "v3"]
 NAMES = "abcdef"
@@ -40,16 +46,24 @@ def minutes(number: float) -> timedelta:
     return timedelta(minutes=number)
 
 
-OFFICE = Calendar("office", allow=(period("30 0 * * *", "UTC", duration=minutes(60)),))
-FREEZE = Calendar("freeze", deny=(period("5 0 * * *", "UTC", duration=minutes(20)),))
+OFFICE = PublicationCalendar(
+    "office", allow=(build_window("30 0 * * *", "UTC", duration=minutes(60)),)
+)
+FREEZE = PublicationCalendar(
+    "freeze", deny=(build_window("5 0 * * *", "UTC", duration=minutes(20)),)
+)
 CONDITIONS = [
     (),
-    (Condition("few", lambda row: row["stage"]["inFlight"] < 2),),
-    (Condition("broken", lambda _: Broken("ExpressionError", "no such field")),),
+    (PropagationCondition("few", lambda row: row["stage"]["inFlight"] < 2),),
+    (
+        PropagationCondition(
+            "broken", lambda _: ExpressionFailure("ExpressionError", "no such field")
+        ),
+    ),
 ]
 ROLLOUTS = st.builds(
     RolloutRule,
-    strategy=st.sampled_from(Strategy),
+    strategy=st.sampled_from(RolloutGrowth),
     step=st.integers(1, 3),
     factor=st.sampled_from([Fraction(2), Fraction(3, 2), Fraction(5)]),
     max_in_flight=st.sampled_from([None, 0, 1, 2, Fraction(1, 2)]),
@@ -60,7 +74,7 @@ ROLLOUTS = st.builds(
 CHECKS = st.builds(
     CheckRule,
     st.just("e2e"),
-    st.sampled_from([Way.REPORT, Way.OBJECT]),
+    st.sampled_from([CheckMethod.REPORT, CheckMethod.OBJECT]),
     timeout=st.sampled_from([None, minutes(3), minutes(30)]),
     fresh_for=st.sampled_from([None, minutes(5)]),
     settle=st.sampled_from([None, minutes(2), minutes(40)]),
@@ -75,11 +89,11 @@ def variants(draw, name):
     )
     digests = [f"digest-{revision}" for revision in REVISIONS]
     readings = draw(st.lists(st.builds(
-        Reading, st.just("e2e"), st.sampled_from(digests), VERDICTS, st.just("it says so")),
+        CheckReading, st.just("e2e"), st.sampled_from(digests), VERDICTS, st.just("it says so")),
         max_size=1,
     ))  # fmt: skip
     answers = draw(st.lists(st.builds(
-        Answer, st.just("e2e"), st.sampled_from(digests), st.sampled_from([PASSED, FAILED]),
+        CheckAnswer, st.just("e2e"), st.sampled_from(digests), st.sampled_from([PASSED, FAILED]),
         st.integers(0, 10).map(at)), max_size=1,
     ))  # fmt: skip
     return variant(
@@ -107,15 +121,15 @@ EVIDENCE = st.builds(
 )
 DECISIONS = st.builds(
     decided,
-    st.sampled_from([Action.SKIP, Action.RETRY, Action.ROLLBACK, Action.PUBLISH]),
+    st.sampled_from([GateAction.SKIP, GateAction.RETRY, GateAction.ROLLBACK, GateAction.PUBLISH]),
     stage=st.sampled_from(["dev", "prod"]),
     variants=st.sampled_from([(), ("a",), ("b",)]),
     revision=st.sampled_from(REVISIONS),
     when=st.integers(0, 10),
 )
 LIFTED = st.builds(
-    lambda override, **fields: decided(Action.PUBLISH, override, **fields),
-    st.sampled_from(Override),
+    lambda override, **fields: decided(GateAction.PUBLISH, override, **fields),
+    st.sampled_from(GateOverride),
     stage=st.sampled_from(["dev", "prod"]),
     revision=st.sampled_from(REVISIONS),
 )
@@ -160,7 +174,7 @@ HISTORY = st.dictionaries(
 
 def answered(world: PolicyFacts) -> PolicyFacts:
     """The world with what a pass remembers of it."""
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     kept = {name: item.answers for name, item in decision.variants.items()}
     known = tuple(replace(it, answers=kept[it.name]) for it in world.variants)
     return replace(world, history=decision.history, variants=known)
@@ -170,8 +184,8 @@ def answered(world: PolicyFacts) -> PolicyFacts:
 def test_nobody_new_is_released_over_the_budget(world):
     """Who has a slot, or is broken at what it has, may go beyond it."""
     new = {it.name for it in world.variants if it.published is None and it.grant is None}
-    lifted = any(Override.BUDGET in it.overrides for it in world.records.decisions)
-    for item in evaluate(world).stages.values():
+    lifted = any(GateOverride.BUDGET in it.overrides for it in world.records.decisions)
+    for item in evaluate_gates(world).stages.values():
         if item.budget is not None and not lifted:
             room = max(0, item.budget - item.aggregates.in_flight)
             assert len(new & set(item.released)) <= room
@@ -179,7 +193,7 @@ def test_nobody_new_is_released_over_the_budget(world):
 
 @given(worlds(orders=False))
 def test_a_halted_stage_lets_nobody_go(world):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     for item in decision.stages.values():
         inside = [it for it in decision.variants.values() if it.stage == item.name]
         if item.halted:
@@ -189,7 +203,7 @@ def test_a_halted_stage_lets_nobody_go(world):
 
 @given(worlds(orders=False))
 def test_a_group_begins_when_those_before_it_are_through(world):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     groups = {it.name: it.group for it in world.variants}
     for item in decision.stages.values():
         started = [groups[name] for name in item.released]
@@ -198,28 +212,28 @@ def test_a_group_begins_when_those_before_it_are_through(world):
 
 @given(worlds(orders=False))
 def test_where_revisions_are_serialized_no_stage_goes_on_to_a_second_one(world):
-    decision = evaluate(replace(world, serialize=True))
+    decision = evaluate_gates(replace(world, serialize=True))
     for it in world.variants:
         item = decision.stages[it.stage]
-        verifying = decision.variants[it.name].state is State.VERIFYING
+        verifying = decision.variants[it.name].state is VariantState.VERIFYING
         if verifying and it.published.revision < item.candidate:
             assert not item.released
 
 
 @given(worlds())
 def test_whoever_is_not_ready_goes_or_hears_why_not(world):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     for item in decision.variants.values():
-        assert item.state is State.READY or item.publish or item.holds
-        assert all(hold.reason and hold.sentence and hold.who for hold in item.holds)
+        assert item.state is VariantState.READY or item.publish or item.holds
+        assert all(hold.reason and hold.sentence and hold.actor for hold in item.holds)
 
 
 @given(worlds())
 def test_asking_again_changes_nothing(world):
     settled = answered(world)
     assert answered(settled) == settled
-    for name, item in evaluate(world).variants.items():
-        again = evaluate(settled).variants[name]
+    for name, item in evaluate_gates(world).variants.items():
+        again = evaluate_gates(settled).variants[name]
         assert (again.state, again.release, again.publish) == (
             item.state, item.release, item.publish
         )  # fmt: skip
@@ -228,9 +242,9 @@ def test_asking_again_changes_nothing(world):
 @given(worlds())
 def test_nothing_changes_before_the_next_instant(world):
     settled = answered(world)
-    decision = evaluate(settled)
+    decision = evaluate_gates(settled)
     before = replace(settled, now=(decision.next or at(9999)) - minutes(1 / 60))
-    then = evaluate(before)
+    then = evaluate_gates(before)
     for name, item in decision.variants.items():
         other = then.variants[name]
         assert (other.state, other.release, other.publish) == (

@@ -17,12 +17,11 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.amounts import budget, tolerance
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Hold
-from fanout.gates.records import Action, Override
-from fanout.gates.rules import Strategy
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import RolloutGrowth, compute_budget, compute_tolerance
+from fanout.gates.record_facts import GateAction, GateOverride
 
 
 @pytest.mark.parametrize(
@@ -36,15 +35,15 @@ from fanout.gates.rules import Strategy
     ],
 )
 def test_shares_are_counted_exactly(amount, total, up, down):
-    assert (budget(amount, total), tolerance(amount, total)) == (up, down)
+    assert (compute_budget(amount, total), compute_tolerance(amount, total)) == (up, down)
 
 
 def test_no_share_of_any_total_is_rounded_twice():
     for percent in range(101):
         for total in range(301):
             share = Fraction(percent, 100)
-            assert budget(share, total) == -(-percent * total // 100)
-            assert tolerance(share, total) == percent * total // 100
+            assert compute_budget(share, total) == -(-percent * total // 100)
+            assert compute_tolerance(share, total) == percent * total // 100
 
 
 def waves(rollout, number):
@@ -54,7 +53,7 @@ def waves(rollout, number):
     found = []
     while any(revision == "v1" for revision in has.values()):
         variants = [through(name) if has[name] == "v2" else waiting(name) for name in names]
-        decision = evaluate(world(rollout, variants, said("prod", PASSED, "v2", when=6)))
+        decision = evaluate_gates(world(rollout, variants, said("prod", PASSED, "v2", when=6)))
         assert released(decision), "a rollout that nothing holds goes on"
         found.append(len(released(decision)))
         has |= dict.fromkeys(released(decision), "v2")
@@ -65,22 +64,26 @@ def waves(rollout, number):
     ("rollout", "number", "expected"),
     [
         pytest.param(
-            rolling(strategy=Strategy.EXPONENTIAL), 1000,
+            rolling(strategy=RolloutGrowth.EXPONENTIAL), 1000,
             [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 488],
             id="Exponential over 1000",
         ),
         pytest.param(
-            rolling(strategy=Strategy.EXPONENTIAL, factor=Fraction(3, 2)), 10,
+            rolling(strategy=RolloutGrowth.EXPONENTIAL, factor=Fraction(3, 2)), 10,
             [1, 1, 1, 1, 2, 3, 1],
             id="Exponential by 1.5 rounds down",
         ),
         pytest.param(
-            rolling(strategy=Strategy.EXPONENTIAL, max_in_flight=3), 10,
+            rolling(strategy=RolloutGrowth.EXPONENTIAL, max_in_flight=3), 10,
             [1, 1, 2, 3, 3],
             id="Exponential, capped",
         ),
-        pytest.param(rolling(strategy=Strategy.LINEAR), 3, [1, 1, 1], id="Linear is one at a time"),
-        pytest.param(rolling(strategy=Strategy.LINEAR, step=4), 10, [4, 4, 2], id="Linear by 4"),
+        pytest.param(
+            rolling(strategy=RolloutGrowth.LINEAR), 3, [1, 1, 1], id="Linear is one at a time"
+        ),
+        pytest.param(
+            rolling(strategy=RolloutGrowth.LINEAR, step=4), 10, [4, 4, 2], id="Linear by 4"
+        ),
         pytest.param(rolling(), 7, [7], id="AllAtOnce"),
         pytest.param(rolling(max_in_flight="25%"), 10, [3, 3, 3, 1], id="25 % of 10 rounds up"),
     ],
@@ -145,7 +148,7 @@ ROWS = [
         id="who is on its way to an older revision takes the newer one in its slot",
     ),
     pytest.param(
-        rolling(max_in_flight=1, strategy=Strategy.LINEAR),
+        rolling(max_in_flight=1, strategy=RolloutGrowth.LINEAR),
         [waiting("a", suspended=True), waiting("b")], [],
         ["b"], {"a": "Suspended"},
         id="who is suspended takes no slot from others",
@@ -193,38 +196,38 @@ ROWS = [
     ),
     pytest.param(
         rolling(max_in_flight=1), [under_way("a"), waiting("b")],
-        [decided(Action.PUBLISH, Override.BUDGET, stage="prod", revision="v2",
+        [decided(GateAction.PUBLISH, GateOverride.BUDGET, stage="prod", revision="v2",
                  trees=frozenset({"tree-v2"}), variants=("b",))],
         ["b"], {},
         id="a person lifts the budget for one",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(Action.PUBLISH, Override.BUDGET, stage="prod", revision="v2")],
+        [bad("a"), decided(GateAction.PUBLISH, GateOverride.BUDGET, stage="prod", revision="v2")],
         [], {"b": "Halted"},
         id="who lifts the budget does not lift a halt",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(Action.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
+        [bad("a"), decided(GateAction.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
         ["b"], {},
         id="who is skipped halts nothing",
     ),
     pytest.param(
         rolling(max_in_flight=1), [under_way("a"), waiting("b")],
-        [decided(Action.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
+        [decided(GateAction.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
         ["b"], {},
         id="who is skipped frees its slot",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=7)],
+        [bad("a"), decided(GateAction.RETRY, stage="prod", revision="v2", variants=("a",), when=7)],
         ["b"], {"a": "VerificationPending"},
         id="who tries again has failed no more",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=7),
+        [bad("a"), decided(GateAction.RETRY, stage="prod", revision="v2", variants=("a",), when=7),
          bad("a", when=8)],
         [], {"b": "Halted"},
         id="who fails again has failed",
@@ -234,7 +237,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("rollout", "variants", "records", "goes", "holds"), ROWS)
 def test_who_goes_now(rollout, variants, records, goes, holds):
-    decision = evaluate(world(rollout, variants, *records))
+    decision = evaluate_gates(world(rollout, variants, *records))
     assert released(decision) == goes
     for name, reason in holds.items():
         assert reason in reasons_of(decision, name)
@@ -243,48 +246,50 @@ def test_who_goes_now(rollout, variants, records, goes, holds):
 def test_a_released_variant_that_a_conflict_holds_keeps_its_slot():
     held = waiting("a", grant=grant("v2"))
     held = replace(held, draft=replace(held.draft, disputed=1))
-    decision = evaluate(world(rolling(max_in_flight=1), [held, waiting("b")]))
+    decision = evaluate_gates(world(rolling(max_in_flight=1), [held, waiting("b")]))
     assert released(decision) == []
     assert not decision.variants["a"].publish
-    assert decision.variants["a"].state is State.RELEASED
+    assert decision.variants["a"].state is VariantState.RELEASED
     assert reasons_of(decision, "a")[0] == "MergeConflict"
 
 
 def test_one_that_cannot_be_rendered_fails_and_takes_no_slot():
     broken = waiting("a", failed=Hold("RenderFailed", "x", "somebody"))
-    decision = evaluate(world(rolling(max_in_flight=1, max_failures=1), [broken, waiting("b")]))
+    decision = evaluate_gates(
+        world(rolling(max_in_flight=1, max_failures=1), [broken, waiting("b")])
+    )
     assert released(decision) == ["b"]
     assert decision.stages["prod"].aggregates.failed == 1
 
 
 def test_a_halted_stage_publishes_nothing_that_it_has_released():
     variants = [under_way("a"), waiting("b", grant=grant("v2"))]
-    decision = evaluate(world(rolling(), variants, bad("a")))
+    decision = evaluate_gates(world(rolling(), variants, bad("a")))
     assert decision.stages["prod"].halted
     assert not decision.variants["b"].publish
-    assert decision.variants["b"].state is State.RELEASED
+    assert decision.variants["b"].state is VariantState.RELEASED
 
 
 def test_what_was_released_is_published_without_a_further_slot():
-    decision = evaluate(world(rolling(max_in_flight=1), [waiting("a", grant=grant("v2"))]))
+    decision = evaluate_gates(world(rolling(max_in_flight=1), [waiting("a", grant=grant("v2"))]))
     assert decision.variants["a"].publish
     assert not decision.variants["a"].release
 
 
 def test_a_newer_revision_that_waits_for_a_slot_says_who_has_it():
-    decision = evaluate(world(rolling(max_in_flight=1), [under_way("a"), waiting("b")]))
+    decision = evaluate_gates(world(rolling(max_in_flight=1), [under_way("a"), waiting("b")]))
     hold = decision.variants["b"].holds[0]
     assert hold.sentence == "1 in flight, 1 may be"
 
 
 def test_a_stage_with_borne_failures_passes():
     it = world(rolling(max_failures=1), [under_way("a"), through("b")], bad("a"), ok("b"))
-    assert evaluate(it).stages["prod"].verdict is PASSED
+    assert evaluate_gates(it).stages["prod"].verdict is PASSED
 
 
 def test_an_unfinished_variant_is_never_borne():
     it = world(rolling(max_failures=5), [under_way("a"), through("b")], ok("b"))
-    assert evaluate(it).stages["prod"].verdict == "pending"
+    assert evaluate_gates(it).stages["prod"].verdict == "pending"
 
 
 def test_other_inputs_at_the_same_revision_go_by_the_budget():
@@ -292,7 +297,7 @@ def test_other_inputs_at_the_same_revision_go_by_the_budget():
         variant(name, "prod", published("v2", 5), draft=draft("v2", "-new")) for name in "abc"
     ]
     told = said("prod", PASSED, "v2", when=6)
-    for rollout in (rolling(max_in_flight=1), rolling(strategy=Strategy.EXPONENTIAL)):
-        decision = evaluate(world(rollout, changed, told))
+    for rollout in (rolling(max_in_flight=1), rolling(strategy=RolloutGrowth.EXPONENTIAL)):
+        decision = evaluate_gates(world(rollout, changed, told))
         assert released(decision) == ["a"]
         assert decision.stages["prod"].verdict is PASSED

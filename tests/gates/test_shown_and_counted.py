@@ -18,25 +18,27 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.explain import explain_variant
-from fanout.gates.facts import Answer, Hold, Reading
-from fanout.gates.records import Action
-from fanout.gates.rules import CheckRule, Way
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.explanation import explain_variant
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import CheckAnswer, CheckReading, Hold
+from fanout.gates.gate_rules import CheckMethod, CheckRule
+from fanout.gates.record_facts import GateAction
 
 # ---- offline -------------------------------------------------------------------------------------
 
 SHUT = rolling(max_in_flight=1, progress_deadline=30)
 GOES_OFFLINE = [
-    ("ready", under_way("a"), (ok("a"),), 10, State.READY, ["Offline"]),
-    ("verifying", under_way("a"), (), 10, State.VERIFYING, ["VerificationPending", "Offline"]),
-    ("failed", under_way("a"), (bad("a"),), 10, State.FAILED, ["VerificationFailed", "Offline"]),
-    ("late", under_way("a"), (), 40, State.FAILED,
+    ("ready", under_way("a"), (ok("a"),), 10, VariantState.READY, ["Offline"]),
+    ("verifying", under_way("a"), (), 10, VariantState.VERIFYING,
+     ["VerificationPending", "Offline"]),
+    ("failed", under_way("a"), (bad("a"),), 10, VariantState.FAILED,
+     ["VerificationFailed", "Offline"]),
+    ("late", under_way("a"), (), 40, VariantState.FAILED,
      ["DeadlineExceeded", "VerificationPending", "Offline"]),
-    ("suspended too", under_way("a", suspended=True), (ok("a"),), 10, State.READY,
+    ("suspended too", under_way("a", suspended=True), (ok("a"),), 10, VariantState.READY,
      ["Suspended", "Offline"]),
-    ("released and not published", waiting("a", grant=grant("v2")), (), 10, State.PROPOSED,
+    ("released and not published", waiting("a", grant=grant("v2")), (), 10, VariantState.PROPOSED,
      ["Offline"]),
 ]  # fmt: skip
 
@@ -50,7 +52,7 @@ def test_who_goes_offline_after_its_release_is_shown_so_and_counts_as_it_did(
     _, it, records, now, state, reasons
 ):
     there, gone = (
-        evaluate(world(SHUT, [replace(it, offline=away), waiting("b")], *records, now=now))
+        evaluate_gates(world(SHUT, [replace(it, offline=away), waiting("b")], *records, now=now))
         for away in (False, True)
     )
     assert gone.variants["a"].state is state is there.variants["a"].state
@@ -67,7 +69,7 @@ def test_who_goes_offline_after_its_release_is_shown_so_and_counts_as_it_did(
 
 def test_who_is_ready_and_offline_waits_for_nothing():
     it = world(SHUT, [under_way("a", offline=True)], ok("a"))
-    line = explain_variant(it, evaluate(it), "a")
+    line = explain_variant(it, evaluate_gates(it), "a")
     assert (line.state, line.waits) == ("Ready", False)
     assert any(child.subject == "Offline" for child in line.children)
 
@@ -88,7 +90,7 @@ HALTED = [
     ("_", "it", "halted", "verdict", "released"), HALTED, ids=[row[0] for row in HALTED]
 )
 def test_a_failure_is_about_the_inputs_that_failed(_, it, halted, verdict, released):
-    decision = evaluate(world(rolling(max_in_flight=1), [it, waiting("b")], bad("a")))
+    decision = evaluate_gates(world(rolling(max_in_flight=1), [it, waiting("b")], bad("a")))
     stage_view = decision.stages["prod"]
     assert (stage_view.halted, stage_view.verdict) == (halted, verdict)
     assert list(stage_view.released)[:1] == released
@@ -96,30 +98,30 @@ def test_a_failure_is_about_the_inputs_that_failed(_, it, halted, verdict, relea
 
 
 def test_the_others_go_on_with_the_mended_one():
-    decision = evaluate(world(rolling(), [BROKEN, waiting("b")], bad("a")))
+    decision = evaluate_gates(world(rolling(), [BROKEN, waiting("b")], bad("a")))
     assert list(decision.stages["prod"].released) == ["a", "b"]
 
 
 def test_new_inputs_that_fail_too_halt_it_again():
     it = under_way("a")
     again = replace(it, published=replace(published("v2", 8, "mended"), since=at(5)))
-    decision = evaluate(world(rolling(), [again, waiting("b")], bad("a"), bad("a", when=9)))
+    decision = evaluate_gates(world(rolling(), [again, waiting("b")], bad("a"), bad("a", when=9)))
     assert decision.stages["prod"].halted
-    quiet = evaluate(world(rolling(), [again, waiting("b")], bad("a")))
+    quiet = evaluate_gates(world(rolling(), [again, waiting("b")], bad("a")))
     assert not quiet.stages["prod"].halted, "what was said before is about the inputs of then"
 
 
 # ---- what is required, and ways back -------------------------------------------------------------
 
-QUOTA = CheckRule("quota", Way.HTTP, names_revision=True)
+QUOTA = CheckRule("quota", CheckMethod.HTTP, names_revision=True)
 REPORTED = CheckRule("scan")
-NO = Reading("quota", "digest-v1", FAILED, "no room", "v1")
+NO = CheckReading("quota", "digest-v1", FAILED, "no room", "v1")
 WAYS = [
-    ("a rollback", "", decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)),
+    ("a rollback", "", decided(GateAction.ROLLBACK, stage="prod", revision="v1", when=3)),
     (
         "a rollback of one",
         "",
-        decided(Action.ROLLBACK, variants=("a",), stage="prod", revision="v1"),
+        decided(GateAction.ROLLBACK, variants=("a",), stage="prod", revision="v1"),
     ),
     ("a pin", "v1", None),
 ]
@@ -131,16 +133,23 @@ def test_what_is_required_holds_nobody_who_goes_back(_, pin, decision):
     a = variant("a", "prod", published("v2", 2), draft=draft("v1"), readings=(NO,))
     reported = said("prod", FAILED, "v1", when=4, check="scan")
     said_so = (reported,) if decision is None else (reported, decision)
-    found = evaluate(facts((rule,), (a,), *said_so, revisions="v1 v2"))
+    found = evaluate_gates(facts((rule,), (a,), *said_so, revisions="v1 v2"))
     assert found.variants["a"].publish, found.variants["a"].holds
     alone = decision is not None and bool(decision.variants)
     assert found.stages["prod"].halted is alone, "one that goes back alone has failed the rest"
-    on_record = replace(a, readings=(), answers=(Answer("quota", "digest-v1", FAILED, at(3)),))
-    assert evaluate(facts((rule,), (on_record,), *said_so, revisions="v1 v2")).variants["a"].publish
+    on_record = replace(a, readings=(), answers=(CheckAnswer("quota", "digest-v1", FAILED, at(3)),))
+    assert (
+        evaluate_gates(facts((rule,), (on_record,), *said_so, revisions="v1 v2"))
+        .variants["a"]
+        .publish
+    )
 
 
 def test_a_rendering_that_fails_holds_who_goes_back():
     rule = stage("prod", requires=(QUOTA,), pin="v1")
     failed = Hold("RenderFailed", "line 3", "its author")
     a = variant("a", "prod", published("v2", 2), draft=draft("v1"), failed=failed)
-    assert evaluate(facts((rule,), (a,), revisions="v1 v2")).variants["a"].state is State.FAILED
+    assert (
+        evaluate_gates(facts((rule,), (a,), revisions="v1 v2")).variants["a"].state
+        is VariantState.FAILED
+    )

@@ -25,11 +25,11 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Hold, StageHistory
-from fanout.gates.records import Action
-from fanout.gates.rules import ApprovalRule, CheckRule, Require
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import Hold, RevisionHistory
+from fanout.gates.gate_rules import AfterRequirement, ApprovalRule, CheckRule
+from fanout.gates.record_facts import GateAction
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev", soak=60))
@@ -151,7 +151,7 @@ ROWS = [
         dev(
             A,
             LATE,
-            history={("dev", "v1"): StageHistory(at(-9), since=at(6))},
+            history={("dev", "v1"): RevisionHistory(at(-9), since=at(6))},
             records=[OK, said("dev", FAILED, when=7, variants=("z",))],
         ),
         FAILED,
@@ -171,39 +171,39 @@ ROWS = [
 
 @pytest.mark.parametrize(("sentence", "world", "verdict"), ROWS, ids=map(itemgetter(0), ROWS))
 def test_verdict(sentence, world, verdict):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     assert decision.stages["dev"].verdict is verdict
     remembered = decision.history.get(("dev", "v1"))
     assert (remembered is not None and remembered.passed is not None) == (verdict is PASSED)
 
 
 def test_empty_stages_say_so():
-    assert reasons_of(evaluate(dev()), "dev") == ["NoTargets"]
-    asleep = evaluate(dev(variant("a", "dev", suspended=True)))
+    assert reasons_of(evaluate_gates(dev()), "dev") == ["NoTargets"]
+    asleep = evaluate_gates(dev(variant("a", "dev", suspended=True)))
     assert reasons_of(asleep, "dev")[0] == "NothingCounts"
-    assert asleep.stages["dev"].counts == {State.SUSPENDED: 1}
+    assert asleep.stages["dev"].counts == {VariantState.SUSPENDED: 1}
 
 
 def test_clocks_start_when_a_verdict_is_first_seen_and_nothing_is_back_dated():
     world = dev(A, records=[said("dev", PASSED, when=-60), said("dev", PASSED, when=1)])
-    assert evaluate(world).history == {("dev", "v1"): passed(10)}
+    assert evaluate_gates(world).history == {("dev", "v1"): passed(10)}
 
 
 def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
     waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
-    first = evaluate(waiting)
+    first = evaluate_gates(waiting)
     assert (first.next, reasons_of(first, "p")) == (None, ["SoakRunning"])
-    early = evaluate(later(waiting, 69.9))
+    early = evaluate_gates(later(waiting, 69.9))
     assert not early.variants["p"].release
     assert early.next == at(70)
-    there = evaluate(later(waiting, 70))
+    there = evaluate_gates(later(waiting, 70))
     assert there.variants["p"].publish
     assert there.next is None
 
 
 def test_before_it_is_recorded_a_soak_has_no_instants_that_move_with_the_clock():
     waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
-    early, late = evaluate(waiting), evaluate(replace(waiting, now=at(500)))
+    early, late = evaluate_gates(waiting), evaluate_gates(replace(waiting, now=at(500)))
     [hold] = early.variants["p"].holds
     assert "is not on record yet: its soak of 1h starts with the next sweep" in hold.sentence
     assert (hold.since, hold.until, early.next) == (None, None, None)
@@ -218,37 +218,37 @@ def test_no_soak_is_an_instant_to_wait_for_where_after_cannot_open_by_itself():
     eu = variant("e", "eu", published("v1"))
     rules, history = (DEV, stage("eu"), both), {("dev", "v1"): passed(5)}
     lost = facts(rules, (A, eu, drafted), OK, said("eu", FAILED), history=history)
-    decision = evaluate(lost)
+    decision = evaluate_gates(lost)
     assert (decision.stages["prod"].gate, decision.stages["prod"].next) == (FAILED, None)
     waits = facts(rules, (A, eu, drafted), OK, history=history)
-    assert evaluate(waits).stages["prod"].next is None
+    assert evaluate_gates(waits).stages["prod"].next is None
     history["eu", "v1"] = passed(9)
     runs = facts(rules, (A, eu, drafted), OK, said("eu", PASSED), history=history)
-    assert evaluate(runs).stages["prod"].next == at(69)
-    either = stage("prod", after("dev", "eu", require=Require.ANY, soak=60))
+    assert evaluate_gates(runs).stages["prod"].next == at(69)
+    either = stage("prod", after("dev", "eu", require=AfterRequirement.ANY, soak=60))
     soonest = replace(runs, stages=(DEV, stage("eu"), either))
-    assert evaluate(soonest).stages["prod"].next == at(65)
+    assert evaluate_gates(soonest).stages["prod"].next == at(65)
 
 
 def test_a_withdrawal_starts_the_soak_anew():
     world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
     world = later(world, 30, said("dev", FAILED, when=29))
-    assert evaluate(world).history == {}
+    assert evaluate_gates(world).history == {}
     world = later(world, 40, said("dev", PASSED, when=39))
-    assert evaluate(later(world, 41)).next == at(100)
-    assert not evaluate(later(world, 71)).variants["p"].release
-    assert evaluate(later(world, 100)).variants["p"].publish
+    assert evaluate_gates(later(world, 41)).next == at(100)
+    assert not evaluate_gates(later(world, 71)).variants["p"].release
+    assert evaluate_gates(later(world, 100)).variants["p"].publish
 
 
 def test_a_soak_ends_when_the_stage_moves_on_and_what_was_earned_stays():
     drafted = variant("p", "prod", draft=draft("v1"))
     world = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
     moved = variant("a", "dev", published("v2", 80))
-    enough = evaluate(later(world, 90, variants=(moved, drafted)))
+    enough = evaluate_gates(later(world, 90, variants=(moved, drafted)))
     assert enough.history["dev", "v1"] == passed(10, 80)
     assert enough.variants["p"].publish
     moved = variant("a", "dev", published("v2", 40))
-    cut = evaluate(later(world, 90, variants=(moved, drafted)))
+    cut = evaluate_gates(later(world, 90, variants=(moved, drafted)))
     assert cut.history["dev", "v1"] == passed(10, 40)
     assert cut.stages["prod"].candidate == "v2"
 
@@ -256,9 +256,9 @@ def test_a_soak_ends_when_the_stage_moves_on_and_what_was_earned_stays():
 def test_a_stage_that_moves_on_in_the_pass_that_saw_it_passed_soaks_no_more():
     drafted = variant("p", "prod", draft=draft("v1"))
     first = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
-    assert evaluate(first).history["dev", "v1"] == passed(10)
+    assert evaluate_gates(first).history["dev", "v1"] == passed(10)
     moved = variant("a", "dev", published("v2", 10))
-    decision = evaluate(later(first, 90, variants=(moved, drafted)))
+    decision = evaluate_gates(later(first, 90, variants=(moved, drafted)))
     assert decision.history["dev", "v1"] == passed(10, 10)
     assert not decision.variants["p"].publish
 
@@ -266,14 +266,14 @@ def test_a_stage_that_moves_on_in_the_pass_that_saw_it_passed_soaks_no_more():
 def test_the_stage_moves_on_with_its_first_variant():
     both = dev(A, B, records=[OK], revisions="v1 v2")
     world = later(both, 20, variants=(variant("a", "dev", published("v2", 15)), B))
-    assert evaluate(world).history["dev", "v1"] == passed(10, 15)
+    assert evaluate_gates(world).history["dev", "v1"] == passed(10, 15)
 
 
 def test_answers_stand_when_the_revision_has_left():
     world = dev(A, records=[OK], revisions="v1 v2")
     moved = (variant("a", "dev", published("v2", 15)),)
     world = later(world, 20, said("dev", FAILED, "v1", when=16), variants=moved)
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     assert decision.stages["dev"].verdicts == {"v1": PASSED, "v2": PENDING}
 
 
@@ -288,7 +288,7 @@ def test_a_queued_revision_whose_soak_ends_wakes_the_policy():
         revisions="v1 v2",
         history={("dev", "v1"): passed(-90, 5), ("prod", "v1"): passed(2)},
     )
-    decision = evaluate(later(world, 11))
+    decision = evaluate_gates(later(world, 11))
     assert decision.stages["prod"].candidate == "v1"
     assert decision.stages["prod"].queued == ("v2",)
     assert decision.next == at(70)
@@ -296,39 +296,39 @@ def test_a_queued_revision_whose_soak_ends_wakes_the_policy():
 
 def test_the_soak_of_what_a_stage_has_already_is_no_timer():
     world = facts((DEV, PROD), (A, variant("p", "prod", V1)), OK, said("prod", PASSED))
-    assert evaluate(world).next is None
+    assert evaluate_gates(world).next is None
 
 
 def test_expiries_are_instants_at_which_something_changes():
     rule = ApprovalRule("signed-off", 2, frozenset({"ann", "bob"}), expires=at(30) - at(0))
     prod = stage("prod", after("dev"), requires=(rule,))
     world = facts((DEV, prod), (A, variant("p", "prod", draft=draft("v1"))), OK, approved("ann"))
-    assert evaluate(later(world, 11)).next == at(31)
-    rest = decided(Action.SUSPEND, stage="prod", expires=at(20))
+    assert evaluate_gates(later(world, 11)).next == at(31)
+    rest = decided(GateAction.SUSPEND, stage="prod", expires=at(20))
     asleep = replace(world, records=replace(world.records, decisions=(rest,)))
-    assert evaluate(asleep).stages["prod"].next == at(20)
+    assert evaluate_gates(asleep).stages["prod"].next == at(20)
     early = said("dev", PASSED, when=40)
     ahead = replace(world, records=replace(world.records, evidence=(early,), approvals=()))
-    assert evaluate(ahead).next == at(40)
+    assert evaluate_gates(ahead).next == at(40)
 
 
 def test_stages_gather_the_holds_of_their_variants():
     variants = [variant(f"v{number}", "dev", V1) for number in range(5)]
-    holds = evaluate(dev(*variants)).stages["dev"].holds
+    holds = evaluate_gates(dev(*variants)).stages["dev"].holds
     assert len(holds) == 1
     assert holds[0].sentence.startswith("5 variants, v0 first: nobody has reported check e2e")
-    assert holds[0].who == "whoever reports check e2e of stage dev"
+    assert holds[0].actor == "whoever reports check e2e of stage dev"
 
 
 def test_a_stage_that_waits_names_who_can_help_the_one_before():
     world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))))
-    hold = evaluate(world).stages["prod"].holds[0]
-    assert (hold.reason, hold.who) == ("AfterPending", "whoever reports check e2e of stage dev")
+    hold = evaluate_gates(world).stages["prod"].holds[0]
+    assert (hold.reason, hold.actor) == ("AfterPending", "whoever reports check e2e of stage dev")
 
 
 def test_a_stage_that_was_taken_out_of_the_policy_is_forgotten():
     world = dev(A, records=[OK], history={("gone", "v1"): passed(1)})
-    assert set(evaluate(world).history) == {("dev", "v1")}
+    assert set(evaluate_gates(world).history) == {("dev", "v1")}
 
 
 def test_independent_stages_go_in_parallel_and_a_chain_goes_in_one_pass_each():
@@ -338,7 +338,7 @@ def test_independent_stages_go_in_parallel_and_a_chain_goes_in_one_pass_each():
         stage("prod", after("eu", "us"), verification=()),
     )
     drafted = [variant(name, name, draft=draft("v1")) for name in ("eu", "us", "prod")]
-    decision = evaluate(facts(stages, drafted))
+    decision = evaluate_gates(facts(stages, drafted))
     assert [name for name, item in decision.variants.items() if item.publish] == ["eu", "us"]
 
 
@@ -346,15 +346,15 @@ def test_a_hold_of_a_stage_counts_each_variant_once():
     one = ApprovalRule("signed-off", 1, frozenset({"ann"}), ("sre",))
     rule = replace(DEV, requires=(one, replace(one, name="security")))
     variants = [variant(name, "dev", draft=draft("v1")) for name in "abc"]
-    [hold] = evaluate(facts((rule,), variants)).stages["dev"].holds
+    [hold] = evaluate_gates(facts((rule,), variants)).stages["dev"].holds
     assert hold.sentence.startswith("3 variants, a first: signed-off: ")
 
 
 def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on():
     d = variant("d", "dev", draft=draft("v1"))
-    decision = evaluate(facts((DEV, PROD), (d, variant("p", "prod", draft=draft("v1")))))
+    decision = evaluate_gates(facts((DEV, PROD), (d, variant("p", "prod", draft=draft("v1")))))
     assert decision.variants["d"].publish
-    assert [hold.who for hold in decision.variants["p"].holds] == [
+    assert [hold.actor for hold in decision.variants["p"].holds] == [
         "the next sweep, which goes on there"
     ]
 
@@ -368,6 +368,6 @@ def test_a_check_of_an_older_revision_wakes_the_policy_too():
         (stage("dev", verification=(timed,), automatic=False), stage("prod", after("dev"))),
         (d, p), revisions="v1 v2",
     )  # fmt: skip
-    assert evaluate(it).next == at(30)
-    assert evaluate(it).stages["prod"].candidate == "v1"
-    assert evaluate(replace(it, now=at(30))).stages["prod"].candidate == "v2"
+    assert evaluate_gates(it).next == at(30)
+    assert evaluate_gates(it).stages["prod"].candidate == "v1"
+    assert evaluate_gates(replace(it, now=at(30))).stages["prod"].candidate == "v2"

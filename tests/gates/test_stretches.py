@@ -25,22 +25,22 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import PolicyFacts, StageHistory
-from fanout.gates.records import Action
-from fanout.gates.rules import Require
-from fanout.gates.soak import NEVER, soaked
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
+from fanout.gates.gate_rules import AfterRequirement
+from fanout.gates.record_facts import GateAction
+from fanout.gates.soak import NO_HISTORY, compute_soak
 
 LAST = 24
 SOAK = 60
 
 
-def stretch(first: float, *, longest: float = 0, since: float | None = None) -> StageHistory:
+def stretch(first: float, *, longest: float = 0, since: float | None = None) -> RevisionHistory:
     """A recorded verdict whose present stretch is not the first."""
     begun = at(since) if since is not None else None
-    return StageHistory(at(first), None, timedelta(minutes=longest), begun)
+    return RevisionHistory(at(first), None, timedelta(minutes=longest), begun)
 
 
 # ---- one stage ----------------------------------------------------------------------------------
@@ -59,77 +59,81 @@ def came_back(now: float, *, answered: float = 32, **fields) -> PolicyFacts:
 
 def test_a_new_stretch_begins_when_it_is_first_seen():
     it = came_back(40)
-    assert evaluate(it).history["dev", "v1"] == stretch(1, longest=19, since=40)
+    assert evaluate_gates(it).history["dev", "v1"] == stretch(1, longest=19, since=40)
     seen = later(it, 99)
-    assert evaluate(seen).stages["prod"].next == at(100)
-    assert not evaluate(seen).variants["p"].publish
-    assert evaluate(later(seen, 100)).variants["p"].publish
+    assert evaluate_gates(seen).stages["prod"].next == at(100)
+    assert not evaluate_gates(seen).variants["p"].publish
+    assert evaluate_gates(later(seen, 100)).variants["p"].publish
 
 
 def test_a_stage_that_is_not_ready_again_yet_is_waited_for():
-    back = decided(Action.ROLLBACK, stage="dev", revision="v1", when=25)
+    back = decided(GateAction.ROLLBACK, stage="dev", revision="v1", when=25)
     d = variant("d", "dev", published("v1", 30))
     it = facts(
         (DEV, PROD), (d, P), said("dev", PASSED), back,
         now=40, history={("dev", "v1"): passed(1, 20)}, revisions="v1 v2",
     )  # fmt: skip
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     assert decision.history["dev", "v1"] == passed(1, 20)
     assert decision.stages["prod"].candidate == "v1"
     assert reasons_of(decision, "p") == ["SoakRunning"]
-    assert decision.variants["p"].holds[0].who == "whoever reports check e2e of stage dev"
+    assert decision.variants["p"].holds[0].actor == "whoever reports check e2e of stage dev"
 
 
 def test_the_longest_stretch_stands_when_the_stage_moves_on_again():
     it = came_back(40, history={("dev", "v1"): stretch(1, longest=19, since=32)})
     moved = replace(it, variants=(variant("d", "dev", published("v2", 95)), P), now=at(99))
-    found = evaluate(moved)
-    assert found.history["dev", "v1"] == StageHistory(at(1), at(95), timedelta(minutes=63))
+    found = evaluate_gates(moved)
+    assert found.history["dev", "v1"] == RevisionHistory(at(1), at(95), timedelta(minutes=63))
     assert found.stages["prod"].gate is PASSED
 
 
 def test_withdrawn_evidence_takes_all_stretches():
     it = came_back(99, history={("dev", "v1"): stretch(1, longest=80, since=32)})
     failed = later(it, 100, said("dev", FAILED, when=99))
-    assert ("dev", "v1") not in evaluate(failed).history
+    assert ("dev", "v1") not in evaluate_gates(failed).history
     again = later(failed, 110, said("dev", PASSED, when=109))
-    assert evaluate(again).history["dev", "v1"] == passed(110)
+    assert evaluate_gates(again).history["dev", "v1"] == passed(110)
 
 
 def test_a_retry_after_a_soak_keeps_it():
     it = came_back(99, history={("dev", "v1"): stretch(1, longest=80, since=32)})
-    retry = decided(Action.RETRY, stage="dev", revision="v1", variants=("d",), when=98)
+    retry = decided(GateAction.RETRY, stage="dev", revision="v1", variants=("d",), when=98)
     tried = replace(it, records=replace(it.records, decisions=(retry,)))
-    assert evaluate(tried).history == it.history
+    assert evaluate_gates(tried).history == it.history
 
 
 def test_a_clock_that_goes_back_makes_no_stretch_longer():
     it = came_back(40, history={("dev", "v1"): stretch(1, longest=19, since=95)})
-    assert soaked(evaluate(it).history["dev", "v1"], it.now) == timedelta(minutes=19)
+    assert compute_soak(evaluate_gates(it).history["dev", "v1"], it.now) == timedelta(minutes=19)
 
 
 def test_who_is_resumed_at_another_revision_ends_the_stretch():
     other = variant("e", "dev", published("v2", 20), suspended=True)
     it = came_back(40)
     apart = replace(it, variants=(*it.variants, other))
-    assert evaluate(apart).history["dev", "v1"].since == at(40), "it does not count while it is"
+    assert evaluate_gates(apart).history["dev", "v1"].since == at(40), (
+        "it does not count while it is"
+    )
     seen = later(apart, 50)
     resumed = replace(seen, variants=(*it.variants, replace(other, suspended=False)))
-    found = evaluate(resumed).history["dev", "v1"]
-    assert found == StageHistory(at(1), at(50), timedelta(minutes=19))
+    found = evaluate_gates(resumed).history["dev", "v1"]
+    assert found == RevisionHistory(at(1), at(50), timedelta(minutes=19))
 
 
 def test_a_variant_that_goes_back_alone_brings_its_stage_back():
     a, b = variant("a", "dev", published("v1", 30)), variant("b", "dev", published("v1"))
     world = (said("dev", PASSED, when=1), said("dev", PASSED, when=32))
     it = facts((DEV, PROD), (a, b, P), *world, now=40, history={("dev", "v1"): passed(1, 20)})
-    assert evaluate(it).history["dev", "v1"] == stretch(1, longest=19, since=40)
+    assert evaluate_gates(it).history["dev", "v1"] == stretch(1, longest=19, since=40)
 
 
 def test_a_way_back_that_has_begun_ends_after_the_window_where_a_rollout_may():
     """`atClose: Finish`: it is not over because the stage had passed the revision once."""
-    hours = Calendar("office", allow=(period("0 1 * * *", "UTC", duration=timedelta(hours=1)),))
-    back = decided(Action.ROLLBACK, stage="dev", revision="v1", when=25)
+    hours = PublicationCalendar(
+        "office", allow=(build_window("0 1 * * *", "UTC", duration=timedelta(hours=1)),)
+    )
+    back = decided(GateAction.ROLLBACK, stage="dev", revision="v1", when=25)
     here = variant("d", "dev", published("v1", 30))
     there = variant("e", "dev", published("v2", 20), draft=draft("v1"))
     it = facts(
@@ -137,8 +141,8 @@ def test_a_way_back_that_has_begun_ends_after_the_window_where_a_rollout_may():
         now=40, history={("dev", "v1"): passed(1, 20)}, revisions="v1 v2",
         calendars=(hours,), finishing=frozenset({"office"}),
     )  # fmt: skip
-    assert evaluate(it).variants["e"].publish
-    assert not evaluate(replace(it, finishing=frozenset())).variants["e"].publish
+    assert evaluate_gates(it).variants["e"].publish
+    assert not evaluate_gates(replace(it, finishing_calendars=frozenset())).variants["e"].publish
 
 
 # ---- joins: against a count, minute by minute ----------------------------------------------------
@@ -166,7 +170,7 @@ def longest(ready: Sequence[bool]) -> int:
 
 @given(
     visits=st.lists(VISITS, min_size=1, max_size=3),
-    require=st.sampled_from(Require),
+    require=st.sampled_from(AfterRequirement),
     soak=st.integers(0, 4),
 )
 def test_a_join_is_ready_while_enough_before_it_are(visits, require, soak):
@@ -189,12 +193,12 @@ def test_a_join_is_ready_while_enough_before_it_are(visits, require, soak):
             for name, changes in zip(names, visits, strict=True)
         ]
         world = replace(world, variants=tuple(variants), now=at(minute))
-        decision = evaluate(world)
+        decision = evaluate_gates(world)
         world = replace(world, history=decision.history)
-        assert evaluate(world).history == decision.history, minute
-        past = decision.history.get(("join", "v1"), NEVER)
-        assert soaked(past, at(minute)) == timedelta(minutes=longest(ready)), minute
-        assert (past.begun is not None and past.left is None) is ready[-1], minute
+        assert evaluate_gates(world).history == decision.history, minute
+        past = decision.history.get(("join", "v1"), NO_HISTORY)
+        assert compute_soak(past, at(minute)) == timedelta(minutes=longest(ready)), minute
+        assert (past.stretch_start is not None and past.left is None) is ready[-1], minute
 
 
 def held(changes: Sequence[int], minute: int):
@@ -205,7 +209,7 @@ def held(changes: Sequence[int], minute: int):
     return published("v1" if len(done) % 2 else "v2", done[-1])
 
 
-@pytest.mark.parametrize("require", [Require.ANY, Require.ALL])
+@pytest.mark.parametrize("require", [AfterRequirement.ANY, AfterRequirement.ALL])
 def test_joins_of_joins_pass_a_new_stretch_on(require):
     east, west = stage("east", verification=()), stage("west", verification=())
     first = stage(
@@ -221,7 +225,7 @@ def test_joins_of_joins_pass_a_new_stretch_on(require):
     }
     e, w = (variant(name, name, published("v1", 20)) for name in ("east", "west"))
     it = facts((east, west, first, second, last), (e, w, p), now=20, history=history)
-    assert evaluate(it).history["first", "v1"] == stretch(1, longest=2, since=20)
+    assert evaluate_gates(it).history["first", "v1"] == stretch(1, longest=2, since=20)
     seen = later(it, 21)
-    assert evaluate(seen).stages["last"].next == at(30)
-    assert evaluate(later(later(seen, 25), 30)).variants["p"].publish
+    assert evaluate_gates(seen).stages["last"].next == at(30)
+    assert evaluate_gates(later(later(seen, 25), 30)).variants["p"].publish

@@ -7,9 +7,9 @@ import pytest
 from gates.rolling import bad, released, rolling, under_way, waiting, world
 from gates.worlds import PASSED, at, decided, reasons_of, said
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.records import Action
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.record_facts import GateAction
 
 MINUTES = [
     pytest.param(5.0, "Verifying", 15, id="verified for a moment"),
@@ -20,7 +20,7 @@ MINUTES = [
 @pytest.mark.parametrize(("now", "state", "until"), MINUTES)
 def test_min_ready(now, state, until):
     it = world(rolling(min_ready=10), [under_way("a")], said("prod", PASSED, "v2", when=5), now=now)
-    decision = evaluate(it)
+    decision = evaluate_gates(it)
     assert decision.variants["a"].state == state
     assert decision.next == (at(until) if until else None)
     if until:
@@ -30,27 +30,27 @@ def test_min_ready(now, state, until):
 def test_who_says_again_that_it_passes_does_not_start_min_ready_anew():
     again = [said("prod", PASSED, "v2", when=minute) for minute in (5, 9, 14)]
     it = world(rolling(min_ready=10), [under_way("a")], *again, now=15)
-    assert evaluate(it).variants["a"].state is State.READY
+    assert evaluate_gates(it).variants["a"].state is VariantState.READY
 
 
 def test_min_ready_starts_anew_after_a_failure():
     told = [said("prod", PASSED, "v2", when=5), bad(when=8), said("prod", PASSED, "v2", when=9)]
     it = world(rolling(min_ready=10), [under_way("a")], *told, now=15)
-    assert evaluate(it).variants["a"].state is State.VERIFYING
+    assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
 
 
 DEADLINE = rolling(progress_deadline=10, max_in_flight=1, max_failures=1)
 
 
 def test_in_flight_until_the_deadline():
-    decision = evaluate(world(DEADLINE, [under_way("a"), waiting("b")], now=14))
-    assert decision.variants["a"].state is State.VERIFYING
+    decision = evaluate_gates(world(DEADLINE, [under_way("a"), waiting("b")], now=14))
+    assert decision.variants["a"].state is VariantState.VERIFYING
     assert decision.next == at(15)
 
 
 def test_too_long_in_flight_is_failed_and_frees_the_slot():
-    decision = evaluate(world(DEADLINE, [under_way("a"), waiting("b")], now=15))
-    assert decision.variants["a"].state is State.FAILED
+    decision = evaluate_gates(world(DEADLINE, [under_way("a"), waiting("b")], now=15))
+    assert decision.variants["a"].state is VariantState.FAILED
     assert "DeadlineExceeded" in reasons_of(decision, "a")
     assert released(decision) == ["b"]
 
@@ -58,20 +58,20 @@ def test_too_long_in_flight_is_failed_and_frees_the_slot():
 def test_a_deadline_is_not_over_while_min_ready_runs():
     rollout = replace(DEADLINE, min_ready=timedelta(minutes=60))
     told = said("prod", PASSED, "v2", when=14)
-    assert evaluate(world(rollout, [under_way("a")], told, now=20)).variants["a"].state == (
+    assert evaluate_gates(world(rollout, [under_way("a")], told, now=20)).variants["a"].state == (
         "Verifying"
     )
 
 
 def test_what_passes_after_the_deadline_still_counts():
-    decision = evaluate(
+    decision = evaluate_gates(
         world(DEADLINE, [under_way("a")], said("prod", PASSED, "v2", when=30), now=31)
     )
-    assert decision.variants["a"].state is State.READY
+    assert decision.variants["a"].state is VariantState.READY
 
 
 def test_a_retry_gives_the_deadline_anew():
-    retry = decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=20)
-    decision = evaluate(world(DEADLINE, [under_way("a")], retry, now=21))
-    assert decision.variants["a"].state is State.VERIFYING
+    retry = decided(GateAction.RETRY, stage="prod", revision="v2", variants=("a",), when=20)
+    decision = evaluate_gates(world(DEADLINE, [under_way("a")], retry, now=21))
+    assert decision.variants["a"].state is VariantState.VERIFYING
     assert decision.next == at(30)

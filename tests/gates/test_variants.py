@@ -26,9 +26,9 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Hold
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import Hold
 
 HELD = Hold("PathTaken", "somebody else's")
 
@@ -209,7 +209,7 @@ ROWS = [
     ids=map(itemgetter(0), ROWS),
 )
 def test_variant(sentence, world, state, release, publish, reasons):
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     p = decision.variants["p"]
     assert (p.state.value, p.release, p.publish) == (state, bool(release), bool(publish))
     if reasons is not None:
@@ -219,17 +219,17 @@ def test_variant(sentence, world, state, release, publish, reasons):
 def test_a_draft_that_is_written_for_other_inputs_is_not_published():
     world = prod(OK)
     stale = replace(world.variants[1], draft=draft("v1", current=False))
-    p = evaluate(replace(world, variants=(READY_DEV, stale))).variants["p"]
-    assert (p.state, p.publish) == (State.DRAFTED, False)
+    p = evaluate_gates(replace(world, variants=(READY_DEV, stale))).variants["p"]
+    assert (p.state, p.publish) == (VariantState.DRAFTED, False)
 
 
 def test_a_variant_in_no_stage_is_held_and_blocks_nobody():
     world = prod(OK)
     lost = variant("lost", "moon", draft=draft("v1"))
     nowhere = variant("nowhere", "")
-    decision = evaluate(replace(world, variants=(*world.variants, lost, nowhere)))
+    decision = evaluate_gates(replace(world, variants=(*world.variants, lost, nowhere)))
     for name in ("lost", "nowhere"):
-        assert decision.variants[name].state is State.HELD
+        assert decision.variants[name].state is VariantState.HELD
         assert reasons_of(decision, name) == ["NotInStage"]
     assert decision.variants["p"].publish
     assert [hold.reason for hold in decision.holds] == ["NotInStage"]
@@ -242,6 +242,6 @@ def test_history_is_enough_when_dev_has_moved_on():
         revisions="v1 v2",
         history={("dev", "v1"): passed(1)},
     )
-    decision = evaluate(world)
+    decision = evaluate_gates(world)
     assert decision.variants["p"].publish
     assert decision.history["dev", "v1"] == passed(1, 6)

@@ -21,14 +21,14 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.going_back import going_back
-from fanout.gates.records import Action
-from fanout.gates.rules import RolloutRule
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluation import find_rollbacks
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_rules import RolloutRule
+from fanout.gates.record_facts import GateAction
 
-BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)
-MEND = decided(Action.PUBLISH, stage="prod", revision="v3", when=4)
+BACK = decided(GateAction.ROLLBACK, stage="prod", revision="v1", when=3)
+MEND = decided(GateAction.PUBLISH, stage="prod", revision="v3", when=4)
 
 
 def world(*records, dev="v3", open_draft="v2", has="v1", **fields):
@@ -45,17 +45,17 @@ def world(*records, dev="v3", open_draft="v2", has="v1", **fields):
 
 def test_it_stands_until_the_revision_that_mends_it_may_go():
     waiting = world(BACK, MEND, open_draft="v1")
-    decision = evaluate(waiting)
+    decision = evaluate_gates(waiting)
     assert decision.stages["prod"].candidate == "v1", "not the bad one, which has passed dev"
-    assert going_back(waiting).keys() == {"p"}
+    assert find_rollbacks(waiting).keys() == {"p"}
     ready = world(BACK, MEND, said("dev", PASSED, "v3", when=5), open_draft="v3")
-    assert evaluate(ready).stages["prod"].candidate == "v3"
-    assert evaluate(ready).variants["p"].publish
-    assert going_back(ready) == {}
+    assert evaluate_gates(ready).stages["prod"].candidate == "v3"
+    assert evaluate_gates(ready).variants["p"].publish
+    assert find_rollbacks(ready) == {}
 
 
 def test_automation_does_not_take_the_bad_revision_again():
-    decision = evaluate(world(BACK, MEND, open_draft="v2"))
+    decision = evaluate_gates(world(BACK, MEND, open_draft="v2"))
     assert not decision.variants["p"].publish
 
 
@@ -64,23 +64,25 @@ def test_it_is_over_when_the_revision_that_mends_it_is_published():
     late = published("v3", 6)
     it = taken.variants[1]
     taken = replace(taken, variants=(taken.variants[0], replace(it, published=late)))
-    assert evaluate(taken).stages["prod"].candidate == "v3"
-    assert going_back(taken) == {}
+    assert evaluate_gates(taken).stages["prod"].candidate == "v3"
+    assert find_rollbacks(taken) == {}
 
 
 def test_approvals_from_before_it_are_not_asked():
     yes = [approved(name, revision="v2") for name in ("ann", "bob")]
     rule = {"requires": (SIGNED,)}
-    before = evaluate(world(*yes, dev="v2", **rule))
+    before = evaluate_gates(world(*yes, dev="v2", **rule))
     assert before.stages["prod"].candidate == "v2"
-    withdrawn_since = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3, expires=None)
+    withdrawn_since = decided(
+        GateAction.ROLLBACK, stage="prod", revision="v1", when=3, expires=None
+    )
     mended = [said("dev", PASSED, "v3", when=5), withdrawn_since, MEND]
-    decision = evaluate(world(*yes, *mended, **rule))
+    decision = evaluate_gates(world(*yes, *mended, **rule))
     assert decision.stages["prod"].candidate == "v3"
 
 
 def test_promotions_from_before_it_are_not_carried_out_after_it():
-    old = decided(Action.PUBLISH, stage="prod", revision="v2", when=2)
+    old = decided(GateAction.PUBLISH, stage="prod", revision="v2", when=2)
     over = [BACK, MEND, said("dev", PASSED, "v3", when=5)]
     rules = [stage("dev"), stage("prod", after("dev"), automatic=False)]
     variants = [
@@ -88,11 +90,11 @@ def test_promotions_from_before_it_are_not_carried_out_after_it():
         variant("p", "prod", published("v1"), draft=draft("v2")),
         variant("q", "prod", published("v3", 6)),
     ]
-    decision = evaluate(facts(rules, variants, old, *over, revisions="v1 v2 v3"))
+    decision = evaluate_gates(facts(rules, variants, old, *over, revisions="v1 v2 v3"))
     assert not decision.variants["p"].publish
 
 
-ALONE = decided(Action.ROLLBACK, variants=("a",), stage="prod", revision="v1", when=7)
+ALONE = decided(GateAction.ROLLBACK, variants=("a",), stage="prod", revision="v1", when=7)
 
 
 def two_groups(*records, max_failures=1):
@@ -106,31 +108,31 @@ def two_groups(*records, max_failures=1):
 
 
 def test_who_went_back_alone_has_failed_where_the_others_go_on():
-    decision = evaluate(two_groups(ALONE))
+    decision = evaluate_gates(two_groups(ALONE))
     assert decision.variants["b"].publish
-    assert decision.variants["a"].state is State.READY
+    assert decision.variants["a"].state is VariantState.READY
     assert decision.stages["prod"].aggregates.failed == 1
 
 
 def test_and_halts_a_stage_that_bears_no_failure():
-    decision = evaluate(two_groups(ALONE, max_failures=0))
+    decision = evaluate_gates(two_groups(ALONE, max_failures=0))
     assert decision.stages["prod"].verdict is FAILED
     assert "Halted" in reasons_of(decision, "b")
 
 
 def test_who_is_skipped_besides_is_not_counted():
-    skip = decided(Action.SKIP, variants=("a",), stage="prod", revision="v2", when=8)
-    decision = evaluate(two_groups(ALONE, skip, max_failures=0))
+    skip = decided(GateAction.SKIP, variants=("a",), stage="prod", revision="v2", when=8)
+    decision = evaluate_gates(two_groups(ALONE, skip, max_failures=0))
     assert decision.variants["b"].publish
 
 
 def test_a_skip_from_before_it_keeps_nobody_from_going_back():
-    skip = decided(Action.SKIP, variants=("p",), stage="prod", revision="v1", when=1)
+    skip = decided(GateAction.SKIP, variants=("p",), stage="prod", revision="v1", when=1)
     it = facts(
         [stage("prod")], [variant("p", "prod", published("v2"), draft=draft("v1"))], skip, BACK,
         revisions="v1 v2",
     )  # fmt: skip
-    assert evaluate(it).variants["p"].publish
+    assert evaluate_gates(it).variants["p"].publish
 
 
 @pytest.mark.parametrize("when", [2, 3])
@@ -140,4 +142,4 @@ def test_what_is_released_to_the_bad_revision_goes_back_too(when):
         [variant("p", "prod", published("v1"), draft=draft("v2"), grant=grant("v2", when=when))],
         BACK, revisions="v1 v2",
     )  # fmt: skip
-    assert not evaluate(it).variants["p"].publish
+    assert not evaluate_gates(it).variants["p"].publish

@@ -5,14 +5,14 @@ from gates.test_rollouts import bad, ok, released, rolling, through, under_way, 
 from gates.worlds import decided, said
 
 from fanout.api.reasons import Reason
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.records import Action
-from fanout.gates.rules import Verdict
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_rules import Verdict
+from fanout.gates.record_facts import GateAction
 
 ABOUT_A = {"stage": "prod", "revision": "v2", "variants": ("a",), "when": 7}
-SKIPPED = decided(Action.SKIP, reason="rebuilt next week", **ABOUT_A)
-RETRIED = decided(Action.RETRY, **ABOUT_A)
+SKIPPED = decided(GateAction.SKIP, reason="rebuilt next week", **ABOUT_A)
+RETRIED = decided(GateAction.RETRY, **ABOUT_A)
 
 
 def told(decision):
@@ -42,22 +42,22 @@ ORDERS = [
 @pytest.mark.parametrize(("stated", "expected"), ORDERS)
 def test_the_order_of_what_holds_a_stage(stated, expected):
     borne, variants, records = stated
-    decision = evaluate(world(rolling(max_failures=borne), variants, *records))
+    decision = evaluate_gates(world(rolling(max_failures=borne), variants, *records))
     assert told(decision) == expected
 
 
 def test_who_was_skipped_after_its_publication_says_who_did_it_and_why():
-    decision = evaluate(world(rolling(), [through("a")], bad("a"), SKIPPED))
+    decision = evaluate_gates(world(rolling(), [through("a")], bad("a"), SKIPPED))
     view = decision.variants["a"]
-    assert view.state is State.SKIPPED
+    assert view.state is VariantState.SKIPPED
     [hold] = view.holds
     assert hold.reason == Reason.SKIPPED
     assert "took it out of the rollout of v2: rebuilt next week" in hold.sentence
-    assert hold.who == "whoever may decide: fanout retry"
+    assert hold.actor == "whoever may decide: fanout retry"
 
 
 def test_a_failure_before_a_retry_says_that_the_retry_took_it_back():
-    decision = evaluate(world(rolling(), [through("a")], bad("a"), RETRIED))
+    decision = evaluate_gates(world(rolling(), [through("a")], bad("a"), RETRIED))
     [check] = decision.variants["a"].checks
     assert check.verdict is Verdict.PENDING
     assert "was recorded before v2 was tried again: does not count" in check.sentence
@@ -65,15 +65,15 @@ def test_a_failure_before_a_retry_says_that_the_retry_took_it_back():
 
 def test_evidence_from_before_the_publication_is_still_called_so():
     early = said("prod", Verdict.FAILED, "v2", when=4, variants=("a",))
-    decision = evaluate(world(rolling(), [through("a")], early, RETRIED))
+    decision = evaluate_gates(world(rolling(), [through("a")], early, RETRIED))
     [check] = decision.variants["a"].checks
     assert "was recorded before v2 was published: does not count" in check.sentence
 
 
 def test_who_takes_a_slot_when_one_is_free_is_told_in_numbers():
     rule = rolling(max_in_flight=1)
-    decision = evaluate(world(rule, [under_way("a"), waiting("b")]))
+    decision = evaluate_gates(world(rule, [under_way("a"), waiting("b")]))
     assert released(decision) == []
     [hold] = decision.variants["b"].holds
     assert (hold.reason, hold.sentence) == (Reason.BUDGET_EXHAUSTED, "1 in flight, 1 may be")
-    assert hold.who == "whoever answers the checks of those in flight; or --override budget"
+    assert hold.actor == "whoever answers the checks of those in flight; or --override budget"

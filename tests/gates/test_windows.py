@@ -20,16 +20,16 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar
-from fanout.gates.answer import State
-from fanout.gates.evaluate import evaluate
-from fanout.gates.records import Action, Override
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import build_window
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.record_facts import GateAction, GateOverride
 
 # T0 is midnight, the first of January 2026, UTC
-MORNING = period("0 1 * * *", "UTC", duration=timedelta(hours=1))
-OFFICE = Calendar("office", allow=(MORNING,))
-FREEZE = Calendar("freeze", deny=(MORNING,))
+MORNING = build_window("0 1 * * *", "UTC", duration=timedelta(hours=1))
+OFFICE = PublicationCalendar("office", allow=(MORNING,))
+FREEZE = PublicationCalendar("freeze", deny=(MORNING,))
 ROWS = [
     pytest.param((), 10, True, None, id="without windows it is always open"),
     pytest.param((OFFICE,), 10, False, 60, id="before an allowed time"),
@@ -45,7 +45,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("calendars", "now", "goes", "edge"), ROWS)
 def test_the_engine_wakes_at_the_edge(calendars, now, goes, edge):
-    decision = evaluate(prod(OK, now=now, world={"calendars": calendars}))
+    decision = evaluate_gates(prod(OK, now=now, world={"calendars": calendars}))
     assert decision.variants["p"].publish is goes
     assert decision.variants["p"].release is goes
     assert decision.next == (at(edge) if edge is not None else None)
@@ -53,17 +53,17 @@ def test_the_engine_wakes_at_the_edge(calendars, now, goes, edge):
 
 
 def test_a_release_does_not_outlive_its_window():
-    decision = evaluate(prod(OK, grant=grant("v1"), now=10, world={"calendars": (OFFICE,)}))
-    assert decision.variants["p"].state is State.RELEASED
+    decision = evaluate_gates(prod(OK, grant=grant("v1"), now=10, world={"calendars": (OFFICE,)}))
+    assert decision.variants["p"].state is VariantState.RELEASED
     assert not decision.variants["p"].publish
 
 
 def test_windows_bind_people_too_but_for_who_lifts_them():
-    plain = decided(Action.PUBLISH, stage="prod", revision="v1")
-    decision = evaluate(prod(OK, plain, world={"calendars": (OFFICE,)}))
+    plain = decided(GateAction.PUBLISH, stage="prod", revision="v1")
+    decision = evaluate_gates(prod(OK, plain, world={"calendars": (OFFICE,)}))
     assert not decision.variants["p"].publish
-    lifting = decided(Action.PUBLISH, Override.WINDOW, stage="prod", revision="v1")
-    decision = evaluate(prod(OK, lifting, world={"calendars": (OFFICE,)}))
+    lifting = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
+    decision = evaluate_gates(prod(OK, lifting, world={"calendars": (OFFICE,)}))
     assert decision.variants["p"].publish
 
 
@@ -79,45 +79,45 @@ def half_way(*more, **fields):
 
 
 def test_at_close_a_rollout_holds():
-    assert not evaluate(half_way()).variants["b"].publish
+    assert not evaluate_gates(half_way()).variants["b"].publish
 
 
 def test_at_close_a_rollout_that_has_begun_goes_on_where_it_may_finish():
-    assert evaluate(half_way(finishing=frozenset({"office"}))).variants["b"].publish
+    assert evaluate_gates(half_way(finishing=frozenset({"office"}))).variants["b"].publish
 
 
 def test_a_rollout_that_has_not_begun_waits_where_it_may_finish():
     world = prod(OK, world={"calendars": (OFFICE,), "finishing": frozenset({"office"})})
-    assert not evaluate(world).variants["p"].publish
+    assert not evaluate_gates(world).variants["p"].publish
 
 
 def test_all_that_are_closed_must_let_it_finish():
-    both = {"calendars": (OFFICE, Calendar("other", allow=(MORNING,)))}
+    both = {"calendars": (OFFICE, PublicationCalendar("other", allow=(MORNING,)))}
     it = half_way(finishing=frozenset({"office"}))
-    assert not evaluate(replace(it, **both)).variants["b"].publish
+    assert not evaluate_gates(replace(it, **both)).variants["b"].publish
 
 
 def test_a_closed_window_is_no_reason_to_be_stuck():
-    decision = evaluate(prod(OK, world={"calendars": (OFFICE,)}))
+    decision = evaluate_gates(prod(OK, world={"calendars": (OFFICE,)}))
     assert [str(hold.reason) for hold in decision.holds] == []
 
 
 def test_a_window_that_never_opens_is():
-    decision = evaluate(prod(OK, now=60, world={"calendars": (OFFICE, FREEZE)}))
+    decision = evaluate_gates(prod(OK, now=60, world={"calendars": (OFFICE, FREEZE)}))
     assert [str(hold.reason) for hold in decision.holds] == ["Stuck"]
 
 
 def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
-    plain = decided(Action.PUBLISH, stage="prod", revision="v1")
-    closed = evaluate(prod(OK, plain, world={"unread": True}))
+    plain = decided(GateAction.PUBLISH, stage="prod", revision="v1")
+    closed = evaluate_gates(prod(OK, plain, world={"unread": True}))
     assert reasons_of(closed, "p") == ["WindowClosed"]
     assert closed.next is None
-    lifting = decided(Action.PUBLISH, Override.WINDOW, stage="prod", revision="v1")
-    assert evaluate(prod(OK, lifting, world={"unread": True})).variants["p"].publish
+    lifting = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
+    assert evaluate_gates(prod(OK, lifting, world={"unread": True})).variants["p"].publish
 
 
 def test_the_edge_is_told_though_no_variant_waits_for_it():
     """What a move has left may wait for it, as may what has no target."""
     done = [variant("p", "prod", published("v1"))]
     world = facts([stage("prod")], done, said("prod", PASSED), calendars=(OFFICE,))
-    assert evaluate(world).next == at(60)
+    assert evaluate_gates(world).next == at(60)

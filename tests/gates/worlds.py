@@ -4,11 +4,33 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from fanout.gates.answer import PolicyDecision
-from fanout.gates.evaluate import evaluate
-from fanout.gates.facts import Draft, Grant, PolicyFacts, Published, StageHistory, VariantFacts
-from fanout.gates.records import Action, Approval, Decision, Evidence, Override, Records
-from fanout.gates.rules import After, Amount, ApprovalRule, CheckRule, Require, StageRule, Verdict
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import (
+    DraftFacts,
+    Grant,
+    PolicyFacts,
+    Publication,
+    RevisionHistory,
+    VariantFacts,
+)
+from fanout.gates.gate_rules import (
+    AfterRequirement,
+    AfterRule,
+    Amount,
+    ApprovalRule,
+    CheckRule,
+    StageRule,
+    Verdict,
+)
+from fanout.gates.record_facts import (
+    ApprovalFacts,
+    DecisionFacts,
+    EvidenceFacts,
+    GateAction,
+    GateOverride,
+    RecordFacts,
+)
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
@@ -21,29 +43,32 @@ def at(minutes: float) -> datetime:
 
 
 def after(
-    *stages: str, require: Require = Require.ALL, soak: float = 0, at_least: Amount | None = None
-) -> After:
+    *stages: str,
+    require: AfterRequirement = AfterRequirement.ALL,
+    soak: float = 0,
+    at_least: Amount | None = None,
+) -> AfterRule:
     """`after`, with the soak in minutes."""
-    return After(stages, require, timedelta(minutes=soak), at_least)
+    return AfterRule(stages, require, timedelta(minutes=soak), at_least)
 
 
-def stage(name: str, upstream: After | None = None, **fields) -> StageRule:
+def stage(name: str, upstream: AfterRule | None = None, **fields) -> StageRule:
     """A stage that automation promotes and that one check verifies."""
     checks = fields.pop("verification", ("e2e",))
     verification = tuple(CheckRule(it) if isinstance(it, str) else it for it in checks)
     return StageRule(name, upstream, verification, **{"automatic": True, **fields})
 
 
-def published(revision: str, when: float = 0, inputs: str = "") -> Published:
+def published(revision: str, when: float = 0, inputs: str = "") -> Publication:
     """A publication; its commit is named after the revision."""
     digest = f"digest-{revision}{inputs}"
     commits = frozenset({f"commit-{revision}{inputs}"})
-    return Published(revision, digest, f"tree-{revision}{inputs}", at(when), commits)
+    return Publication(revision, digest, f"tree-{revision}{inputs}", at(when), commits)
 
 
-def draft(revision: str, inputs: str = "", *, current: bool = True) -> Draft:
+def draft(revision: str, inputs: str = "", *, current: bool = True) -> DraftFacts:
     """An open draft; its tree is named after the revision and its inputs."""
-    return Draft(revision, f"digest-{revision}{inputs}", f"tree-{revision}{inputs}", current)
+    return DraftFacts(revision, f"digest-{revision}{inputs}", f"tree-{revision}{inputs}", current)
 
 
 def grant(revision: str, inputs: str = "", when: float = 0) -> Grant:
@@ -51,7 +76,7 @@ def grant(revision: str, inputs: str = "", when: float = 0) -> Grant:
     return Grant(revision, f"digest-{revision}{inputs}", at(when))
 
 
-def variant(name: str, of: str, has: Published | None = None, **fields) -> VariantFacts:
+def variant(name: str, of: str, has: Publication | None = None, **fields) -> VariantFacts:
     """A variant of a stage."""
     return VariantFacts(name, of, f"Cluster/{name}", published=has, **fields)
 
@@ -59,14 +84,16 @@ def variant(name: str, of: str, has: Published | None = None, **fields) -> Varia
 _COUNT = iter(range(10**9))
 
 
-def said(of: str, status: Verdict, revision: str = "v1", *, when: float = 1, **fields) -> Evidence:
+def said(
+    of: str, status: Verdict, revision: str = "v1", *, when: float = 1, **fields
+) -> EvidenceFacts:
     """Evidence about e2e of a stage, by ci."""
     name = f"evidence-{next(_COUNT)}"
     values = {"check": "e2e", "by": "ci", "revision": revision, **fields}
-    return Evidence(name, at(when), stage=of, status=status, **values)
+    return EvidenceFacts(name, at(when), stage=of, status=status, **values)
 
 
-def approved(by: str, of: str = "prod", revision: str = "v1", **fields) -> Approval:
+def approved(by: str, of: str = "prod", revision: str = "v1", **fields) -> ApprovalFacts:
     """An approval of the draft that `draft(revision)` is."""
     values = {
         "name": f"approval-{next(_COUNT)}",
@@ -75,20 +102,22 @@ def approved(by: str, of: str = "prod", revision: str = "v1", **fields) -> Appro
         "trees": frozenset({f"tree-{revision}"}),
         **fields,
     }
-    return Approval(by=by, stage=of, revision=revision, **values)
+    return ApprovalFacts(by=by, stage=of, revision=revision, **values)
 
 
-def decided(action: Action, *overrides: Override, when: float = 1, **fields) -> Decision:
+def decided(
+    action: GateAction, *overrides: GateOverride, when: float = 1, **fields
+) -> DecisionFacts:
     """A person's decision."""
     name = fields.pop("name", f"decision-{next(_COUNT)}")
     by = fields.pop("by", "ann")
-    return Decision(name, at(when), by, action, overrides=frozenset(overrides), **fields)
+    return DecisionFacts(name, at(when), by, action, overrides=frozenset(overrides), **fields)
 
 
 def facts(
     stages: Iterable[StageRule],
     variants: Iterable[VariantFacts],
-    *records: Evidence | Approval | Decision,
+    *records: EvidenceFacts | ApprovalFacts | DecisionFacts,
     now: float = 10,
     **fields,
 ) -> PolicyFacts:
@@ -98,10 +127,10 @@ def facts(
         stages=tuple(stages),
         variants=tuple(variants),
         revisions=tuple(fields.pop("revisions", "v1").split()),
-        records=Records(
-            tuple(item for item in records if isinstance(item, Evidence)),
-            tuple(item for item in records if isinstance(item, Approval)),
-            tuple(item for item in records if isinstance(item, Decision)),
+        records=RecordFacts(
+            tuple(item for item in records if isinstance(item, EvidenceFacts)),
+            tuple(item for item in records if isinstance(item, ApprovalFacts)),
+            tuple(item for item in records if isinstance(item, DecisionFacts)),
         ),
         history=fields.pop("history", {}),
         now=at(now),
@@ -109,22 +138,22 @@ def facts(
     )
 
 
-def passed(when: float, left: float | None = None) -> StageHistory:
+def passed(when: float, left: float | None = None) -> RevisionHistory:
     """A recorded verdict, and when the stage moved on if it did."""
     if left is None:
-        return StageHistory(at(when))
-    return StageHistory(at(when), at(left), timedelta(minutes=left - when))
+        return RevisionHistory(at(when))
+    return RevisionHistory(at(when), at(left), timedelta(minutes=left - when))
 
 
-def later(world: PolicyFacts, now: float, *records: Evidence, **fields) -> PolicyFacts:
+def later(world: PolicyFacts, now: float, *records: EvidenceFacts, **fields) -> PolicyFacts:
     """The same world after a pass and some time: what it remembers, and what was said since."""
-    history = evaluate(world).history
+    history = evaluate_gates(world).history
     known = world.records
     said_since = replace(known, evidence=(*known.evidence, *records))
     return replace(world, now=at(now), history=history, records=said_since, **fields)
 
 
-def reasons_of(decision: PolicyDecision, name: str) -> list[str]:
+def reasons_of(decision: PolicyEvaluation, name: str) -> list[str]:
     """The reasons of a variant's or a stage's holds."""
     item = decision.variants.get(name) or decision.stages[name]
     return [str(hold.reason) for hold in item.holds]

@@ -5,25 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from fanout.api.configuration import GitEngine
+from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import FanoutError
-from fanout.git.store import MirrorStore
-from fanout.package.tree import Entry, blob_id, tree_id
-from fanout.plan.repository import (
+from fanout.git.mirror_store import MirrorStore
+from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
     DraftCommit,
-    Identity,
-    Listing,
-    Look,
-    Merge,
     MergedDraft,
+    PublicationMerge,
+    PushedChange,
+    RefListing,
+    RefListingRequest,
     Remote,
     RepositoryChange,
     VendorCommit,
-    Written,
 )
-from fanout.telemetry.counters import Counters
+from fanout.telemetry.metrics import Counters
 
-FANOUT = Identity("fanout", "fanout@localhost")
+FANOUT = CommitIdentity("fanout", "fanout@localhost")
 WHEN = 1_700_000_000
 UNDER = "refs/heads/drafts/default/"
 VENDOR = "refs/heads/fanout/default/rendered"
@@ -162,7 +162,9 @@ class Downstream:
     @staticmethod
     def draft(path: str, files: dict[str, str], base: str) -> DraftCommit:
         """A draft with these files at the path."""
-        entries = {name: Entry("100644", blob_id(text.encode())) for name, text in files.items()}
+        entries = {
+            name: TreeEntry("100644", blob_id(text.encode())) for name, text in files.items()
+        }
         message = f"Draft of {path}\n"
         ref = Downstream.ref(path)
         return DraftCommit(ref, base, path, entries, tree_id(entries), message, WHEN)
@@ -179,16 +181,18 @@ class Downstream:
         texts = {text.encode() for files in packages for text in files.values()}
         return {blob_id(data): data for data in sorted(texts)}
 
-    def look(self, *keep: str) -> Listing:
+    def look(self, *keep: str) -> RefListing:
         """One listing; a failure is raised."""
-        return _answer(self.store.look([Look(self.bare.remote, keep or KEEP)]), self.bare.url)
+        return _answer(
+            self.store.list_refs([RefListingRequest(self.bare.remote, keep or KEEP)]), self.bare.url
+        )
 
-    def change(self, **what) -> Written:
+    def change(self, **what) -> PushedChange:
         """One change; a failure is raised. `expected` is of the last look where it is not given."""
         change = RepositoryChange(**({"remote": self.bare.remote, "identity": FANOUT} | what))
         return _answer(self.store.change([change]), self.bare.url)
 
-    def write(self, packages: dict[str, dict[str, str]], **more) -> Written:
+    def write(self, packages: dict[str, dict[str, str]], **more) -> PushedChange:
         """Look, then write a draft for each package and the vendor branch, in one change."""
         refs = self.look().refs
         drafts = [self.draft(path, files, refs[self.main]) for path, files in packages.items()]
@@ -211,7 +215,7 @@ class Downstream:
             | more
         )
 
-    def publish(self, paths: list[str], **more) -> Written:
+    def publish(self, paths: list[str], **more) -> PushedChange:
         """Look, then merge the drafts of these packages, tag them, and remove the drafts."""
         refs = self.look().refs
         merged = []
@@ -234,7 +238,7 @@ class Downstream:
             **{
                 "expected": {ref: refs.get(ref, "") for ref in touched},
                 "branch": "refs/heads/main",
-                "merges": (Merge(tuple(merged), "Publish\n", WHEN + 1),),
+                "merges": (PublicationMerge(tuple(merged), "Publish\n", WHEN + 1),),
                 "vendor": vendor,
                 "remove": gone,
                 "drafts_under": UNDER,

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from http_git import serving
 
-from fanout.api.urls import Protocol
+from fanout.api.git_urls import GitProtocol
 from fanout.errors import Denied, InvalidInput, Unavailable
-from fanout.git.address import address
-from fanout.git.credentials import Access, presented, write_askpass
-from fanout.git.environment import fixed, inherited
-from fanout.plan.repository import Look, Remote
-from fanout.ports import Secret
+from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
+from fanout.git.git_command import build_fixed_environment, select_inherited
+from fanout.git.repository_url import parse_address
+from fanout.plan.observation.repository_state import RefListingRequest, Remote
+from fanout.ports import Credentials
 
 PASSWORD = "s3cret/with+signs%25"
 GIVEN = "Basic " + base64.b64encode(f"robot:{PASSWORD}".encode()).decode()
@@ -54,7 +54,7 @@ def everything_below(directory):
 def test_a_password_opens_an_http_remote_and_is_seen_nowhere(
     downstream_of, make_store, bare, serve, trace, tmp_path
 ):
-    secrets = {"token": Secret("robot", PASSWORD)}
+    secrets = {"token": Credentials("robot", PASSWORD)}
     machine = downstream_of(make_store(secrets=secrets.get), bare)
     bare.url = f"{serve().url()}/remote.git"
     bare.remote = Remote(bare.url, "token")
@@ -77,11 +77,11 @@ WRONG = [
     (
         "the secret is wrong",
         "token",
-        {"token": Secret("robot", "wr0ng-secret")},
+        {"token": Credentials("robot", "wr0ng-secret")},
         "does not accept the secret's user name and password (HTTP 401)",
     ),
     ("the secret is not there", "token", {}, "secret 'token' was not found"),
-    ("the secret is empty", "token", {"token": Secret()}, "that the secret does not give it"),
+    ("the secret is empty", "token", {"token": Credentials()}, "that the secret does not give it"),
 ]
 
 
@@ -90,7 +90,7 @@ WRONG = [
 )
 def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, words):
     remote = Remote(f"{serve().url()}/remote.git", name)
-    answer = make_store(secrets=secrets.get).look([Look(remote, ())])[remote.url]
+    answer = make_store(secrets=secrets.get).look([RefListingRequest(remote, ())])[remote.url]
     assert isinstance(answer, Denied), answer
     assert words in str(answer)
     assert "wr0ng-secret" not in str(answer)
@@ -106,8 +106,8 @@ def assert_plain(sentence: str) -> None:
 def test_a_redirect_to_another_host_gets_no_secret(make_store, bare, serve):
     thief = serve(authorization="Basic none")
     remote = Remote(serve(redirect=thief.url()).url("remote.git"), "token")
-    secrets = {"token": Secret("robot", PASSWORD)}
-    answer = make_store(secrets=secrets.get).look([Look(remote, ())])[remote.url]
+    secrets = {"token": Credentials("robot", PASSWORD)}
+    answer = make_store(secrets=secrets.get).look([RefListingRequest(remote, ())])[remote.url]
     assert isinstance(answer, Denied)
     assert thief.authorizations
     assert set(thief.authorizations) == {None}
@@ -117,12 +117,12 @@ def test_a_netrc_of_the_user_answers_for_nobody(make_store, bare, serve, tmp_pat
     url = f"{serve().url()}/remote.git"
     (tmp_path / ".netrc").write_text(f"machine 127.0.0.1 login robot password {PASSWORD}\n")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert isinstance(make_store().look([Look(Remote(url), ())])[url], Denied)
+    assert isinstance(make_store().list_refs([RefListingRequest(Remote(url), ())])[url], Denied)
 
 
 def test_a_server_that_is_not_there_is_unavailable(make_store):
     url = "http://127.0.0.1:1/remote.git"
-    answer = make_store().look([Look(Remote(url), ())])[url]
+    answer = make_store().list_refs([RefListingRequest(Remote(url), ())])[url]
     assert isinstance(answer, Unavailable)
     assert "no server answers at this address" in str(answer)
     assert "check spec.url" in str(answer)
@@ -146,9 +146,11 @@ def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_sto
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     key = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA"
-    store = make_store(secrets={"key": Secret(private_key=key, known_hosts="host ssh-x A")}.get)
+    store = make_store(
+        secrets={"key": Credentials(private_key=key, known_hosts="host ssh-x A")}.get
+    )
     url = "git@git.example.com:team/edge.git"
-    answer = store.look([Look(Remote(url, "key"), ())])[url]
+    answer = store.list_refs([RefListingRequest(Remote(url, "key"), ())])[url]
     assert isinstance(answer, Denied)
     assert "the SSH server does not accept the secret's private key" in str(answer)
     assert "could not read" not in str(answer).lower()
@@ -165,9 +167,9 @@ def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_sto
 def test_the_askpass_program_is_private_and_answers_its_host_alone(tmp_path):
     askpass = write_askpass(tmp_path)
     assert stat.S_IMODE(askpass.stat().st_mode) == 0o700
-    place = address("https://git.example.com:8443/x.git", {"https"})
-    access = Access(place, Secret("robot", PASSWORD))
-    with presented(access, tmp_path, askpass) as variables:
+    place = parse_address("https://git.example.com:8443/x.git", {"https"})
+    access = RemoteAccess(place, Credentials("robot", PASSWORD))
+    with provide_credentials(access, tmp_path, askpass) as variables:
 
         def answer(prompt):
             done = subprocess.run(
@@ -213,7 +215,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("url", REFUSED, ids=repr)
 def test_a_url_that_could_be_a_command_or_carry_a_secret_is_refused(make_store, url):
-    answer = make_store().look([Look(Remote(url), ())])[url]
+    answer = make_store().list_refs([RefListingRequest(Remote(url), ())])[url]
     assert isinstance(answer, InvalidInput)
     assert answer.remedy
     assert "pass@" not in str(answer)
@@ -223,7 +225,7 @@ def test_a_url_that_could_be_a_command_or_carry_a_secret_is_refused(make_store, 
 def test_a_protocol_the_administrator_did_not_allow_is_refused(make_store, bare):
     store = make_store(allowed=("https",))
     for url in (bare.url, f"file://{bare.url}", "http://git.example.com/x", "git@host:x"):
-        answer = store.look([Look(Remote(url), ())])[url]
+        answer = store.list_refs([RefListingRequest(Remote(url), ())])[url]
         assert isinstance(answer, InvalidInput)
         assert "not allowed" in str(answer)
 
@@ -232,7 +234,9 @@ def test_paths_and_file_urls_reach_the_same_repository(make_store, bare, monkeyp
     monkeypatch.chdir(bare.path.parent)
     store = make_store()
     urls = [bare.url, f"file://{bare.url}", "remote.git", "./remote.git"]
-    answers = store.look([Look(Remote(url), ("refs/heads/main",)) for url in urls])
+    answers = store.list_refs(
+        [RefListingRequest(Remote(url), ("refs/heads/main",)) for url in urls]
+    )
     assert [answers[url].refs for url in urls] == [bare.refs()] * 4
 
 
@@ -289,24 +293,24 @@ ALWAYS = {"PATH", "TMPDIR", "GIT_TRACE2_EVENT"}
 WEB = ALWAYS | {"https_proxy", "NO_PROXY", "SSL_CERT_FILE"}
 INHERITED = [
     (None, ALWAYS),
-    (Protocol.FILE, ALWAYS),
-    (Protocol.HTTP, WEB),
-    (Protocol.HTTPS, WEB),
-    (Protocol.SSH, ALWAYS | {"SSH_AUTH_SOCK"}),
+    (GitProtocol.FILE, ALWAYS),
+    (GitProtocol.HTTP, WEB),
+    (GitProtocol.HTTPS, WEB),
+    (GitProtocol.SSH, ALWAYS | {"SSH_AUTH_SOCK"}),
 ]
 
 
 @pytest.mark.parametrize(("protocol", "names"), INHERITED)
 def test_which_variables_of_the_surroundings_git_sees(protocol, names):
-    assert set(inherited(AMBIENT, protocol)) == names
+    assert set(select_inherited(AMBIENT, protocol)) == names
 
 
 def test_without_a_path_git_is_looked_for_where_the_system_looks():
-    assert inherited({}, None) == {"PATH": os.defpath}
+    assert select_inherited({}, None) == {"PATH": os.defpath}
 
 
 def test_what_no_surroundings_change():
-    given = fixed(("https", "ssh"), Path("home"))
+    given = build_fixed_environment(("https", "ssh"), Path("home"))
     assert given["GIT_ALLOW_PROTOCOL"] == "https:ssh"
     assert given["GIT_TERMINAL_PROMPT"] == "0"
     assert given["HOME"] == "home"
@@ -352,7 +356,7 @@ def test_git_itself_sees_what_is_listed(make_store, bare, tmp_path, monkeypatch)
         if name not in {"LD_PRELOAD", "GIT_TRACE2_EVENT"}:
             monkeypatch.setenv(name, value)
     monkeypatch.setenv("PATH", f"{programs}:{os.defpath}")
-    make_store().look([Look(Remote("https://git.example.com/x.git"), ())])
+    make_store().list_refs([RefListingRequest(Remote("https://git.example.com/x.git"), ())])
     monkeypatch.undo()
     seen = dict(row.split("=", 1) for row in note.read_text().split("\0") if row)
     assert set(seen) - {"PWD", "SHLVL", "_", "OLDPWD"} <= listed_in_the_documentation()
@@ -363,9 +367,9 @@ def test_git_itself_sees_what_is_listed(make_store, bare, tmp_path, monkeypatch)
 def test_git_never_starts_without_an_allowed_protocol(make_store, bare):
     """Whatever the configuration of the mirror says, git itself refuses too."""
     store = make_store()
-    store.look([Look(bare.remote, ())])
+    store.list_refs([RefListingRequest(bare.remote, ())])
     store._git._environment["GIT_ALLOW_PROTOCOL"] = "https"
-    answer = store.look([Look(bare.remote, ())])[bare.url]
+    answer = store.list_refs([RefListingRequest(bare.remote, ())])[bare.url]
     assert isinstance(answer, InvalidInput)
     assert "protocol" in str(answer)
 
@@ -378,10 +382,13 @@ def test_a_process_that_takes_too_long_is_ended(make_store, bare):
     pack.write_text("#!/bin/sh\nsleep 20\n")
     pack.chmod(0o755)
     mirror = store._mirrors
-    with mirror.opened(address(bare.url, {"file"})) as opened, pytest.raises(Unavailable) as caught:
+    with (
+        mirror.open_locked(parse_address(bare.url, {"file"})) as opened,
+        pytest.raises(Unavailable) as caught,
+    ):
         store._git.run(
             opened.path,
             ["ls-remote", f"--upload-pack={pack}", "origin"],
-            Access(address(bare.url, {"file"})),
+            RemoteAccess(parse_address(bare.url, {"file"})),
         )
     assert caught.value.reason == "GitTimeout"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fanout.errors import Unavailable
-from fanout.git.address import address
-from fanout.git.credentials import Access, presented
-from fanout.ports import Secret
+from fanout.git.credentials import RemoteAccess, provide_credentials
+from fanout.git.repository_url import parse_address
+from fanout.ports import Credentials
 
 # What git itself may leave in a repository, and fanout does not write.
 
@@ -36,7 +36,7 @@ def garbled(data: bytes) -> bytes:
 
 
 def mirror_of(downstream) -> Path:
-    return downstream.store._mirrors.path(address(downstream.bare.url, ("file",)))
+    return downstream.store._mirrors.path_of(parse_address(downstream.bare.url, ("file",)))
 
 
 @pytest.fixture
@@ -107,7 +107,9 @@ def test_a_remote_that_is_damaged_is_left_alone_and_told(whole, downstream_of, m
 
 
 def test_keys_of_a_killed_process_go_and_those_in_use_stay(make_store, tmp_path):
-    access = Access(address("git@host:x.git", {"ssh"}), Secret(private_key="-----BEGIN KEY"))
+    access = RemoteAccess(
+        parse_address("git@host:x.git", {"ssh"}), Credentials(private_key="-----BEGIN KEY")
+    )
     directory = tmp_path / "mirrors"
     make_store()
     script = f"""
@@ -122,7 +124,7 @@ def test_keys_of_a_killed_process_go_and_those_in_use_stay(make_store, tmp_path)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
     [left] = directory.glob("secret-*/key")
-    with presented(access, directory, directory / "askpass"):
+    with provide_credentials(access, directory, directory / "askpass"):
         make_store()
         [used] = directory.glob("secret-*/key")
         assert used != left

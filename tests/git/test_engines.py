@@ -7,29 +7,29 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanout.api.configuration import GitEngine
+from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import FanoutError
-from fanout.git.command import GitProgram
-from fanout.git.engines import engine_of
-from fanout.git.inprocess import InProcess
+from fanout.git.fastimport import engine_of
+from fanout.git.git_command import GitProgram
 from fanout.git.mirror import create_bare
+from fanout.git.mirror_reader import open_mirror
+from fanout.git.object_writer import ObjectWriter
 from fanout.git.pack import PackTooLargeError
-from fanout.git.reader import open_mirror
-from fanout.package.tree import Entry, blob_id, tree_id
-from fanout.plan.repository import (
+from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
     DraftCommit,
     FileCommit,
-    Identity,
-    Merge,
     MergedDraft,
+    PublicationMerge,
     Remote,
     RepositoryChange,
     StoredTree,
     VendorCommit,
 )
-from fanout.telemetry.counters import Counters
+from fanout.telemetry.metrics import Counters
 
-WHO = Identity("fanout", "fanout@localhost")
+WHO = CommitIdentity("fanout", "fanout@localhost")
 MAIN = "refs/heads/main"
 WIDE = [f"wide/p{number:02}" for number in range(60)]
 THERE = {
@@ -57,7 +57,7 @@ class Base:
     def _write(self, parent, files):
         commit = FileCommit(MAIN, parent, files, (), "Base\n", 1)
         change = RepositoryChange(Remote("x"), WHO, {}, files=(commit,))
-        return InProcess().write(self.mirror, change).refs[MAIN]
+        return ObjectWriter().write(self.mirror, change).refs[MAIN]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,8 @@ def changes(draw, base):
     made = draw(st.lists(packages, max_size=4))
     blobs = {blob_id(data): data for files in made for _, data in files.values()}
     entries = [
-        {path: Entry(mode, blob_id(data)) for path, (mode, data) in files.items()} for files in made
+        {path: TreeEntry(mode, blob_id(data)) for path, (mode, data) in files.items()}
+        for files in made
     ]
     trees = [tree_id(each) for each in entries]
     commits = st.sampled_from(base.commits)
@@ -118,7 +119,9 @@ def changes(draw, base):
     merged = st.builds(
         MergedDraft, commits, places, some, st.uuids().map(lambda it: f"refs/tags/{it}")
     )
-    merges = st.builds(Merge, st.lists(merged, max_size=20).map(tuple), messages, times, drops)
+    merges = st.builds(
+        PublicationMerge, st.lists(merged, max_size=20).map(tuple), messages, times, drops
+    )
     files = FileCommit(
         "refs/heads/records",
         draw(commits | st.just("")),
@@ -198,7 +201,7 @@ def forty(base):
     for number in range(40):
         files = {"Kptfile": b"name: %d\n" % number * 9, "same": b"same\n" * 40}
         blobs |= {blob_id(data): data for data in files.values()}
-        entries = {path: Entry("100644", blob_id(data)) for path, data in files.items()}
+        entries = {path: TreeEntry("100644", blob_id(data)) for path, data in files.items()}
         ref, path = f"refs/heads/drafts/{number}", f"wide/new-{number}"
         message = f"Draft {number}\n\nFanout-Variant: {number}\nFanout-Stage: prod\n"
         drafts.append(DraftCommit(ref, base.head, path, entries, tree_id(entries), message, 5))
@@ -228,7 +231,7 @@ def test_what_one_pack_cannot_hold_is_written_by_git(base, tmp_path, largest):
         shutil.copytree(base.mirror, tmp_path / name)
     before = sorted(path.name for path in (tmp_path / "alone/objects/pack").iterdir())
     with pytest.raises(PackTooLargeError):
-        InProcess(largest).write(tmp_path / "alone", forty(base))
+        ObjectWriter(largest).write(tmp_path / "alone", forty(base))
     assert sorted(path.name for path in (tmp_path / "alone/objects/pack").iterdir()) == before
     written = engine_in(tmp_path, largest=largest).write(tmp_path / "small", forty(base))
     by_git = engine_in(tmp_path, GitEngine.FAST_IMPORT).write(tmp_path / "git", forty(base))
@@ -241,6 +244,6 @@ def test_what_was_written_before_gives_the_same_pack_again(base, tmp_path):
     shutil.copytree(base.mirror, tmp_path / "m.git")
     counts = []
     for _ in range(3):
-        InProcess().write(tmp_path / "m.git", forty(base))
+        ObjectWriter().write(tmp_path / "m.git", forty(base))
         counts.append(len(list((tmp_path / "m.git/objects/pack").iterdir())))
     assert counts[1] == counts[2]

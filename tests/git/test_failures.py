@@ -3,10 +3,10 @@
 import pytest
 
 from fanout.errors import Conflict, Denied, InvalidInput, Unavailable
-from fanout.git.address import address
-from fanout.git.credentials import Access
-from fanout.git.failures import DamagedMirrorError, translate
-from fanout.ports import Secret
+from fanout.git.credentials import RemoteAccess
+from fanout.git.git_errors import DamagedMirrorError, translate_failure
+from fanout.git.repository_url import parse_address
+from fanout.ports import Credentials
 
 PASSWORD = "s3cret/with+signs%25"
 
@@ -61,7 +61,7 @@ _GNUTLS = (
 _NO_NAME = "fatal: unable to access 'https://x/': Could not resolve host: x"
 _SSH_NO_NAME = f"ssh: Could not resolve hostname x: Name or service not known\n{_SSH_END}"
 _REFUSED = f"ssh: connect to host x port 22: Connection refused\n{_SSH_END}"
-_TOKEN, _KEY = Secret("robot", PASSWORD), Secret(private_key="-----BEGIN")
+_TOKEN, _KEY = Credentials("robot", PASSWORD), Credentials(private_key="-----BEGIN")
 NOBODY = None
 
 AT_THE_DOOR = [  # what git says, the secret, what happened, what to set
@@ -86,7 +86,9 @@ AT_THE_DOOR = [  # what git says, the secret, what happened, what to set
 
 @pytest.mark.parametrize(("stderr", "secret", "problem", "remedy"), AT_THE_DOOR)
 def test_who_is_not_let_in_is_told_what_to_set(stderr, secret, problem, remedy):
-    error = translate("", stderr, Access(address("https://x/", {"https"}), secret))
+    error = translate_failure(
+        "", stderr, RemoteAccess(parse_address("https://x/", {"https"}), secret)
+    )
     assert problem in error.problem
     assert remedy in error.remedy
     for word in ("askpass", "terminal prompts", "Could not read", "could not read"):
@@ -95,8 +97,8 @@ def test_who_is_not_let_in_is_told_what_to_set(stderr, secret, problem, remedy):
 
 @pytest.mark.parametrize(("stderr", "family", "reason"), SAID, ids=[row[0][:60] for row in SAID])
 def test_what_git_says_becomes_a_family(stderr, family, reason):
-    access = Access(address("https://x/", {"https"}), Secret("robot", PASSWORD))
-    error = translate("", f"{stderr}\nhint: {PASSWORD}", access)
+    access = RemoteAccess(parse_address("https://x/", {"https"}), Credentials("robot", PASSWORD))
+    error = translate_failure("", f"{stderr}\nhint: {PASSWORD}", access)
     assert type(error) is family
     assert error.reason == reason or not reason
     assert PASSWORD not in str(error)
@@ -121,20 +123,22 @@ PUSHED = [
 def test_what_became_of_a_ref_becomes_a_family(summary, family):
     other = f"!\trefs/x:refs/heads/x\t{summary.partition(']')[0]}] (atomic push failure)"
     stdout = f"To x\n{other}\n!\trefs/y:refs/heads/y\t{summary}\nDone\n"
-    error = translate(stdout, "error: failed to push", Access(address("https://x/", {"https"})))
+    error = translate_failure(
+        stdout, "error: failed to push", RemoteAccess(parse_address("https://x/", {"https"}))
+    )
     assert type(error) is family
 
 
 def test_a_hook_is_quoted_whatever_it_says():
     stdout = "!\trefs/x:refs/heads/x\t[remote rejected] (pre-receive hook declined)\n"
     stderr = "remote: no space left in this sprint, fetch first\nerror: failed to push"
-    error = translate(stdout, stderr, Access(address("https://x/", {"https"})))
+    error = translate_failure(stdout, stderr, RemoteAccess(parse_address("https://x/", {"https"})))
     assert type(error) is Denied
     assert "no space left in this sprint" in str(error)
 
 
 @pytest.mark.parametrize("before", range(560, 620, 7))
 def test_a_secret_is_never_cut_into_what_nobody_recognises(before):
-    access = Access(address("https://x/", {"https"}), Secret("robot", PASSWORD))
-    error = translate("", f"fatal: {'x' * before} {PASSWORD}", access)
+    access = RemoteAccess(parse_address("https://x/", {"https"}), Credentials("robot", PASSWORD))
+    error = translate_failure("", f"fatal: {'x' * before} {PASSWORD}", access)
     assert PASSWORD[:6] not in str(error)

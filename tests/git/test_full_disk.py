@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from fanout.api.configuration import GitEngine
+from fanout.api.fanout_configuration import GitEngine
 
 PROGRAM = """
     import os, random, sys

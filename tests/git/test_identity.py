@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fanout.git.identity import configured_identity
-from fanout.plan.repository import Identity
+from fanout.git.git_identity import read_identity
+from fanout.plan.observation.repository_state import CommitIdentity
 
 USER = "[user]\n\tname = Ann\n\temail = ann@example.com\n"
 AUTHOR = "[author]\n\tname = Ann the Author\n"
@@ -36,7 +36,7 @@ def test_a_person_is_who_git_takes_them_for(
     told = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
     assert told.startswith(f"{expected} ")
     name, _, rest = expected.partition(" <")
-    assert configured_identity(os.environ) == Identity(name, rest.removesuffix(">"))
+    assert read_identity(os.environ) == CommitIdentity(name, rest.removesuffix(">"))
 
 
 @pytest.mark.parametrize("variables", [{}, NAME, ADDRESS], ids=["nothing", "a name", "an address"])
@@ -45,7 +45,7 @@ def test_who_is_half_known_is_nobody(
 ):
     """Git would make the other half up from the names of the account and the machine."""
     configured(monkeypatch, tmp_path, "", variables)
-    assert configured_identity(os.environ) is None
+    assert read_identity(os.environ) is None
 
 
 def configured(

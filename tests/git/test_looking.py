@@ -7,8 +7,13 @@ import textwrap
 import pytest
 
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
-from fanout.git.refs import seen_refs
-from fanout.plan.repository import Listing, Look, PathState, Remote
+from fanout.git.mirror_refs import read_listed_refs
+from fanout.plan.observation.repository_state import (
+    PathState,
+    RefListing,
+    RefListingRequest,
+    Remote,
+)
 
 
 def mirror_of(downstream):
@@ -30,7 +35,7 @@ def test_a_listing_has_all_branches_and_tags_with_annotated_tags_peeled(downstre
     }
     assert downstream.look().refs == expected
     assert downstream.look("refs/heads/main").refs == expected
-    assert seen_refs(mirror_of(downstream)) == {
+    assert read_listed_refs(mirror_of(downstream)) == {
         ref: oid for ref, oid in bare.refs().items() if "notes" not in ref
     }
 
@@ -46,7 +51,7 @@ def test_only_what_is_kept_is_fetched(downstream):
     with downstream.store.reader(bare.remote) as reader:
         assert reader.has(bare.refs()[downstream.main])
         assert not reader.has(other)
-    assert set(seen_refs(mirror_of(downstream))) == {downstream.main}
+    assert set(read_listed_refs(mirror_of(downstream))) == {downstream.main}
 
 
 def test_a_narrower_look_forgets_nothing_that_has_not_moved(downstream):
@@ -58,7 +63,7 @@ def test_a_narrower_look_forgets_nothing_that_has_not_moved(downstream):
     bare.commit({"a": "2\n"}, branch="moves")
     bare.git("update-ref", "-d", "refs/heads/goes")
     downstream.look(downstream.main)
-    assert set(seen_refs(mirror_of(downstream))) == {downstream.main, "refs/heads/still"}
+    assert set(read_listed_refs(mirror_of(downstream))) == {downstream.main, "refs/heads/still"}
 
 
 def test_branches_that_change_places_with_directories_are_followed(downstream):
@@ -68,7 +73,7 @@ def test_branches_that_change_places_with_directories_are_followed(downstream):
     bare.git("update-ref", "-d", "refs/heads/x")
     bare.commit({"a": "2\n"}, branch="x/y")
     assert "refs/heads/x/y" in downstream.look().refs
-    assert set(seen_refs(mirror_of(downstream))) == {downstream.main, "refs/heads/x/y"}
+    assert set(read_listed_refs(mirror_of(downstream))) == {downstream.main, "refs/heads/x/y"}
 
 
 def test_an_unchanged_listing_is_the_one_of_before(downstream):
@@ -89,7 +94,7 @@ def test_a_listing_is_not_kept_where_another_process_has_worked_on_the_mirror(
     for ref in set(downstream.bare.refs()) - set(first.refs):
         downstream.bare.git("update-ref", "-d", ref)
     assert downstream.look() == first
-    assert seen_refs(mirror_of(downstream)) == first.refs
+    assert read_listed_refs(mirror_of(downstream)) == first.refs
 
 
 def test_what_each_pass_costs(downstream, counters):
@@ -147,7 +152,7 @@ def test_a_listing_is_of_one_moment_whatever_moves_before_the_fetch(downstream):
 
     before_the_fetch(downstream, move)
     assert downstream.look().refs == listed
-    assert seen_refs(mirror_of(downstream)) == listed
+    assert read_listed_refs(mirror_of(downstream)) == listed
     assert downstream.look().refs == bare.refs()
 
 
@@ -169,15 +174,17 @@ def test_a_hundred_looks_at_a_time_answer_each_url(store, new_bare):
     bares = [new_bare(f"r{number}") for number in range(12)]
     for number, bare in enumerate(bares):
         bare.commit({"n": f"{number}\n"})
-    answers = store.look([Look(bare.remote, ("refs/heads/main",)) for bare in bares])
-    assert answers == {bare.url: Listing(bare.refs()) for bare in bares}
+    answers = store.list_refs(
+        [RefListingRequest(bare.remote, ("refs/heads/main",)) for bare in bares]
+    )
+    assert answers == {bare.url: RefListing(bare.refs()) for bare in bares}
 
 
 def test_looks_at_one_repository_are_made_as_one(store, bare, counters):
     bare.commit({"a": "1\n"}, branch="other")
     keeps = ("refs/heads/main", "refs/heads/other")
-    assert store.look([Look(bare.remote, (keep,)) for keep in keeps]) == {
-        bare.url: Listing(bare.refs())
+    assert store.list_refs([RefListingRequest(bare.remote, (keep,)) for keep in keeps]) == {
+        bare.url: RefListing(bare.refs())
     }
     assert counters.read()["listings"] == 1
     with store.reader(bare.remote) as reader:
@@ -185,8 +192,8 @@ def test_looks_at_one_repository_are_made_as_one(store, bare, counters):
 
 
 def test_one_repository_with_two_secrets_is_refused(store, bare):
-    looks = [Look(Remote(bare.url, secret), ()) for secret in ("one", "two")]
-    answer = store.look(looks)[bare.url]
+    looks = [RefListingRequest(Remote(bare.url, secret), ()) for secret in ("one", "two")]
+    answer = store.list_refs(looks)[bare.url]
     assert isinstance(answer, InvalidInput)
     assert "different secrets: one, two" in str(answer)
 
@@ -301,6 +308,6 @@ def test_a_look_asks_for_branches_and_tags_alone(downstream, pattern):
 def test_an_answer_that_is_an_error_is_of_a_family(store, tmp_path):
     file = tmp_path / "file"
     file.write_text("no repository\n")
-    answer = store.look([Look(Remote(str(file)), ("refs/heads/*",))])[str(file)]
+    answer = store.list_refs([RefListingRequest(Remote(str(file)), ("refs/heads/*",))])[str(file)]
     assert isinstance(answer, FanoutError)
     assert isinstance(answer, Unavailable)

@@ -13,8 +13,15 @@ import pytest
 from http_git import serving
 
 from fanout.errors import Conflict, FanoutError, Unavailable
-from fanout.git import workers
-from fanout.plan.repository import FileCommit, Identity, Listing, Look, Remote, RepositoryChange
+from fanout.git import mirror_store
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
+    FileCommit,
+    RefListing,
+    RefListingRequest,
+    Remote,
+    RepositoryChange,
+)
 
 KEEP = ("refs/heads/*",)
 NAMES = [f"r{number}" for number in range(8)]
@@ -57,7 +64,7 @@ def started_for(url):
 
 def write(url, expected=""):
     commit = FileCommit("refs/heads/written", expected, {"f": b"x"}, (), "m", 1_700_000_000)
-    who = Identity("fanout", "fanout@localhost")
+    who = CommitIdentity("fanout", "fanout@localhost")
     return RepositoryChange(Remote(url), who, {commit.ref: expected}, files=(commit,))
 
 
@@ -66,7 +73,7 @@ def test_a_host_that_never_answers_is_told_and_the_others_are_listed(
 ):
     dead = server.url("r3.git")
     server.silence("r3.git")
-    looks = [Look(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
+    looks = [RefListingRequest(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
     answers = make_store(concurrency=2, timeout=3).look(looks)
     failure = answers.pop(dead)
     assert isinstance(failure, Unavailable)
@@ -75,7 +82,7 @@ def test_a_host_that_never_answers_is_told_and_the_others_are_listed(
         "the next pass tries again"
     )
     assert answers == {
-        server.url(f"{name}.git"): Listing(bare.refs())
+        server.url(f"{name}.git"): RefListing(bare.refs())
         for name, bare in remotes.items()
         if name != "r3"
     }
@@ -87,7 +94,7 @@ def test_a_host_that_takes_no_push_is_told_and_the_others_are_written(
 ):
     urls = {name: server.url(f"{name}.git") for name in NAMES}
     store = make_store(concurrency=2, timeout=3)
-    store.look([Look(Remote(url), KEEP) for url in urls.values()])
+    store.list_refs([RefListingRequest(Remote(url), KEEP) for url in urls.values()])
     server.silence("r0.git/git-receive-pack")
     answers = store.change([write(url) for url in urls.values()])
     failed = {name for name, url in urls.items() if isinstance(answers[url], FanoutError)}
@@ -105,7 +112,7 @@ def test_what_was_written_though_nobody_heard_of_it_is_seen_by_the_next_pass(
     """The server takes the push and falls silent: the answer is lost, not the work."""
     url = server.url("r0.git")
     store = make_store(timeout=3)
-    store.look([Look(Remote(url), KEEP)])
+    store.list_refs([RefListingRequest(Remote(url), KEEP)])
     taken = threading.Event()
 
     def answer_nothing(path):
@@ -119,7 +126,9 @@ def test_what_was_written_though_nobody_heard_of_it_is_seen_by_the_next_pass(
     assert taken.is_set()
     assert isinstance(store.change([write(url)])[url], FanoutError)
     server.before = lambda _: None
-    assert store.look([Look(Remote(url), KEEP)])[url] == Listing(remotes["r0"].refs())
+    assert store.list_refs([RefListingRequest(Remote(url), KEEP)])[url] == RefListing(
+        remotes["r0"].refs()
+    )
     assert isinstance(store.change([write(url)])[url], Conflict)
 
 
@@ -127,7 +136,7 @@ def test_remote_repositories_are_asked_all_at_once(remotes, server, make_store):
     """Nobody is answered before all have asked."""
     together = threading.Barrier(len(NAMES))
     server.before = lambda path: "?service=" in path and together.wait(30)
-    looks = [Look(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
+    looks = [RefListingRequest(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
     answers = make_store(concurrency=len(NAMES)).look(looks)
     assert [answer.refs for answer in answers.values()] == [it.refs() for it in remotes.values()]
 
@@ -136,12 +145,12 @@ def test_what_is_at_home_is_held_up_by_nobody_far_away(remotes, server, make_sto
     """As many dead hosts as there are workers; the repositories on disk are listed meanwhile."""
     listed = threading.Event()
     server.before = lambda _: listed.wait(30)
-    far = [Look(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES[:4]]
-    near = [Look(Remote(remotes[name].url), KEEP) for name in NAMES[4:]]
+    far = [RefListingRequest(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES[:4]]
+    near = [RefListingRequest(Remote(remotes[name].url), KEEP) for name in NAMES[4:]]
     store = make_store(concurrency=4)
     store._progress = Counting(len(near), listed)
-    answers = store.look([*far, *near])
-    assert all(isinstance(answer, Listing) for answer in answers.values())
+    answers = store.list_refs([*far, *near])
+    assert all(isinstance(answer, RefListing) for answer in answers.values())
 
 
 class Counting:
@@ -168,7 +177,7 @@ class Counting:
 
 BOUNDS = [
     ("far away, as many as the administrator says", 12, False, 12),
-    ("at home, as many as keep the processors busy", 64, True, workers.AT_HOME),
+    ("at home, as many as keep the processors busy", 64, True, mirror_store.LOCAL_CONCURRENCY),
     ("at home, fewer where the administrator says so", 1, True, 1),
 ]
 
@@ -190,7 +199,10 @@ def test_how_many_are_worked_on_at_once(most, near, bound):
         return one
 
     items = {str(number): number for number in range(3 * bound)}
-    assert workers.Workers(most, lambda: None).each(items, work, lambda _: near) == items
+    assert (
+        mirror_store.RepositoryWorkers(most, lambda: None).run_all(items, work, lambda _: near)
+        == items
+    )
     assert max(seen) == bound
 
 

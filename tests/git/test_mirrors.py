@@ -13,8 +13,8 @@ from threading import Timer
 import pytest
 
 from fanout.errors import Unavailable
-from fanout.git.mirror import Mirrors
-from fanout.git.refs import OUT, SEEN, read_refs, seen_refs
+from fanout.git.mirror import MirrorDirectory
+from fanout.git.mirror_refs import LISTED_PREFIX, OUTGOING_PREFIX, read_listed_refs, read_refs
 
 
 def mirror_of(downstream):
@@ -107,7 +107,12 @@ def test_what_a_killed_process_left_is_swept_away(downstream):
     for path in left:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    for name in (OUT + "heads/evil", OUT + "tags/evil/v1", "refs/fanout/keep/evil", SEEN + "x/y"):
+    for name in (
+        OUTGOING_PREFIX + "heads/evil",
+        OUTGOING_PREFIX + "tags/evil/v1",
+        "refs/fanout/keep/evil",
+        LISTED_PREFIX + "x/y",
+    ):
         path = mirror / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{head}\n")
@@ -115,7 +120,7 @@ def test_what_a_killed_process_left_is_swept_away(downstream):
     downstream.write({"two": downstream.package("two")})
     assert set(downstream.bare.refs()) == before | {downstream.ref("two")}
     assert not any(path.exists() for path in left)
-    assert seen_refs(mirror) == downstream.bare.refs()
+    assert read_listed_refs(mirror) == downstream.bare.refs()
     assert set(read_refs(mirror, "refs/fanout/")) == {
         f"seen/{ref.removeprefix('refs/')}" for ref in downstream.bare.refs()
     }
@@ -130,13 +135,13 @@ def test_what_was_left_of_a_mirror_that_was_being_made_or_dropped_is_gone(downst
     (making / "HEAD").write_text("half")
     downstream.write({"one": downstream.package("one")})
     assert {path.suffix for path in mirror.parent.glob(f"{mirror.stem}.*")} == {".git", ".lock"}
-    assert seen_refs(mirror) == downstream.bare.refs()
+    assert read_listed_refs(mirror) == downstream.bare.refs()
 
 
 def test_refs_left_by_a_killed_push_are_never_pushed_by_the_next(downstream):
     """Without a look in between, too."""
     refs = downstream.look().refs
-    path = mirror_of(downstream) / OUT / "heads" / "left"
+    path = mirror_of(downstream) / OUTGOING_PREFIX / "heads" / "left"
     path.parent.mkdir(parents=True)
     path.write_text(f"{refs[downstream.main]}\n")
     package = downstream.package("one")
@@ -206,7 +211,7 @@ def test_a_mirror_in_use_is_waited_for_but_not_for_ever(make_store, downstream_o
     machine.look()
     [mirror] = (tmp_path / "shared").glob("*.git")
     lock = mirror.with_suffix(".lock")
-    machine.store._mirrors = Mirrors(tmp_path / "shared", patience=0.05)
+    machine.store._mirrors = MirrorDirectory(tmp_path / "shared", lock_timeout=0.05)
     with held_by_another(lock) as other, pytest.raises(Unavailable) as caught:
         machine.look()
     assert caught.value.reason == "MirrorBusy"
@@ -228,7 +233,7 @@ def test_a_process_killed_with_a_mirror_in_its_hands_holds_up_nobody(
 ):
     machine = downstream_of(make_store("shared"), bare)
     machine.look()
-    machine.store._mirrors = Mirrors(tmp_path / "shared", patience=0.05)
+    machine.store._mirrors = MirrorDirectory(tmp_path / "shared", lock_timeout=0.05)
     with held_by_another(next((tmp_path / "shared").glob("*.lock"))) as other:
         other.kill()
         other.wait()

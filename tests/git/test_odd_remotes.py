@@ -8,8 +8,8 @@ import pytest
 from http_git import serving
 
 from fanout.errors import Conflict, Denied, Unavailable
-from fanout.git.refs import seen_refs
-from fanout.plan.repository import Listing, Look, Remote
+from fanout.git.mirror_refs import read_listed_refs
+from fanout.plan.observation.repository_state import RefListing, RefListingRequest, Remote
 
 MANY = 100_000
 BIGGEST = 250  # MB for the whole process, which has 50 before it looks
@@ -48,7 +48,7 @@ def test_a_hundred_thousand_refs_are_listed_and_kept(bare, tmp_path):
     assert (first, again) == (MANY, MANY)
     assert processes == 3  # a listing and a fetch, and a listing
     assert peak < BIGGEST
-    assert len(seen_refs(next((tmp_path / "mirrors").glob("*.git")))) == MANY
+    assert len(read_listed_refs(next((tmp_path / "mirrors").glob("*.git")))) == MANY
 
 
 def beside(bare):
@@ -103,7 +103,9 @@ def test_odd_refs(downstream, make, names):
         listed = downstream.look().refs
         assert {ref.split("/", 2)[2] for ref in listed} == names
     readable = {ref for ref in listed if "\\" not in ref}
-    assert set(seen_refs(next(downstream.store._mirrors.directory.glob("*.git")))) == readable
+    assert (
+        set(read_listed_refs(next(downstream.store._mirrors.directory.glob("*.git")))) == readable
+    )
     with downstream.store.reader(downstream.bare.remote) as reader:
         assert all(reader.has(listed[ref]) for ref in readable)
     written = downstream.write({"one": downstream.package("one")}).refs[downstream.ref("one")]
@@ -179,8 +181,10 @@ def test_a_remote_that_has_less_than_it_lists_fails_alone(
     lose(bare, lost)
     with serving(tmp_path) as server:
         urls = [server.url(it.path.name) if far else it.url for it in (bare, whole)]
-        answers = store.look([Look(Remote(url), ("refs/heads/*",)) for url in urls])
-    assert answers[urls[1]] == Listing(whole.refs())
+        answers = store.list_refs(
+            [RefListingRequest(Remote(url), ("refs/heads/*",)) for url in urls]
+        )
+    assert answers[urls[1]] == RefListing(whole.refs())
     failure = answers[urls[0]]
     assert isinstance(failure, Unavailable)
     assert failure.reason == "RemoteFailed"

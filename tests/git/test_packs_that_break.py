@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from fanout.api.configuration import GitEngine
+from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import Denied, Unavailable
 
 

@@ -3,7 +3,12 @@
 import pytest
 
 from fanout.errors import Bug, Conflict, Denied, FanoutError, InvalidInput, Unavailable
-from fanout.plan.repository import FileCommit, Look, Remote, RepositoryChange
+from fanout.plan.observation.repository_state import (
+    FileCommit,
+    RefListingRequest,
+    Remote,
+    RepositoryChange,
+)
 
 
 def move_before_push(downstream, do):
@@ -96,7 +101,7 @@ def test_a_publication_loses_the_race_for_the_branch_as_a_whole(downstream):
     with pytest.raises(Conflict):
         downstream.publish(paths)
     assert downstream.bare.refs() == there[0]
-    assert downstream.publish(paths).removed == tuple(map(downstream.ref, paths))
+    assert downstream.publish(paths).removed_refs == tuple(map(downstream.ref, paths))
     assert downstream.bare.files("main")["README.md"] == "faster"
 
 
@@ -139,7 +144,7 @@ def test_what_was_published_stands_when_the_removal_fails(downstream):
     downstream.write({"one": downstream.package("one")})
     downstream.bare.git("config", "receive.denyDeletes", "true")
     written = downstream.publish(["one"])
-    assert written.removed == ()
+    assert written.removed_refs == ()
     refs = downstream.bare.refs()
     assert written.refs == {ref: refs[ref] for ref in written.refs}
     assert downstream.ref("one") in refs
@@ -149,7 +154,7 @@ def test_what_was_published_stands_when_the_removal_fails(downstream):
     with pytest.raises(Denied, match="does not let fanout remove branches of drafts"):
         downstream.change(**removal)
     downstream.bare.git("config", "receive.denyDeletes", "false")
-    assert downstream.change(**removal).removed == gone
+    assert downstream.change(**removal).removed_refs == gone
 
 
 def test_foreign_refs_and_other_installations_survive_every_removal(downstream):
@@ -223,8 +228,11 @@ def test_a_ref_in_the_way_is_named(downstream):
 
 def test_one_remote_that_is_not_there_does_not_stop_the_others(downstream, tmp_path):
     nowhere = Remote(str(tmp_path / "nowhere.git"))
-    answers = downstream.store.look(
-        [Look(nowhere, ()), Look(downstream.bare.remote, (downstream.main,))]
+    answers = downstream.store.list_refs(
+        [
+            RefListingRequest(nowhere, ()),
+            RefListingRequest(downstream.bare.remote, (downstream.main,)),
+        ]
     )
     assert list(answers) == [nowhere.url, downstream.bare.url]
     assert isinstance(answers[nowhere.url], Unavailable)
@@ -245,7 +253,7 @@ def test_a_sha256_repository_is_refused_with_its_name(downstream_of, store, new_
 def test_an_empty_sha256_repository_is_refused_when_it_is_written_to(store, new_bare, downstream):
     bare = new_bare("modern", "--object-format=sha256")
     ref = "refs/heads/fanout/x"
-    store.look([Look(bare.remote, (ref,))])
+    store.list_refs([RefListingRequest(bare.remote, (ref,))])
     commit = FileCommit(ref, "", {"a": b"b"}, (), "Begin\n", downstream.when)
     change = RepositoryChange(bare.remote, downstream.identity, {ref: ""}, files=(commit,))
     answer = store.change([change])[bare.url]

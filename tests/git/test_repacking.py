@@ -26,7 +26,7 @@ def test_many_packs_become_few_and_nothing_is_lost(downstream):
     for path in paths:
         downstream.write({path: downstream.package(path)})
     mirror = mirror_of(downstream)
-    repack_if_due(downstream.store._git, mirror, most=3)
+    repack_if_due(downstream.store._git, mirror, max_packs=3)
     assert len(list((mirror / "objects" / "pack").glob("*.pack"))) <= 3
     downstream.publish(paths)
     downstream.bare.check()
@@ -40,7 +40,7 @@ def test_superseded_drafts_do_not_stay_for_ever(downstream, counters):
         downstream.write({"p": downstream.package(f"round {round_}", 9)}, vendor=None)
         mirror = mirror_of(downstream)
         counters.reset()
-        repack_if_due(downstream.store._git, mirror, most=5)
+        repack_if_due(downstream.store._git, mirror, max_packs=5)
         repacks += counters.read()["git_processes"]
         sizes.append(objects_in(mirror))
     assert max(sizes[20:]) <= max(sizes[:20])
@@ -57,7 +57,7 @@ def test_a_large_mirror_is_not_written_anew_for_small_changes(downstream):
     (biggest,) = sorted(packs.glob("*.pack"), key=lambda it: it.stat().st_size)[-1:]
     for number in range(20):
         downstream.write({"p": downstream.package(f"round {number}")}, vendor=None)
-        repack_if_due(downstream.store._git, mirror, most=5)
+        repack_if_due(downstream.store._git, mirror, max_packs=5)
         assert biggest.exists()
     assert len(list(packs.glob("*.pack"))) <= 6
 
@@ -74,7 +74,9 @@ def test_few_packs_are_left_alone(downstream, counters, packs):
 
 def test_a_mirror_that_is_only_read_is_repacked_too(downstream, monkeypatch):
     """Each fetch leaves a pack."""
-    monkeypatch.setattr("fanout.git.listing.repack_if_due", partial(repack_if_due, most=4))
+    monkeypatch.setattr(
+        "fanout.git.remote_listing.repack_if_due", partial(repack_if_due, max_packs=4)
+    )
     for number in range(12):
         head = downstream.bare.commit({"README.md": f"{number}\n"})
         assert downstream.look().refs[downstream.main] == head

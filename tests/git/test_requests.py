@@ -5,7 +5,13 @@ import random
 import pytest
 from http_git import serving
 
-from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
+    FileCommit,
+    RefListingRequest,
+    Remote,
+    RepositoryChange,
+)
 
 KEEP = ("refs/heads/*",)
 
@@ -29,22 +35,22 @@ PUSH = ["GET info/refs?service=git-receive-pack", "POST git-receive-pack"]
 
 def test_a_listing_is_two_requests_and_a_fetch_two_more(asked, bare):
     store, remote, since = asked
-    looks = [Look(remote, KEEP)]
-    store.look(looks)
+    looks = [RefListingRequest(remote, KEEP)]
+    store.list_refs(looks)
     assert since() == LISTING * 2
-    store.look(looks)
+    store.list_refs(looks)
     assert since() == LISTING
     bare.commit({"README.md": "new\n"})
-    store.look(looks)
+    store.list_refs(looks)
     assert since()[:3] == [*LISTING, LISTING[0]]  # then as many as the two have to agree upon
 
 
 def test_a_change_is_two_requests_and_so_is_a_large_one(asked, bare):
     """Without a probe whether the host would take so much."""
     store, remote, since = asked
-    store.look([Look(remote, KEEP)])
+    store.list_refs([RefListingRequest(remote, KEEP)])
     since()
-    who = Identity("fanout", "fanout@localhost")
+    who = CommitIdentity("fanout", "fanout@localhost")
     for size in (10, 5_000_000):
         ref = f"refs/heads/size-{size}"
         data = random.Random(size).randbytes(size)

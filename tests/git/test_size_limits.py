@@ -8,8 +8,8 @@ import pytest
 from hostile import PACKAGES, Hostile
 
 from fanout.errors import InvalidInput
-from fanout.git.reader import MirrorReader
-from fanout.package.limits import DEFAULT_SIZES, SizeLimits
+from fanout.git.mirror_reader import MirrorReader
+from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_one_file_is_found_without_a_walk(hostile):
 
 
 def test_a_large_directory_is_the_problem_of_the_paths_below_it_alone(hostile, monkeypatch):
-    monkeypatch.setattr("fanout.git.reader._LARGEST_DIRECTORY", 1 << 20)
+    monkeypatch.setattr("fanout.git.mirror_reader._MAX_DIRECTORY_SIZE", 1 << 20)
     commit = hostile.commit("refs/heads/main", "sites/large", hostile.large_directory())
     hostile.commit("refs/heads/main", "sites/ams", hostile.tree({"Kptfile": hostile.kptfile}))
     head = str(hostile.repo.references["refs/heads/main"].target)

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanout.errors import InvalidInput
-from fanout.git.commits import commit_bytes
 from fanout.git.mirror import create_bare
+from fanout.git.mirror_reader import open_mirror
+from fanout.git.object_writer import encode_commit
 from fanout.git.pack import COMMIT, TREE, PackWriter
-from fanout.git.reader import open_mirror
-from fanout.git.trees import TreeEditor
-from fanout.package.tree import Entry, blob_id, tree_id
-from fanout.plan.repository import Identity
+from fanout.git.tree_editor import TreeEditor
+from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.plan.observation.repository_state import CommitIdentity
 
 EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 BLOB = "1" * 40
@@ -26,7 +26,7 @@ edits = st.lists(st.tuples(paths, st.none() | st.integers(0, 3)), max_size=12)
 def leaf(number):
     """A package of one file, as files and as git's bytes."""
     oid = blob_id(b"%d" % number)
-    return {"f": Entry("100644", oid)}, b"100644 f\0" + bytes.fromhex(oid)
+    return {"f": TreeEntry("100644", oid)}, b"100644 f\0" + bytes.fromhex(oid)
 
 
 def without(files, path):
@@ -48,7 +48,7 @@ def test_an_edited_tree_is_the_tree_of_its_files(tmp_path_factory, rounds):
         for path, number in edit:
             files = without(files, path)
             if number is None:
-                editor.drop(path)
+                editor.remove_directory(path)
             else:
                 editor.put(path, trees[number])
                 files |= {f"{path}/{name}": e for name, e in packages[trees[number]].items()}
@@ -68,16 +68,16 @@ def test_git_reads_a_hundred_and_twenty_versions_of_a_wide_directory(tmp_path):
     mirror = tmp_path / "m.git"
     create_bare(mirror)
     pack = PackWriter(mirror)
-    who = Identity("fanout", "fanout@localhost")
+    who = CommitIdentity("fanout", "fanout@localhost")
     empty = pack.add(TREE, b"").hex()
     editor = TreeEditor("", lambda _: b"")
     head, roots = "", []
     for version in range(120):
         for number in range(7):
             name = f"pkgs/p{(version * 7 + number) * 7919 % 400:03}"
-            editor.drop(name) if version % 9 == 8 else editor.put(name, empty)
+            editor.remove_directory(name) if version % 9 == 8 else editor.put(name, empty)
         roots.append(editor.write(pack).hex())
-        data = commit_bytes(roots[-1], (head,) if head else (), who, version, "Publish\n")
+        data = encode_commit(roots[-1], (head,) if head else (), who, version, "Publish\n")
         head = pack.add(COMMIT, data).hex()
     whole = sum(len(piece) for piece in pack._pieces)
     pack.finish()
@@ -115,7 +115,7 @@ def test_directories_of_very_old_commits_are_understood(tmp_path):
     editor = TreeEditor("", lambda oid: trees[oid])
     editor._root = type(editor._root)(b"x" * 20, old)
     editor.put("d/e", inner_id.hex())
-    files = {"d/f": Entry("100644", BLOB), "d/e/f": Entry("100644", BLOB)}
+    files = {"d/f": TreeEntry("100644", BLOB), "d/e/f": TreeEntry("100644", BLOB)}
     assert editor.write(pack).hex() == tree_id(files)
 
 

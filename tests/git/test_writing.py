@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from fanout.api.configuration import GitEngine
+from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import Bug, InvalidInput, Unavailable
-from fanout.plan.repository import FileCommit, Merge, MergedDraft, StoredTree, VendorCommit
+from fanout.plan.observation.repository_state import (
+    FileCommit,
+    MergedDraft,
+    PublicationMerge,
+    StoredTree,
+    VendorCommit,
+)
 
 
 @pytest.fixture(params=GitEngine)
@@ -63,7 +69,7 @@ def test_forty_drafts_are_published_by_a_chain_of_merges(downstream, layout):
     assert refs[f"refs/tags/{paths[0]}/v1"] == chain[-1]
     assert refs[f"refs/tags/{paths[39]}/v1"] == chain[0] == refs[downstream.main]
     assert written.refs[downstream.main] == chain[0]
-    assert set(written.removed) == {downstream.ref(path) for path in paths}
+    assert set(written.removed_refs) == {downstream.ref(path) for path in paths}
     expected = {f"{path}/{name}" for path in paths for name in downstream.package(path)}
     assert set(bare.files("main")) == {"README.md"} | expected
     assert set(bare.files(refs[downstream.vendor])) == {f"published/{name}" for name in expected}
@@ -261,8 +267,8 @@ def test_a_publication_may_replace_the_whole_repository_and_leave_it_empty(downs
     ref = downstream.ref("")
     tree = downstream.bare.git("rev-parse", f"{written.refs[ref]}^{{tree}}")
     tag = "refs/tags/v1"
-    whole = Merge((MergedDraft(refs[ref], "", tree, tag),), "Publish\n", downstream.when)
-    nothing = Merge((), "Remove\n", downstream.when, drop=("",))
+    whole = PublicationMerge((MergedDraft(refs[ref], "", tree, tag),), "Publish\n", downstream.when)
+    nothing = PublicationMerge((), "Remove\n", downstream.when, dropped_paths=("",))
     downstream.change(
         expected={downstream.main: refs[downstream.main], tag: ""},
         branch=downstream.main,

@@ -15,7 +15,7 @@ import yaml
 from fleet import Repo
 from repositories import bare, below
 
-from fanout.cli.main import invoke
+from fanout.cli.main import run_arguments
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -104,7 +104,7 @@ class Case:
     def _fanout(self, line: str) -> str:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = invoke([*line.split(), "-f", "policies", "--now", self.now.isoformat()])
+            code = run_arguments([*line.split(), "-f", "policies", "--now", self.now.isoformat()])
         assert code in (0, 1, 3), err.getvalue()
         return out.getvalue()
 

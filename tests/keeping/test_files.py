@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.keeping.files import read_kept, write_kept
+from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
 
 CONTENT = b"what was found out\nat some cost\n"
 
@@ -14,16 +14,16 @@ CONTENT = b"what was found out\nat some cost\n"
 def kept(tmp_path: Path) -> Path:
     """A file that was written."""
     path = tmp_path / "state" / "kept"
-    write_kept(path, CONTENT, "1.0")
+    write_cache_file(path, CONTENT, "1.0")
     return path
 
 
 def test_what_was_written_is_read(kept: Path):
-    assert read_kept(kept, "1.0") == CONTENT
+    assert read_cache_file(kept, "1.0") == CONTENT
 
 
 def test_what_another_version_wrote_is_not_there(kept: Path):
-    assert read_kept(kept, "1.1") is None
+    assert read_cache_file(kept, "1.1") is None
 
 
 DAMAGE = [
@@ -39,23 +39,23 @@ DAMAGE = [
 @pytest.mark.parametrize("made", [pytest.param(made, id=name) for name, made in DAMAGE])
 def test_what_is_damaged_is_not_there(kept: Path, made):
     kept.write_bytes(made(kept.read_bytes()))
-    assert read_kept(kept, "1.0") is None
+    assert read_cache_file(kept, "1.0") is None
 
 
 def test_a_new_content_takes_the_place_of_the_old_one(kept: Path):
-    write_kept(kept, b"news", "1.0")
-    assert read_kept(kept, "1.0") == b"news"
+    write_cache_file(kept, b"news", "1.0")
+    assert read_cache_file(kept, "1.0") == b"news"
     assert [path.name for path in kept.parent.iterdir()] == ["kept"]
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path):
     (tmp_path / "state").write_text("a file is in the way")
-    write_kept(tmp_path / "state" / "kept", CONTENT, "1.0")
-    assert read_kept(tmp_path / "state" / "kept", "1.0") is None
+    write_cache_file(tmp_path / "state" / "kept", CONTENT, "1.0")
+    assert read_cache_file(tmp_path / "state" / "kept", "1.0") is None
 
 
 def test_a_directory_in_its_place_stays(tmp_path: Path):
-    write_kept(tmp_path, CONTENT, "1.0")
+    write_cache_file(tmp_path, CONTENT, "1.0")
     assert tmp_path.is_dir()
-    assert read_kept(tmp_path, "1.0") is None
+    assert read_cache_file(tmp_path, "1.0") is None
     assert not list(tmp_path.parent.glob("*.[0-9]*")), "no temporary file is left"

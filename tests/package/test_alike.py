@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fanout.package.alike import read_alike
-from fanout.package.nodes import read
+from fanout.package.parse_cache import read_cached
+from fanout.package.yaml_nodes import parse_yaml
 
 TEXT = """\
 # a workload
@@ -63,7 +63,7 @@ def nodes_of(node):
 
 
 def told(reading):
-    roots = [(root.index, root.body, root.end, nodes_of(root.node)) for root in reading.roots]
+    roots = [(root.index, root.start, root.end, nodes_of(root.node)) for root in reading.roots]
     return roots, [str(problem) for problem in reading.problems]
 
 
@@ -79,9 +79,9 @@ def exchanged(text, words):
 @given(st.lists(st.tuples(st.integers(0, 60), st.sampled_from(WORDS)), max_size=6))
 @example([(2, "a-much-longer-name"), (20, "x")])
 def test_other_words_are_read_as_they_stand(words):
-    read_alike(TEXT, "")
+    read_cached(TEXT, "")
     text = exchanged(TEXT, words)
-    assert told(read_alike(text, "")) == told(read(text, ""))
+    assert told(read_cached(text, "")) == told(parse_yaml(text, ""))
 
 
 ALIKE = [
@@ -105,14 +105,14 @@ ALIKE = [
 
 @pytest.mark.parametrize(("first", "second"), [row[1:] for row in ALIKE], ids=[r[0] for r in ALIKE])
 def test_texts_that_look_alike(first, second):
-    read_alike(first, "")
-    assert told(read_alike(second, "")) == told(read(second, ""))
-    assert told(read_alike(first, "")) == told(read(first, ""))
+    read_cached(first, "")
+    assert told(read_cached(second, "")) == told(parse_yaml(second, ""))
+    assert told(read_cached(first, "")) == told(parse_yaml(first, ""))
 
 
 def test_a_file_keeps_being_read_when_many_others_were():
     first = "kind: Thing\nname: web\n"
     for number in range(300):
-        read_alike(f"kind: Thing{number}x\nkey{number}: web\n" + "# long\n" * 300, "")
+        read_cached(f"kind: Thing{number}x\nkey{number}: web\n" + "# long\n" * 300, "")
         text = first.replace("web", f"w{number}")
-        assert told(read_alike(text, "")) == told(read(text, ""))
+        assert told(read_cached(text, "")) == told(parse_yaml(text, ""))

@@ -4,9 +4,9 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.package.invalid import MAX_FILE, InvalidManifest
-from fanout.package.manifests import Manifest
-from fanout.package.objects import load_objects
+from fanout.package.manifest import Manifest
+from fanout.package.object_reader import load_objects
+from fanout.package.yaml_nodes import MAX_FILE, InvalidManifest
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n"

@@ -3,28 +3,28 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.blobs import Blobs, Filled, Gathered
-from fanout.package.tree import blob_id
+from fanout.package.lazy_blobs import BlobUnion, FilledText, LazyBlobs
+from fanout.package.tree_ids import blob_id
 
 TEXTS = st.text(max_size=8)
 CONTENTS = st.dictionaries(st.sampled_from("abcdef"), st.binary(max_size=8))
 
 
 @st.composite
-def filled(draw) -> tuple[Filled, bytes]:
+def filled(draw) -> tuple[FilledText, bytes]:
     """A text with its room, and what it comes to."""
     texts = draw(st.lists(TEXTS, max_size=4))
     around = draw(st.lists(TEXTS, min_size=len(texts) + 1, max_size=len(texts) + 1))
     room = [it for piece in around for it in (piece, "")][:-1]
     whole = "".join(a + b for a, b in zip(around, [*texts, ""], strict=True))
-    return Filled(room, texts), whole.encode()
+    return FilledText(room, texts), whole.encode()
 
 
 @given(st.lists(filled(), max_size=4), CONTENTS)
 def test_what_is_filled_in_reads_as_what_is_whole(some, whole):
     told = {blob_id(data): one for one, data in some}
     contents = {**whole, **{blob_id(data): data for _, data in some}}
-    blobs = Blobs(whole, told)
+    blobs = LazyBlobs(whole, told)
     assert dict(blobs) == contents == blobs
     assert len(blobs) == len(contents)
     assert all(oid in blobs for oid in contents)
@@ -34,7 +34,7 @@ def test_what_is_filled_in_reads_as_what_is_whole(some, whole):
 
 def test_the_pieces_are_shared_and_stay_as_they_are():
     pieces = ["name: ", "", "\n"]
-    first, second = Filled(pieces, ["a"]), Filled(pieces, ["b"])
+    first, second = FilledText(pieces, ["a"]), FilledText(pieces, ["b"])
     assert (first.data, second.data, first.data) == (b"name: a\n", b"name: b\n", b"name: a\n")
     assert pieces == ["name: ", "", "\n"]
 
@@ -42,7 +42,7 @@ def test_the_pieces_are_shared_and_stay_as_they_are():
 @given(st.lists(CONTENTS, max_size=4))
 def test_what_is_gathered_is_what_was_added(parts):
     parts = [{blob_id(data): data for data in part.values()} for part in parts]
-    gathered = Gathered()
+    gathered = BlobUnion()
     for part in parts:
         gathered.add(part)
     contents = {oid: data for part in parts for oid, data in part.items()}

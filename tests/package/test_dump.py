@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from fanout.errors import InvalidInput
-from fanout.package.dump import dump, dump_all
-from fanout.package.edits import same
-from fanout.package.manifests import Manifest
-from fanout.package.objects import load_objects
-from fanout.package.scalars import is_literal, is_plain, quoted, scalar
+from fanout.package.field_edits import same_json
+from fanout.package.manifest import Manifest
+from fanout.package.object_reader import load_objects
+from fanout.package.yaml_output import dump, dump_all
+from fanout.package.yaml_scalars import format_scalar, is_literal, is_plain, quote
 
 texts = st.text(max_size=20).filter(lambda text: not re.search("[\ud800-\udfff]", text))
 lookalikes = st.from_regex(r"[-+.0-9a-fA-FxXoOeEnyNYTfs:_~=<|>?!&*%@`#\s'\"]{1,8}", fullmatch=True)
@@ -29,7 +29,7 @@ values = st.recursive(
 def test_dumped_data_reads_as_it_was(value):
     text = dump(value)
     documents = Manifest.parse(text.encode(), "f.yaml").documents
-    assert same([d.value for d in documents], [] if value is None else [value])
+    assert same_json([d.value for d in documents], [] if value is None else [value])
     assert dump(value) == text
 
 
@@ -37,18 +37,18 @@ def test_dumped_data_reads_as_it_was(value):
 def test_text_is_text_for_every_reader(text):
     for value in (text, [text], {text: text}):
         written = dump(value)
-        assert same(yaml.load(written, Loader=yaml.CSafeLoader), value)
-        assert same(YAML(typ="safe", pure=True).load(written), value)
+        assert same_json(yaml.load(written, Loader=yaml.CSafeLoader), value)
+        assert same_json(YAML(typ="safe", pure=True).load(written), value)
 
 
 @given(numbers)
 def test_numbers_are_numbers_for_every_reader(number):
-    written = scalar(number)
+    written = format_scalar(number)
     for loaded in (
         yaml.load(written, Loader=yaml.CSafeLoader),
         YAML(typ="safe", pure=True).load(written),
     ):
-        assert same(loaded, number)
+        assert same_json(loaded, number)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_numbers_are_numbers_for_every_reader(number):
 )
 def test_what_looks_like_something_else_is_quoted(text):
     assert not is_plain(text)
-    assert scalar(text) == quoted(text)
+    assert format_scalar(text) == quote(text)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_looks_like_something_else_is_quoted(text):
     ],
 )
 def test_what_can_only_be_text_stands_bare(text):
-    assert scalar(text) == text
+    assert format_scalar(text) == text
 
 
 def test_the_form_of_a_new_file():
@@ -186,5 +186,5 @@ def test_what_is_no_json_data_is_refused(value):
 def test_objects_read_the_fast_way_are_those_of_manifests(objects):
     objects = [{**item, "kind": "Thing"} for item in objects]
     data = dump_all(objects).encode()
-    assert same(load_objects(data, "f.yaml"), objects)
-    assert same([d.value for d in Manifest.parse(data, "f.yaml").documents], objects)
+    assert same_json(load_objects(data, "f.yaml"), objects)
+    assert same_json([d.value for d in Manifest.parse(data, "f.yaml").documents], objects)

@@ -5,14 +5,14 @@ from operator import itemgetter
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import REMOVE, Edit, independent
-from fanout.package.manifests import Manifest
+from fanout.package.field_edits import REMOVE, Edit, are_independent
+from fanout.package.manifest import Manifest
 
 
 def edited(text, *changes, file="f.yaml"):
     return (
         Manifest.parse(text.encode(), file)
-        .edited([Edit(0, path, value) for path, value in changes])
+        .apply_edits_to_text([Edit(0, path, value) for path, value in changes])
         .decode()
     )
 
@@ -181,7 +181,7 @@ def test_other_documents_stay_byte_for_byte_when_one_takes_the_slow_way():
     slow = "---\na: &y\n    k: 1\nb: *y\n"
     tail = "# end\n---   # three\nc: 'x'\n---\n"
     manifest = Manifest.parse((head + slow + tail).encode(), "f.yaml")
-    after = manifest.edited([Edit(1, ("a", "k"), 2)]).decode()
+    after = manifest.apply_edits_to_text([Edit(1, ("a", "k"), 2)]).decode()
     assert after.startswith(head)
     assert after.endswith(tail)
     assert [d.value for d in Manifest.parse(after.encode(), "f").documents][1] == {
@@ -203,7 +203,7 @@ def test_a_path_that_is_blocked_is_told_with_its_line(sentence, path, expected):
     manifest = Manifest.parse(b"# c\na: text\nb:\n- 1\n\nc: {x: 1}\n", "f.yaml")
     for _ in range(2):
         with pytest.raises(InvalidInput) as caught:
-            manifest.edited([Edit(0, path, 1)])
+            manifest.apply_edits_to_text([Edit(0, path, 1)])
         problem = str(caught.value)
         assert problem.startswith("f.yaml:")
         assert expected.split(": ")[0] == str(caught.value.where.line)
@@ -216,7 +216,7 @@ def test_a_path_that_is_blocked_is_told_with_its_line(sentence, path, expected):
 def test_what_is_no_json_data_is_refused(value):
     manifest = Manifest.parse(b"a: 1\n", "f.yaml")
     with pytest.raises(InvalidInput):
-        manifest.edited([Edit(0, ("a",), value)])
+        manifest.apply_edits_to_text([Edit(0, ("a",), value)])
 
 
 def test_an_edit_that_makes_the_file_too_deep_is_refused():
@@ -224,7 +224,7 @@ def test_an_edit_that_makes_the_file_too_deep_is_refused():
     for _ in range(150):
         value = {"a": value}
     with pytest.raises(InvalidInput, match="levels deep"):
-        Manifest.parse(b"a: 1\n", "f.yaml").edited([Edit(0, ("a",), value)])
+        Manifest.parse(b"a: 1\n", "f.yaml").apply_edits_to_text([Edit(0, ("a",), value)])
 
 
 def test_edits_in_each_other_s_way_go_in_their_order():
@@ -232,13 +232,21 @@ def test_edits_in_each_other_s_way_go_in_their_order():
     assert edited(text, (("a",), {"c": 1}), (("a", "d"), 2)).startswith("a:")
     after = edited(text, (("l", 0), REMOVE), (("l", 0), "x"))
     assert Manifest.parse(after.encode(), "f").documents[0].value["l"] == ["x", 3]
-    assert not independent([Edit(0, ("l", 0)), Edit(0, ("l", 2), 1)])
-    assert not independent([Edit(0, ("a",), 1), Edit(0, ("a", "b"), 1)])
-    assert independent([Edit(0, ("a",), 1), Edit(1, ("a", "b"), 1), Edit(0, ("ab",), 1)])
+    assert not are_independent([Edit(0, ("l", 0)), Edit(0, ("l", 2), 1)])
+    assert not are_independent([Edit(0, ("a",), 1), Edit(0, ("a", "b"), 1)])
+    assert are_independent([Edit(0, ("a",), 1), Edit(1, ("a", "b"), 1), Edit(0, ("ab",), 1)])
 
 
 def test_the_same_shape_with_a_value_that_is_there_already():
     manifest = Manifest.parse(b"a: 'x'\nb: 1\n", "f.yaml")
-    assert manifest.edited([Edit(0, ("a",), "z"), Edit(0, ("b",), 2)]) == b"a: z\nb: 2\n"
-    assert manifest.edited([Edit(0, ("a",), "x"), Edit(0, ("b",), 2)]) == b"a: 'x'\nb: 2\n"
-    assert manifest.edited([Edit(0, ("a",), "z"), Edit(0, ("b",), True)]) == b"a: z\nb: true\n"
+    assert (
+        manifest.apply_edits_to_text([Edit(0, ("a",), "z"), Edit(0, ("b",), 2)]) == b"a: z\nb: 2\n"
+    )
+    assert (
+        manifest.apply_edits_to_text([Edit(0, ("a",), "x"), Edit(0, ("b",), 2)])
+        == b"a: 'x'\nb: 2\n"
+    )
+    assert (
+        manifest.apply_edits_to_text([Edit(0, ("a",), "z"), Edit(0, ("b",), True)])
+        == b"a: z\nb: true\n"
+    )

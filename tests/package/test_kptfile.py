@@ -6,16 +6,16 @@ import pytest
 
 from fanout.errors import InvalidInput
 from fanout.package.kptfile import (
-    Condition,
-    Upstream,
+    KptfileCondition,
+    KptfileUpstream,
     condition_edits,
+    find_kptfile,
     gate_edits,
-    kptfile_of,
     metadata_edits,
     name_edits,
     upstream_edits,
 )
-from fanout.package.manifests import Manifest
+from fanout.package.manifest import Manifest
 
 KPTFILE = """\
 apiVersion: kpt.dev/v1
@@ -25,19 +25,19 @@ metadata:
 info:
   description: sample
 """
-UPSTREAM = Upstream("https://example.com/up.git", "team/pkg/", "team/pkg/v2", "a" * 40)
+UPSTREAM = KptfileUpstream("https://example.com/up.git", "team/pkg/", "team/pkg/v2", "a" * 40)
 
 
 def parse(text):
     manifest = Manifest.parse(text.encode(), "Kptfile")
-    return manifest, kptfile_of(manifest)
+    return manifest, find_kptfile(manifest)
 
 
 def test_a_clone_says_where_it_came_from_as_kpt_does():
     manifest, kptfile = parse(KPTFILE)
     edits = name_edits(kptfile, "site1") + upstream_edits(kptfile, UPSTREAM)
     edits += metadata_edits(kptfile, {"team": "edge"}, {"note": "on"})
-    assert manifest.edited(edits).decode() == (
+    assert manifest.apply_edits_to_text(edits).decode() == (
         "apiVersion: kpt.dev/v1\n"
         "kind: Kptfile\n"
         "metadata:\n"
@@ -67,25 +67,28 @@ def test_a_clone_says_where_it_came_from_as_kpt_does():
 
 def test_a_clone_again_changes_nothing_and_a_new_revision_only_its_lines():
     manifest, kptfile = parse(KPTFILE)
-    once = manifest.edited(upstream_edits(kptfile, UPSTREAM))
+    once = manifest.apply_edits_to_text(upstream_edits(kptfile, UPSTREAM))
     manifest, kptfile = parse(once.decode())
-    assert manifest.edited(upstream_edits(kptfile, UPSTREAM)) is manifest.data
-    newer = Upstream(UPSTREAM.repo, UPSTREAM.directory, "team/pkg/v3", "b" * 40)
-    after = manifest.edited(upstream_edits(kptfile, newer)).decode()
+    assert manifest.apply_edits_to_text(upstream_edits(kptfile, UPSTREAM)) is manifest.data
+    newer = KptfileUpstream(UPSTREAM.repo, UPSTREAM.directory, "team/pkg/v3", "b" * 40)
+    after = manifest.apply_edits_to_text(upstream_edits(kptfile, newer)).decode()
     assert after == once.decode().replace("/v2", "/v3").replace("a" * 40, "b" * 40)
 
 
 def test_what_a_generic_store_left_goes():
     text = KPTFILE + "upstream:\n  type: generic\n  generic: {storeID: x}\n"
     manifest, kptfile = parse(text)
-    after = Manifest.parse(manifest.edited(upstream_edits(kptfile, UPSTREAM)), "Kptfile")
+    after = Manifest.parse(
+        manifest.apply_edits_to_text(upstream_edits(kptfile, UPSTREAM)), "Kptfile"
+    )
     assert set(after.documents[0].value["upstream"]) == {"type", "git", "updateStrategy"}
 
 
 def test_the_package_at_the_root_of_its_repository():
     _, kptfile = parse(KPTFILE)
     values = {
-        edit.path: edit.value for edit in upstream_edits(kptfile, Upstream("u", "", "v1", "c"))
+        edit.path: edit.value
+        for edit in upstream_edits(kptfile, KptfileUpstream("u", "", "v1", "c"))
     }
     assert values["upstream", "git", "directory"] == "/"
 
@@ -94,13 +97,13 @@ def test_gates_are_added_behind_those_of_others():
     manifest, kptfile = parse(KPTFILE + "  readinessGates:\n  - conditionType: z # mine\n")
     edits = gate_edits(kptfile, ["b", "z", "a", "b"])
     assert (
-        manifest.edited(edits)
+        manifest.apply_edits_to_text(edits)
         .decode()
         .endswith("  - conditionType: z # mine\n  - conditionType: b\n  - conditionType: a\n")
     )
     manifest, kptfile = parse(KPTFILE)
     assert (
-        manifest.edited(gate_edits(kptfile, ["a"]))
+        manifest.apply_edits_to_text(gate_edits(kptfile, ["a"]))
         .decode()
         .endswith("  readinessGates:\n  - conditionType: a\n")
     )
@@ -113,15 +116,18 @@ def test_conditions_are_set_by_type():
         "  - type: mine\n    status: 'False'\n    reason: Old\n    message: gone\n"
     )
     manifest, kptfile = parse(KPTFILE + status)
-    mine, new = Condition("mine", "True", "New"), Condition("config.x", "False", "R", "why: so")
-    after = manifest.edited(condition_edits(kptfile, [mine, new])).decode()
+    mine, new = (
+        KptfileCondition("mine", "True", "New"),
+        KptfileCondition("config.x", "False", "R", "why: so"),
+    )
+    after = manifest.apply_edits_to_text(condition_edits(kptfile, [mine, new])).decode()
     assert after == KPTFILE + (
         "status:\n  conditions:\n  - type: Rendered # kpt's\n    status: 'True'\n"
         '  - type: mine\n    status: "True"\n    reason: New\n'
         '  - type: config.x\n    status: "False"\n    reason: R\n    message: "why: so"\n'
     )
     manifest, kptfile = parse(after)
-    assert manifest.edited(condition_edits(kptfile, [new, mine])) is manifest.data
+    assert manifest.apply_edits_to_text(condition_edits(kptfile, [new, mine])) is manifest.data
 
 
 NONE = [

@@ -2,16 +2,15 @@
 
 import pytest
 
-from fanout.package.kptfile import kptfile_of
-from fanout.package.kptfile_rules import kptfile_faults
-from fanout.package.manifests import Manifest
+from fanout.package.kptfile import find_kptfile, find_kptfile_problems
+from fanout.package.manifest import Manifest
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: x}\n"
 
 
 def faults(text):
-    document = kptfile_of(Manifest.parse(text.encode(), "Kptfile"))
-    return [f"{f.where.line} {f.where.field}: {f.problem}" for f in kptfile_faults(document)]
+    document = find_kptfile(Manifest.parse(text.encode(), "Kptfile"))
+    return [f"{f.where.line} {f.where.field}: {f.problem}" for f in find_kptfile_problems(document)]
 
 
 def test_a_kptfile_with_everything_in_it_is_right():

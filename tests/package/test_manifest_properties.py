@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import REMOVE, BlockedPath, Edit, applied, same
-from fanout.package.manifests import Manifest
-from fanout.package.roundtrip import round_trip
-from fanout.package.textpatch import style_of
+from fanout.package.fallback_edits import round_trip
+from fanout.package.field_edits import REMOVE, BlockedPath, Edit, apply_edits, same_json
+from fanout.package.manifest import Manifest
+from fanout.package.text_patch import detect_style
 
 WORKLOAD = """\
 # a workload: keep this
@@ -167,7 +167,7 @@ def data_of(manifest):
 def expected_of(manifest, edits):
     data = data_of(manifest)
     for edit in edits:
-        data[edit.document] = applied(data[edit.document], [edit])
+        data[edit.document] = apply_edits(data[edit.document], [edit])
     return {index: value for index, value in data.items() if value is not None}
 
 
@@ -181,12 +181,12 @@ def test_an_edited_file_reads_as_the_edited_data(name, data):
         expected = expected_of(manifest, edits)
     except BlockedPath:
         with pytest.raises(InvalidInput):
-            manifest.edited(edits)
+            manifest.apply_edits_to_text(edits)
         return
-    result = manifest.edited(edits)
-    assert same(data_of(Manifest.parse(result, "f.yaml")), expected)
-    if same(expected, data_of(manifest)):
-        assert manifest.edited(edits) == manifest.edited(edits)
+    result = manifest.apply_edits_to_text(edits)
+    assert same_json(data_of(Manifest.parse(result, "f.yaml")), expected)
+    if same_json(expected, data_of(manifest)):
+        assert manifest.apply_edits_to_text(edits) == manifest.apply_edits_to_text(edits)
     assert result.startswith(b"\xef\xbb\xbf") == manifest.data.startswith(b"\xef\xbb\xbf")
 
 
@@ -198,9 +198,9 @@ def test_an_edited_json_file_reads_as_the_edited_data(text, data):
         expected = expected_of(manifest, edits)
     except BlockedPath:
         return
-    result = manifest.edited(edits)
-    assert same(data_of(Manifest.parse(result, "f.json")), expected)
-    if same(expected, data_of(manifest)):
+    result = manifest.apply_edits_to_text(edits)
+    assert same_json(data_of(Manifest.parse(result, "f.json")), expected)
+    if same_json(expected, data_of(manifest)):
         assert result == manifest.data
 
 
@@ -220,8 +220,8 @@ def test_a_plan_is_right_for_all_values_of_its_kinds(first, second, where, close
     manifest = Manifest.parse(text.encode(), "f.yaml")
     for value in (first, second, first):
         edits = [Edit(0, path, value), Edit(0, ("spec", "replicas"), 7)]
-        result = Manifest.parse(manifest.edited(edits), "f.yaml")
-        assert same(data_of(result), expected_of(manifest, edits))
+        result = Manifest.parse(manifest.apply_edits_to_text(edits), "f.yaml")
+        assert same_json(data_of(result), expected_of(manifest, edits))
 
 
 simple = [
@@ -241,9 +241,9 @@ simple = [
 def test_the_text_patch_equals_the_round_trip_on_loaded_data(wanted):
     manifest = Manifest.parse(WORKLOAD.encode(), "f.yaml")
     edits = [Edit(0, path, value) for path, value in wanted.items()]
-    slow = round_trip(WORKLOAD, edits, style_of(manifest.documents[0].root.node))
-    patched = Manifest.parse(manifest.edited(edits), "f.yaml")
-    assert same(data_of(patched), data_of(Manifest.parse(slow.encode(), "f.yaml")))
+    slow = round_trip(WORKLOAD, edits, detect_style(manifest.documents[0].root.node))
+    patched = Manifest.parse(manifest.apply_edits_to_text(edits), "f.yaml")
+    assert same_json(data_of(patched), data_of(Manifest.parse(slow.encode(), "f.yaml")))
 
 
 @given(st.dictionaries(st.sampled_from(simple), texts, min_size=1, max_size=4))
@@ -252,7 +252,7 @@ def test_lines_that_no_edit_touches_stay_as_they_are(wanted):
     edits = [Edit(0, path, value) for path, value in wanted.items()]
     touched = {manifest.documents[0].line_of(path) for path in wanted}
     kept = [line for n, line in enumerate(WORKLOAD.split("\n"), 1) if n not in touched]
-    after = iter(manifest.edited(edits).decode().split("\n"))
+    after = iter(manifest.apply_edits_to_text(edits).decode().split("\n"))
     assert all(any(line == other for other in after) for line in kept)
 
 
@@ -260,7 +260,10 @@ def test_lines_that_no_edit_touches_stay_as_they_are(wanted):
 def test_no_edit_gives_the_same_bytes_object(name):
     data = FILES[name].encode()
     manifest = Manifest.parse(data, "f.yaml")
-    assert manifest.edited([]) is data
+    assert manifest.apply_edits_to_text([]) is data
     nothing = [Edit(d.index, (p,), v) for d in manifest.documents for p, v in d.value.items()]
-    assert manifest.edited(nothing) is data
-    assert manifest.edited([Edit(manifest.documents[0].index, ("no", "such"), REMOVE)]) is data
+    assert manifest.apply_edits_to_text(nothing) is data
+    assert (
+        manifest.apply_edits_to_text([Edit(manifest.documents[0].index, ("no", "such"), REMOVE)])
+        is data
+    )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.paths import check_path, overlaps
+from fanout.package.package_path_rules import find_overlaps, find_package_path_problem
 
 GOOD = [
     "monitoring", "team/monitoring", "a.b/c-d_e", "ä/ö", "site1/v2", "git", "x.git", "console",
@@ -22,12 +22,12 @@ BAD = [
 
 @pytest.mark.parametrize("path", GOOD)
 def test_good_paths(path):
-    assert check_path(path) is None
+    assert find_package_path_problem(path) is None
 
 
 @pytest.mark.parametrize("path", BAD, ids=ascii)
 def test_bad_paths(path):
-    sentence = check_path(path)
+    sentence = find_package_path_problem(path)
     assert sentence
     assert sentence.startswith("the path")
 
@@ -45,7 +45,7 @@ def test_overlaps_are_those_of_looking_at_every_pair(paths):
     def contains(outer, inner):
         return inner == outer or inner.startswith(f"{outer}/")
 
-    pairs = overlaps(paths)
+    pairs = find_overlaps(paths)
     assert all(contains(paths[one], paths[other]) and one != other for one, other in pairs)
     expected = {
         at
@@ -57,6 +57,6 @@ def test_overlaps_are_those_of_looking_at_every_pair(paths):
 
 
 def test_a_path_is_paired_with_the_nearest_around_it():
-    assert overlaps(["a/b/c", "a", "x", "a/b", "a"]) == [(1, 3), (1, 4), (3, 0)]
-    assert overlaps(["", "a"]) == [(0, 1)]
-    assert overlaps(["a", "a-b", "a.b", "ab"]) == []
+    assert find_overlaps(["a/b/c", "a", "x", "a/b", "a"]) == [(1, 3), (1, 4), (3, 0)]
+    assert find_overlaps(["", "a"]) == [(0, 1)]
+    assert find_overlaps(["a", "a-b", "a.b", "ab"]) == []

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fanout.package.invalid import InvalidManifest
-from fanout.package.nodes import read
-from fanout.package.objects import load_objects
-from fanout.package.plainlines import NotPlain, Texts, read_plain
+from fanout.package.object_reader import NotPlainYaml, ScalarMemo, load_objects, read_plain
+from fanout.package.yaml_nodes import InvalidManifest, parse_yaml
 
 FILE = "objects.yaml"
 NO_OBJECT = "is no Kubernetes object"
@@ -164,13 +162,13 @@ files = st.builds(
 
 @pytest.mark.parametrize(("sentence", "text"), READ, ids=map(itemgetter(0), READ))
 def test_what_is_plain_is_read_by_lines(sentence, text):
-    assert read_plain(text, Texts()) == one(text)
+    assert read_plain(text, ScalarMemo()) == one(text)
 
 
 @pytest.mark.parametrize(("sentence", "text"), LEFT, ids=map(itemgetter(0), LEFT))
 def test_what_is_not_is_left_to_a_parser(sentence, text):
-    with pytest.raises(NotPlain):
-        read_plain(text, Texts())
+    with pytest.raises(NotPlainYaml):
+        read_plain(text, ScalarMemo())
     assert answer(text) == answer_with_positions(text)
 
 
@@ -180,8 +178,8 @@ def test_what_is_not_is_left_to_a_parser(sentence, text):
 @example("- a:\n  - b\n")
 def test_a_plain_document_is_what_the_reader_with_positions_reads(text):
     try:
-        found = read_plain(text, Texts())
-    except NotPlain:
+        found = read_plain(text, ScalarMemo())
+    except NotPlainYaml:
         return
     assert spelt(found) == spelt(one(text))
 
@@ -197,21 +195,21 @@ def test_a_file_is_what_the_reader_with_positions_reads(text):
 
 
 def test_objects_share_nothing_that_could_be_changed():
-    texts = Texts()
+    texts = ScalarMemo()
     first, second = (read_plain("a: {b: c}\nd: [e]\n", texts) for _ in range(2))
     assert first["a"] is not second["a"]
     assert first["d"] is not second["d"]
 
 
 def test_equal_texts_of_two_files_are_one_object():
-    texts = Texts()
+    texts = ScalarMemo()
     first, second = (load_objects(f"a: some text\n{k}: 1\n".encode(), FILE, texts) for k in "bc")
     assert first[0]["a"] is second[0]["a"]
 
 
 def one(text):
     """The data of the only document, with positions."""
-    reading = read(text, FILE)
+    reading = parse_yaml(text, FILE)
     assert not reading.problems
     assert len(reading.roots) <= 1
     return reading.roots[0].node.data if reading.roots else None
@@ -226,7 +224,7 @@ def answer(text):
 
 
 def answer_with_positions(text):
-    reading = read(text.removeprefix("\ufeff"), FILE)
+    reading = parse_yaml(text.removeprefix("\ufeff"), FILE)
     if reading.problems:
         return str(InvalidManifest(reading.problems))
     values = [root.node.data for root in reading.roots]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.package.portable import file_faults
+from fanout.package.package_path_rules import find_unportable_files
 
 ROWS = [
     ("different names", ["a.yaml", "b.yaml", "x/a.yaml"], {}),
@@ -21,6 +21,6 @@ ROWS = [
 
 @pytest.mark.parametrize(("sentence", "files", "faults"), ROWS, ids=[row[0] for row in ROWS])
 def test_file_faults(sentence, files, faults):
-    found = dict(file_faults(files))
+    found = dict(find_unportable_files(files))
     assert found.keys() == faults.keys()
     assert all(words in found[path] for path, words in faults.items())

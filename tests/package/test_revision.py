@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.errors import InvalidInput
-from fanout.package.revision import Version, allowed, parse_range, parse_tag, releases, tagged
+from fanout.package.revision import (
+    Version,
+    parse_range,
+    parse_tag,
+    select_allowed,
+    select_releases,
+    select_tag,
+)
 
 TAGS = [
     ("a whole number", "team/app/v3", "team/app", "3.0.0"),
@@ -179,33 +186,42 @@ REPOSITORY = {
 
 
 def test_allowed_tags_come_oldest_first():
-    assert allowed(REPOSITORY, "app", parse_range(">=1 <10")) == [
+    assert select_allowed(REPOSITORY, "app", parse_range(">=1 <10")) == [
         ("v1", "a"),
         ("v2", "b"),
         ("v2.1.0", "e"),
     ]
-    assert allowed(REPOSITORY, "app", parse_range(">=11.0.0-0")) == [("v11.0.0-rc.1", "d")]
-    assert allowed(REPOSITORY, "none", parse_range("*")) == []
+    assert select_allowed(REPOSITORY, "app", parse_range(">=11.0.0-0")) == [("v11.0.0-rc.1", "d")]
+    assert select_allowed(REPOSITORY, "none", parse_range("*")) == []
     refs = {f"refs/tags/{name}": commit for name, commit in REPOSITORY.items()}
-    assert allowed(refs, "app", parse_range("10")) == [("v10", "c")]
+    assert select_allowed(refs, "app", parse_range("10")) == [("v10", "c")]
 
 
 def test_latest_allows_all_that_are_no_prereleases():
-    assert releases(REPOSITORY, "app") == [("v1", "a"), ("v2", "b"), ("v2.1.0", "e"), ("v10", "c")]
-    assert releases({"app/v1.0.0-rc.1": "x"}, "app") == []
+    assert select_releases(REPOSITORY, "app") == [
+        ("v1", "a"),
+        ("v2", "b"),
+        ("v2.1.0", "e"),
+        ("v10", "c"),
+    ]
+    assert select_releases({"app/v1.0.0-rc.1": "x"}, "app") == []
 
 
 def test_one_version_spelled_twice_is_refused_by_name_where_it_is_asked_for():
-    assert allowed(REPOSITORY, "", parse_range("6")) == [("v6", "j")]
+    assert select_allowed(REPOSITORY, "", parse_range("6")) == [("v6", "j")]
     for ask in (
-        lambda: allowed(REPOSITORY, "", parse_range(">=6")),
-        lambda: releases(REPOSITORY, ""),
+        lambda: select_allowed(REPOSITORY, "", parse_range(">=6")),
+        lambda: select_releases(REPOSITORY, ""),
     ):
         with pytest.raises(InvalidInput, match=re.escape("v7 and v7.0.0")):
             ask()
 
 
 def test_a_tag_by_its_name():
-    assert tagged(REPOSITORY, "app", "v2") == tagged(REPOSITORY, "app", "app/v2") == [("v2", "b")]
-    assert tagged(REPOSITORY, "", "v6") == [("v6", "j")]
-    assert tagged(REPOSITORY, "app", "v3") == []
+    assert (
+        select_tag(REPOSITORY, "app", "v2")
+        == select_tag(REPOSITORY, "app", "app/v2")
+        == [("v2", "b")]
+    )
+    assert select_tag(REPOSITORY, "", "v6") == [("v6", "j")]
+    assert select_tag(REPOSITORY, "app", "v3") == []

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.manifests import Manifest
-from fanout.package.spelling import Spelling
+from fanout.package.manifest import Manifest
+from fanout.package.node_text import ValueSpelling
 
 TEXT = """# top
 a: 1 # one
@@ -33,24 +33,24 @@ def spelled(text):
 
 
 SPELLINGS = [
-    (("a",), Spelling("1", False, "one", True)),
-    (("b",), Spelling("x", True, "two", True)),
-    (("nothing",), Spelling("", False, "none", True)),
-    (("list",), Spelling(None, False, "all", True)),
-    (("list", 0), Spelling("x", False, "first", True)),
-    (("list", 1), Spelling("z", False, "", True)),
-    (("flow",), Spelling(None, False, "both", True)),
-    (("flow", 0), Spelling("p", False, "", False)),
-    (("empty",), Spelling(None, False, "", True)),
-    (("lines",), Spelling("some\n", True, "", False)),
-    (("map",), Spelling(None, False, "", True)),
-    (("map", "k"), Spelling("v", False, "", False)),
-    (("mode",), Spelling("0755", False, "", True)),
-    (("deep", 0), Spelling(None, False, "", False)),
-    (("deep", 0, 0), Spelling("inner", False, "", True)),
-    (("anchor",), Spelling("word", True, "named", True)),
-    (("tagged",), Spelling("12", True, "", True)),
-    (("last",), Spelling("it's", True, "", True)),
+    (("a",), ValueSpelling("1", False, "one", True)),
+    (("b",), ValueSpelling("x", True, "two", True)),
+    (("nothing",), ValueSpelling("", False, "none", True)),
+    (("list",), ValueSpelling(None, False, "all", True)),
+    (("list", 0), ValueSpelling("x", False, "first", True)),
+    (("list", 1), ValueSpelling("z", False, "", True)),
+    (("flow",), ValueSpelling(None, False, "both", True)),
+    (("flow", 0), ValueSpelling("p", False, "", False)),
+    (("empty",), ValueSpelling(None, False, "", True)),
+    (("lines",), ValueSpelling("some\n", True, "", False)),
+    (("map",), ValueSpelling(None, False, "", True)),
+    (("map", "k"), ValueSpelling("v", False, "", False)),
+    (("mode",), ValueSpelling("0755", False, "", True)),
+    (("deep", 0), ValueSpelling(None, False, "", False)),
+    (("deep", 0, 0), ValueSpelling("inner", False, "", True)),
+    (("anchor",), ValueSpelling("word", True, "named", True)),
+    (("tagged",), ValueSpelling("12", True, "", True)),
+    (("last",), ValueSpelling("it's", True, "", True)),
 ]
 
 
@@ -82,7 +82,7 @@ PUT = [
 @pytest.mark.parametrize(("path", "line"), PUT, ids=lambda value: str(value)[:40])
 def test_a_comment_is_put_on_a_line(path, line):
     manifest = Manifest.parse(TEXT.encode(), "a.yaml")
-    found = manifest.commented({0: {path: "new"}}).decode()
+    found = manifest.add_line_comments({0: {path: "new"}}).decode()
     assert line in found
     assert spelled(found)[path].comment == "new"
     assert (
@@ -92,14 +92,14 @@ def test_a_comment_is_put_on_a_line(path, line):
 
 def test_comments_in_several_documents_with_their_own_line_breaks():
     manifest = Manifest.parse("\ufeffa: 1\r\n---\r\nb: 2\r\n".encode(), "a.yaml")
-    found = manifest.commented({0: {("a",): "x"}, 1: {("b",): "y"}})
+    found = manifest.add_line_comments({0: {("a",): "x"}, 1: {("b",): "y"}})
     assert found.decode() == "\ufeffa: 1 # x\r\n---\r\nb: 2 # y\r\n"
 
 
 @given(st.dictionaries(st.sampled_from([path for path, _ in PUT]), st.text("abc #$", max_size=5)))
 def test_comments_change_no_data(comments):
     manifest = Manifest.parse(TEXT.encode(), "a.yaml")
-    found = Manifest.parse(manifest.commented({0: comments}), "a.yaml")
+    found = Manifest.parse(manifest.add_line_comments({0: comments}), "a.yaml")
     assert found.documents[0].value == manifest.documents[0].value
 
 
@@ -118,7 +118,7 @@ WITHOUT = [
 
 @pytest.mark.parametrize(("gone", "expected"), WITHOUT, ids=lambda value: str(value)[:20])
 def test_documents_are_taken_out(gone, expected):
-    found = Manifest.parse(FILE.encode(), "a.yaml").without(gone)
+    found = Manifest.parse(FILE.encode(), "a.yaml").remove_documents(gone)
     assert found == (expected if expected is None else expected.encode())
 
 
@@ -135,6 +135,6 @@ STARTS = [
 @pytest.mark.parametrize(("before", "gone", "expected"), [row[1:] for row in STARTS],
                          ids=[row[0] for row in STARTS])  # fmt: skip
 def test_what_stands_around_documents(before, gone, expected):
-    found = Manifest.parse(before.encode(), "a.yaml").without(gone)
+    found = Manifest.parse(before.encode(), "a.yaml").remove_documents(gone)
     assert found is not None
     assert found.decode() == expected

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanout.package.tree import Entry, blob_id, tree_id
+from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"}
 
@@ -54,7 +54,7 @@ def without_clashes(entries):
 )
 @given(files.map(without_clashes))
 def test_a_tree_has_the_id_that_git_gives_it(repository, entries):
-    ours = {path: Entry(mode, blob_id(data)) for path, (mode, data) in entries.items()}
+    ours = {path: TreeEntry(mode, blob_id(data)) for path, (mode, data) in entries.items()}
     index = repository / "index.test"
     index.unlink(missing_ok=True)
     rows = "".join(f"{entry.mode} {entry.oid}\t{path}\0" for path, entry in ours.items())
@@ -79,6 +79,6 @@ def test_the_empty_tree_is_git_s():
 
 
 def test_a_path_that_is_a_file_and_a_directory_is_refused():
-    entry = Entry("100644", blob_id(b""))
+    entry = TreeEntry("100644", blob_id(b""))
     with pytest.raises(ValueError, match="a is a file and a directory"):
         tree_id({"a": entry, "a/b": entry})

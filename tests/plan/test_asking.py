@@ -2,14 +2,20 @@
 
 import pytest
 
-from fanout.api.checks import Check
-from fanout.gates.rules import Verdict
-from fanout.plan.asking import Due, commit_of, machine_checks, reading, unusable
-from fanout.plan.probe import Heard
-from fanout.selection.model import Broken
+from fanout.api.check_spec import Check
+from fanout.gates.gate_rules import Verdict
+from fanout.plan.evidence.due_checks import (
+    DueCheck,
+    build_reading,
+    machine_checks,
+    parse_commit,
+    unusable_response,
+)
+from fanout.plan.evidence.probe_queries import ProbeResponse
+from fanout.selection.variant_spec import ExpressionFailure
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-NO_FIELD = Broken("ExpressionError", "no field status")
+NO_FIELD = ExpressionFailure("ExpressionError", "no field status")
 
 SEEN = [
     ("Flux", f"main@sha1:{COMMIT}", COMMIT),
@@ -28,7 +34,7 @@ SEEN = [
 
 @pytest.mark.parametrize(("text", "seen"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
 def test_which_commit_was_seen(text, seen):
-    assert commit_of(text) == seen
+    assert parse_commit(text) == seen
 
 
 def due(way="object", observed="", draft="", cel="object.ok"):
@@ -41,7 +47,7 @@ def due(way="object", observed="", draft="", cel="object.ok"):
         asked |= {"address": "http://127.0.0.1/", "query": "up", "cel": observed or "result > 0"}
     check = Check.model_validate({"name": "health", way: asked})
     row = {"upstream": {"revision": "v2"}}
-    return Due("ams", check, "d1", row, "default", "edge", draft)
+    return DueCheck("ams", check, "d1", row, "default", "edge", draft)
 
 
 ANSWERS = [
@@ -67,7 +73,7 @@ ANSWERS = [
 )
 def test_an_answer_is(said, seen, verdict, words):
     item = due(observed="object.seen" if seen else "")
-    told = reading(item, "ConfigMap state", Heard({}), said, seen or None)
+    told = build_reading(item, "ConfigMap state", ProbeResponse({}), said, seen or None)
     assert (told.check, told.digest) == ("health", "d1")
     assert (told.verdict, told.sentence) == (verdict, words)
 
@@ -78,7 +84,10 @@ READY = "object.status.conditions.exists(c, c.type == 'Ready' && c.status == "
 def test_a_long_expression_is_repeated_with_its_end():
     """That is where two checks that begin alike differ."""
     long = [due(cel=f"{READY}'True') ? true : {READY}'{it}') ? false : null") for it in ("No", "F")]
-    told = [reading(item, "it", Heard({}), said=False, seen=None).sentence for item in long]
+    told = [
+        build_reading(item, "it", ProbeResponse({}), outcome=False, observed=None).sentence
+        for item in long
+    ]
     assert all(words.startswith(f"it: {READY[:60]}…") for words in told)
     assert told[0].endswith("c.status == 'No') ? false : null is false")
     assert told[1].endswith("c.status == 'F') ? false : null is false")
@@ -86,27 +95,35 @@ def test_a_long_expression_is_repeated_with_its_end():
 
 def test_an_object_says_itself_why():
     conditions = [{"type": "Ready", "message": "health check\n failed"}]
-    answer = Heard({"status": {"conditions": conditions}})
-    told = reading(due(), "it", answer, said=False, seen=None)
+    answer = ProbeResponse({"status": {"conditions": conditions}})
+    told = build_reading(due(), "it", answer, outcome=False, observed=None)
     assert told.sentence == "it: object.ok is false; it says: health check failed"
 
 
 @pytest.mark.parametrize("status", [None, [], "x", {"conditions": 3}, {"conditions": [4]}])
 def test_an_object_of_any_shape_is_no_accident(status):
-    told = reading(due(), "it", Heard({"status": status}), said=False, seen=None)
+    told = build_reading(
+        due(), "it", ProbeResponse({"status": status}), outcome=False, observed=None
+    )
     assert told.verdict is Verdict.FAILED
 
 
 def test_a_draft_s_own_commit_is_its_revision():
-    told = reading(due(observed="x", draft=COMMIT), "it", Heard({}), said=True, seen=COMMIT)
-    assert told.seen == "v2"
+    told = build_reading(
+        due(observed="x", draft=COMMIT), "it", ProbeResponse({}), outcome=True, observed=COMMIT
+    )
+    assert told.observed_revision == "v2"
 
 
 def test_an_index_into_several_series_is_chance():
     one, two = [{"value": 1}], [{"value": 1}, {"value": 2}]
     index, whole = due("prometheus", "result[0].value > 0"), due("prometheus", "result.size() > 0")
-    assert [bool(unusable(index, Heard(it))) for it in (one, two, 0.5)] == [False, True, False]
-    assert unusable(whole, Heard(two)) == ""
+    assert [bool(unusable_response(index, ProbeResponse(it))) for it in (one, two, 0.5)] == [
+        False,
+        True,
+        False,
+    ]
+    assert unusable_response(whole, ProbeResponse(two)) == ""
 
 
 def test_people_are_no_machines():

@@ -6,9 +6,9 @@ import yaml
 from timing import utc
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.calendar.periods import period
-from fanout.calendar.windows import Calendar, opening
-from fanout.plan.rules import calendars
+from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state
+from fanout.calendar.recurring_window import build_window
+from fanout.plan.gate_inputs.stage_rule_builder import build_calendars
 
 HOUR = timedelta(hours=1)
 
@@ -25,13 +25,13 @@ def test_a_window_without_a_zone_has_its_policy_s_and_that_is_utc_where_none_is_
     )
     here = promotion("here", f"timeZone: Europe/Oslo, {windows}")
     there = promotion("there", windows)
-    tokyo = period("@daily", "Asia/Tokyo", until="0 9 * * *")
-    assert calendars([here, there]) == (
-        Calendar("here", (period("@daily", "Europe/Oslo", HOUR),), (tokyo,)),
-        Calendar("there", (period("@daily", "UTC", HOUR),), (tokyo,)),
+    tokyo = build_window("@daily", "Asia/Tokyo", until="0 9 * * *")
+    assert build_calendars([here, there]) == (
+        PublicationCalendar("here", (build_window("@daily", "Europe/Oslo", HOUR),), (tokyo,)),
+        PublicationCalendar("there", (build_window("@daily", "UTC", HOUR),), (tokyo,)),
     )
 
 
 def test_a_promotion_policy_without_windows_closes_nothing():
-    assert calendars([promotion("open", "schedule: '@daily'")]) == ()
-    assert opening((), utc("2026-11-21T09:00")).open
+    assert build_calendars([promotion("open", "schedule: '@daily'")]) == ()
+    assert compute_window_state((), utc("2026-11-21T09:00")).open

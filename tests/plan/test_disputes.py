@@ -2,21 +2,30 @@
 
 import pytest
 
-from fanout.package.merge.conflicts import Side
-from fanout.plan.disputes import Dispute, read, settled_by, written
+from fanout.package.merge.merge_conflicts import MergeSide
+from fanout.plan.edits.merge_disputes import (
+    MergeDispute,
+    format_disputes,
+    parse_disputes,
+    settled_keys,
+)
 
-OPEN = Dispute("0123456789abcdef", Side.UPSTREAM, decided=False, file="a b/straße@1.yaml")
-DECIDED = Dispute("fedcba9876543210", Side.LOCAL, decided=True)
+OPEN = MergeDispute(
+    "0123456789abcdef", MergeSide.UPSTREAM, is_decided=False, file="a b/straße@1.yaml"
+)
+DECIDED = MergeDispute("fedcba9876543210", MergeSide.LOCAL, is_decided=True)
 
 
 def test_what_is_written_is_read_as_it_was():
-    assert read(written([OPEN, DECIDED])) == (OPEN, DECIDED)
-    assert written([OPEN]).isascii()
-    assert len(written([OPEN]).split()) == 1
+    assert parse_disputes(format_disputes([OPEN, DECIDED])) == (OPEN, DECIDED)
+    assert format_disputes([OPEN]).isascii()
+    assert len(format_disputes([OPEN]).split()) == 1
 
 
 def test_the_file_need_not_be_written_down():
-    assert read("0123456789abcdef=upstream?") == (Dispute(OPEN.key, Side.UPSTREAM),)
+    assert parse_disputes("0123456789abcdef=upstream?") == (
+        MergeDispute(OPEN.key, MergeSide.UPSTREAM),
+    )
 
 
 WROTE = {"web.yaml": "1", "other.yaml": "1"}
@@ -32,5 +41,5 @@ ROWS = [
 
 @pytest.mark.parametrize(("_", "file", "made", "settled"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_commit_decides_about_a_file_that_it(_, file, made, settled):
-    dispute = Dispute("0123456789abcdef", Side.UPSTREAM, file=file)
-    assert settled_by([dispute], WROTE, made) == (frozenset([dispute.key]) if settled else set())
+    dispute = MergeDispute("0123456789abcdef", MergeSide.UPSTREAM, file=file)
+    assert settled_keys([dispute], WROTE, made) == (frozenset([dispute.key]) if settled else set())

@@ -15,18 +15,18 @@ from package.merge.generated import (
 )
 from variants.builders import config_map, package, point, spec
 
-from fanout.package.dump import Style
-from fanout.package.manifests import Manifest
-from fanout.package.merge.identity import shown
-from fanout.plan.merging import Edits, merge
-from fanout.selection.model import Injector
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_units import format_identity
+from fanout.package.yaml_output import YamlStyle
+from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import InjectorSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
-STYLE = Style(2, 0)
+STYLE = YamlStyle(2, 0)
 POINT = "settings.yaml"
 SETTINGS = point() + "data: {example: here}\n"
 DATA = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["1", "on", "x y"]), min_size=1)
@@ -34,10 +34,12 @@ DATA = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["1", "on", "x y
 
 def rendering(files, injected):
     """What fanout makes of upstream's files, with these values injected."""
-    prepared = prepare(package({**files, POINT: SETTINGS}), Limits())
-    variant = spec(injectors=(Injector("eu", kind="ConfigMap"),))
-    inputs = resolve(prepared, variant, ObjectIndex([config_map("eu", data=injected)]))
-    found = render(prepared, variant, inputs)
+    prepared = prepare_package(package({**files, POINT: SETTINGS}), RenderLimits())
+    variant = spec(injectors=(InjectorSpec("eu", kind="ConfigMap"),))
+    inputs = resolve_inputs(
+        prepared, variant, ClusterObjectIndex([config_map("eu", data=injected)])
+    )
+    found = render_variant(prepared, variant, inputs)
     known = {entry.oid: data for entry, data in prepared.upstream.files.values()} | found.blobs
     return {path: (entry.mode, known[entry.oid]) for path, entry in found.entries.items()}
 
@@ -88,32 +90,32 @@ def contents(merged):
 @given(bumps())
 def test_nothing_is_lost_and_the_new_values_arrive(bump):
     origin, upstream, local, (_, injected) = bump
-    merged = merge(upstream, Edits((origin, local)))
+    merged = merge_edits(upstream, PackageEdits((origin, local)))
     result = contents(merged)
     disputed = {conflict.object for conflict in merged.conflicts}
     for side in (upstream, local):
         for identity, wrong in lost(origin, side, result).items():
-            assert shown(identity) in disputed or identity[1] in disputed, wrong
-    found = {shown(identity): value for identity, value in objects(result).items()}
+            assert format_identity(identity) in disputed or identity[1] in disputed, wrong
+    found = {format_identity(identity): value for identity, value in objects(result).items()}
     assert found["ConfigMap/shop/settings"]["data"] == injected
 
 
 @given(bumps())
 def test_merging_again_changes_nothing(bump):
     origin, upstream, local, _ = bump
-    once = contents(merge(upstream, Edits((origin, local))))
-    assert contents(merge(upstream, Edits((origin, once)))) == once
+    once = contents(merge_edits(upstream, PackageEdits((origin, local))))
+    assert contents(merge_edits(upstream, PackageEdits((origin, once)))) == once
 
 
 @given(bumps())
 def test_who_edited_nothing_has_the_new_rendering(bump):
     origin, upstream, _, _ = bump
-    merged = merge(upstream, Edits((origin, origin)))
+    merged = merge_edits(upstream, PackageEdits((origin, origin)))
     assert (contents(merged), merged.conflicts) == (upstream, ())
 
 
 @given(bumps())
 def test_the_same_rendering_again_leaves_everything_as_people_have_it(bump):
     origin, _, local, _ = bump
-    merged = merge(origin, Edits((origin, local)))
+    merged = merge_edits(origin, PackageEdits((origin, local)))
     assert (contents(merged), merged.conflicts) == (local, ())

@@ -4,15 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from variants.builders import config_map, package, point, spec
 
-from fanout.package.edits import Edit
-from fanout.package.manifests import Manifest
-from fanout.plan.merging import Edits, merge
-from fanout.selection.model import Injector
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.package.field_edits import Edit
+from fanout.package.manifest import Manifest
+from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import InjectorSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 DATA = st.dictionaries(
     st.sampled_from("abcd"), st.sampled_from(["1", "yes", "x y", "#"]), min_size=1
@@ -33,12 +33,12 @@ def rendering(replicas, injected):
         "web.yaml": DEPLOYMENT.format(replicas=replicas),
         "settings.yaml": point() + "data: {example: here}\n",
     }
-    prepared = prepare(package(files), Limits())
-    variant = spec(injectors=(Injector("eu", kind="ConfigMap"),))
-    found = render(
+    prepared = prepare_package(package(files), RenderLimits())
+    variant = spec(injectors=(InjectorSpec("eu", kind="ConfigMap"),))
+    found = render_variant(
         prepared,
         variant,
-        resolve(prepared, variant, ObjectIndex([config_map("eu", data=injected)])),
+        resolve_inputs(prepared, variant, ClusterObjectIndex([config_map("eu", data=injected)])),
     )
     known = {entry.oid: data for entry, data in prepared.upstream.files.values()} | found.blobs
     return {path: (entry.mode, known[entry.oid]) for path, entry in found.entries.items()}
@@ -63,7 +63,7 @@ def replaced(files, path, old, new):
 @given(st.integers(1, 3), st.integers(1, 3), DATA, DATA)
 def test_without_edits_the_result_is_the_new_rendering(one, two, before, after):
     origin, upstream = rendering(one, before), rendering(two, after)
-    merged = merge(upstream, Edits((origin, origin)))
+    merged = merge_edits(upstream, PackageEdits((origin, origin)))
     assert contents(merged) == upstream
     assert merged.conflicts == ()
 
@@ -72,7 +72,7 @@ def test_without_edits_the_result_is_the_new_rendering(one, two, before, after):
 def test_an_edit_elsewhere_stays_and_the_new_values_arrive(one, two, before, after):
     origin, upstream = rendering(one, before), rendering(two, after)
     local = replaced(origin, "web.yaml", b"paused: false", b"paused: true # by hand")
-    merged = merge(upstream, Edits((origin, local)))
+    merged = merge_edits(upstream, PackageEdits((origin, local)))
     assert merged.conflicts == ()
     wanted = replaced(upstream, "web.yaml", b"paused: false", b"paused: true # by hand")
     assert contents(merged) == wanted
@@ -82,7 +82,7 @@ def test_an_edit_elsewhere_stays_and_the_new_values_arrive(one, two, before, aft
 def test_with_the_same_values_the_result_is_local(one, data):
     origin = rendering(one, data)
     local = replaced(origin, "web.yaml", b"paused: false", b"paused: true")
-    assert contents(merge(origin, Edits((origin, local)))) == local
+    assert contents(merge_edits(origin, PackageEdits((origin, local)))) == local
 
 
 @given(DATA, DATA, st.data())
@@ -91,9 +91,9 @@ def test_an_edit_of_an_injected_value_stays_unless_that_value_changed(before, af
     origin, upstream = rendering(1, before), rendering(1, after)
     mode, text = origin["settings.yaml"]
     manifest = Manifest.parse(text, "settings.yaml")
-    edited = manifest.edited([Edit(0, ("data", key), "mine")])
+    edited = manifest.apply_edits_to_text([Edit(0, ("data", key), "mine")])
     local = {**origin, "settings.yaml": (mode, edited)}
-    merged = merge(upstream, Edits((origin, local)))
+    merged = merge_edits(upstream, PackageEdits((origin, local)))
     found = injected_of(contents(merged))
     if after.get(key) == before[key]:
         assert found == {**after, key: "mine"}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from fanout.plan.moving import Tenant, exchange
+from fanout.plan.moves.move_locations import PathOccupant, exchange_partners
 
 
-def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, Tenant]]:
+def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathOccupant]]:
     """`a:1>2` is variant a at path 1, to be at 2; `a:1>2@core` in another repository."""
     wanted, homes = {}, {}
     for word in text.split():
@@ -15,7 +15,7 @@ def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, Tenant]]:
         wanted[name] = (repository or "edge", to)
         homes["edge", at] = name
     tenants = {
-        name: Tenant(homes[place], "ns/p", place[1], place[0], moving=True)
+        name: PathOccupant(homes[place], "ns/p", place[1], place[0], is_moving=True)
         for name, place in wanted.items()
         if place in homes and homes[place] != name
     }
@@ -35,18 +35,18 @@ RINGS = [
 @pytest.mark.parametrize(("_", "text", "others"), RINGS, ids=[row[0] for row in RINGS])
 def test_a_ring_is_found_from_each_of_its_variants(_, text, others):
     wanted, tenants = world(text)
-    assert exchange("a", wanted, tenants) == others
+    assert exchange_partners("a", wanted, tenants) == others
     for other in others:
-        assert exchange(other, wanted, tenants) == (others | {"a"}) - {other}
+        assert exchange_partners(other, wanted, tenants) == (others | {"a"}) - {other}
 
 
 def test_one_of_another_policy_is_in_no_ring():
     wanted, tenants = world("a:1>2 b:2>1")
     del wanted["b"]
-    assert exchange("a", wanted, tenants) == frozenset()
+    assert exchange_partners("a", wanted, tenants) == frozenset()
 
 
 def test_who_has_left_already_is_in_no_ring():
     wanted, tenants = world("a:1>2 b:2>1")
-    tenants["a"] = Tenant("b", "ns/p", "2", "edge", moving=True, leaving=True)
-    assert exchange("a", wanted, tenants) == frozenset()
+    tenants["a"] = PathOccupant("b", "ns/p", "2", "edge", is_moving=True, is_leaving=True)
+    assert exchange_partners("a", wanted, tenants) == frozenset()

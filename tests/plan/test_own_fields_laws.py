@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.edits import Edit
-from fanout.package.kptfile import Upstream, kptfile_of, upstream_edits
-from fanout.package.manifests import Manifest
-from fanout.plan.merging import Edits, merge
+from fanout.package.field_edits import Edit
+from fanout.package.kptfile import KptfileUpstream, find_kptfile, upstream_edits
+from fanout.package.manifest import Manifest
+from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
 
 KPTFILE = b"""\
 apiVersion: kpt.dev/v1
@@ -26,20 +26,22 @@ CHANGES = st.dictionaries(st.sampled_from(PLACES), TEXTS | st.none(), max_size=4
 def at(number: int) -> bytes:
     """The Kptfile as it is rendered for a revision."""
     manifest = Manifest.parse(KPTFILE, "Kptfile")
-    upstream = Upstream("https://git.example.com/b.git", "web", f"v{number}", f"{number}" * 40)
-    return manifest.edited(upstream_edits(kptfile_of(manifest), upstream))
+    upstream = KptfileUpstream(
+        "https://git.example.com/b.git", "web", f"v{number}", f"{number}" * 40
+    )
+    return manifest.apply_edits_to_text(upstream_edits(find_kptfile(manifest), upstream))
 
 
 def changed(kptfile: bytes, changes, description: str) -> bytes:
     """What a person makes of it: these fields with other texts, or without them."""
     for path, text in [*sorted(changes.items()), (("info", "description"), description)]:
         manifest = Manifest.parse(kptfile, "Kptfile")
-        fields = kptfile_of(manifest).value
+        fields = find_kptfile(manifest).value
         for name in path[:-1]:
             fields = fields.get(name, {}) if isinstance(fields, dict) else {}
         if isinstance(fields, dict) and path[-1] in fields:
             edit = Edit(0, path) if text is None else Edit(0, path, text)
-            kptfile = manifest.edited([edit])
+            kptfile = manifest.apply_edits_to_text([edit])
     return kptfile
 
 
@@ -51,9 +53,9 @@ def files(kptfile: bytes):
 def test_whatever_people_wrote_there_the_draft_says_what_was_rendered(ours, drafted, rendered):
     published = files(at(2)), files(changed(at(2), ours, "theirs"))
     draft = files(at(3)), files(changed(at(3), drafted, "one"))
-    merged = merge(files(at(rendered)), Edits(published, (draft,)))
-    document = kptfile_of(Manifest.parse(merged.files["Kptfile"][1], "Kptfile"))
-    expected = kptfile_of(Manifest.parse(at(rendered), "Kptfile")).value
+    merged = merge_edits(files(at(rendered)), PackageEdits(published, (draft,)))
+    document = find_kptfile(Manifest.parse(merged.files["Kptfile"][1], "Kptfile"))
+    expected = find_kptfile(Manifest.parse(at(rendered), "Kptfile")).value
     assert document.value["upstream"] == expected["upstream"]
     assert document.value["upstreamLock"] == expected["upstreamLock"]
     assert document.value["info"]["description"] == "theirs"

@@ -4,18 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from fanout.errors import Where
-from fanout.package.edits import MISSING
-from fanout.package.merge.conflicts import NO_CHOICES, Cause, Choices, Side, disputed
-from fanout.plan.rejected import HEADING, bounded, lines_of, paragraph, read_lines
-from fanout.plan.trailers import read_trailers, with_paragraph
+from fanout.errors import ErrorLocation
+from fanout.package.field_edits import MISSING
+from fanout.package.merge.merge_conflicts import (
+    NO_CHOICES,
+    ConflictCause,
+    ConflictChoices,
+    MergeSide,
+    build_conflict,
+)
+from fanout.plan.draft_trailers import parse_trailers, with_paragraph
+from fanout.plan.edits.merge_disputes import (
+    CONFLICTS_HEADING,
+    conflict_paragraph,
+    limit_lines,
+    parse_conflict_paragraph,
+    rejected_lines,
+)
 
-LOCAL = Choices(otherwise=Side.LOCAL)
+LOCAL = ConflictChoices(default_side=MergeSide.LOCAL)
 
 
 def conflict(values=(1, 2, 7), subject="Deployment/web", field="spec.replicas", choices=NO_CHOICES):
-    where = Where(subject, field, "deployment.yaml", 8)
-    return disputed(where, Cause.BOTH_CHANGED, values, Side.UPSTREAM, choices)
+    where = ErrorLocation(subject, field, "deployment.yaml", 8)
+    return build_conflict(where, ConflictCause.BOTH_CHANGED, values, MergeSide.UPSTREAM, choices)
 
 
 PLACE = "deployment.yaml: Deployment/web: spec.replicas"
@@ -48,7 +60,7 @@ OUTCOMES = [
 
 @pytest.mark.parametrize(("_", "one", "line"), OUTCOMES, ids=[row[0] for row in OUTCOMES])
 def test_an_outcome(_, one, line):
-    assert lines_of([one]) == (f"{one.key} {line}",)
+    assert rejected_lines([one]) == (f"{one.key} {line}",)
 
 
 HIDDEN = [
@@ -62,32 +74,34 @@ HIDDEN = [
 @pytest.mark.parametrize(("_", "value"), HIDDEN, ids=[row[0] for row in HIDDEN])
 def test_a_secret_is_not_shown_wherever_it_stands(_, value):
     for one in (conflict((MISSING, "a", value), ""), conflict((value, "a", "b"), "")):
-        for text in (str(one), one.outcome):
+        for text in (str(one), one.resolution):
             assert "aHVudGVyMg" not in text
             assert "(not shown)" in text
 
 
 def test_what_is_written_is_read_again():
-    lines = lines_of([conflict(), conflict((1, 3, 7)), conflict()])
+    lines = rejected_lines([conflict(), conflict((1, 3, 7)), conflict()])
     assert len(lines) == 2
-    message = with_paragraph("Update a\n\nFanout-Policy: default/a\n", paragraph(lines))
-    assert message.splitlines()[2] == HEADING
+    message = with_paragraph("Update a\n\nFanout-Policy: default/a\n", conflict_paragraph(lines))
+    assert message.splitlines()[2] == CONFLICTS_HEADING
     assert message.endswith("\n\nFanout-Policy: default/a\n")
-    assert read_lines(message) == lines
+    assert parse_conflict_paragraph(message) == lines
     assert with_paragraph("Update a\n", "") == "Update a\n"
 
 
 def test_a_name_with_line_breaks_writes_no_trailer():
     odd = replace(conflict(), file="a\n\nFanout-Policy: default/other\n\nb.yaml")
-    message = with_paragraph("Update a\n\nFanout-Policy: default/a\n", paragraph(lines_of([odd])))
+    message = with_paragraph(
+        "Update a\n\nFanout-Policy: default/a\n", conflict_paragraph(rejected_lines([odd]))
+    )
     assert len(message.split("\n\n")) == 3
-    assert read_trailers(message) is None
+    assert parse_trailers(message) is None
 
 
 def test_lines_are_cut_whole_and_counted():
     many = [f"{number:016x} {PLACE}" for number in range(500)]
-    shown = bounded(many)
+    shown = limit_lines(many)
     assert list(shown[:-1]) == many[: len(shown) - 1]
     assert shown[-1] == f"and {500 - len(shown) + 1} more conflicts"
-    assert len(paragraph(many)) < 9000
-    assert bounded(["x" * 9000]) == ("and 1 more conflict",)
+    assert len(conflict_paragraph(many)) < 9000
+    assert limit_lines(["x" * 9000]) == ("and 1 more conflict",)

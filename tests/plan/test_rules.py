@@ -9,22 +9,26 @@ import pytest
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.gates.rules import (
-    After,
+from fanout.gates.gate_rules import (
+    AfterRequirement,
+    AfterRule,
     ApprovalRule,
+    CheckMethod,
     CheckRule,
-    Condition,
-    Require,
+    PropagationCondition,
+    RolloutGrowth,
     RolloutRule,
     StageRule,
-    Strategy,
-    Way,
 )
-from fanout.plan.rules import calendars, finishing, stage_rules
+from fanout.plan.gate_inputs.stage_rule_builder import (
+    build_calendars,
+    build_stage_rules,
+    finishing_calendars,
+)
 
 
-def condition(text: str) -> Condition:
-    return Condition(text, len)
+def condition(text: str) -> PropagationCondition:
+    return PropagationCondition(text, len)
 
 
 def promotion(**spec: Any) -> PromotionPolicy:
@@ -51,7 +55,7 @@ def ruled(stage: dict[str, Any], *promotions: PromotionPolicy) -> StageRule:
             },
         }
     )  # fmt: skip
-    [rule] = stage_rules(policy, promotions, condition)
+    [rule] = build_stage_rules(policy, promotions, condition)
     return rule
 
 
@@ -65,17 +69,17 @@ STAGES = [
     (
         "the stages before",
         {"after": {"stages": ["dev", "qa"], "require": "Majority", "soak": "10m"}},
-        {"after": After(("dev", "qa"), Require.MAJORITY, minutes(10))},
+        {"after": AfterRule(("dev", "qa"), AfterRequirement.MAJORITY, minutes(10))},
     ),
     (
         "so many of the stages before",
         {"after": {"stages": ["dev"], "atLeast": 2}},
-        {"after": After(("dev",), at_least=2)},
+        {"after": AfterRule(("dev",), at_least=2)},
     ),
     (
         "a share of the stages before, exactly",
         {"after": {"stages": ["dev"], "atLeast": "29%"}},
-        {"after": After(("dev",), at_least=Fraction(29, 100))},
+        {"after": AfterRule(("dev",), at_least=Fraction(29, 100))},
     ),
     ("a joining stage", {"controlFlow": True}, {"control_flow": True}),
     ("a stage that goes back", {"pin": "v3"}, {"pin": "v3"}),
@@ -83,14 +87,14 @@ STAGES = [
     (
         "one after the other",
         {"rollout": {"strategy": "Linear", "step": 3}},
-        {"rollout": RolloutRule(Strategy.LINEAR, step=3)},
+        {"rollout": RolloutRule(RolloutGrowth.LINEAR, step=3)},
     ),
     (
         "by a factor, exactly",
         {"rollout": {"strategy": "Exponential", "factor": 1.1, "maxInFlight": "25%"}},
         {
             "rollout": RolloutRule(
-                Strategy.EXPONENTIAL, factor=Fraction(11, 10), max_in_flight=Fraction(1, 4)
+                RolloutGrowth.EXPONENTIAL, factor=Fraction(11, 10), max_in_flight=Fraction(1, 4)
             )
         },
     ),
@@ -121,17 +125,17 @@ STAGES = [
     (
         "an object that is asked later",
         {"verification": [{"name": "up", "object": OBJECT, "settle": "5m"}]},
-        {"verification": (CheckRule("up", Way.OBJECT, settle=minutes(5)),)},
+        {"verification": (CheckRule("up", CheckMethod.OBJECT, settle=minutes(5)),)},
     ),
     (
         "an object that says what it has seen, before publication",
         {"requires": [{"name": "up", "object": {**OBJECT, "observedRevision": "object.x"}}]},
-        {"requires": (CheckRule("up", Way.OBJECT, names_revision=True),)},
+        {"requires": (CheckRule("up", CheckMethod.OBJECT, names_revision=True),)},
     ),
     (
         "a status, which is of one commit",
         {"verification": [{"name": "ci", "commitStatus": {"context": "ci"}}]},
-        {"verification": (CheckRule("ci", Way.COMMIT_STATUS, names_revision=True),)},
+        {"verification": (CheckRule("ci", CheckMethod.COMMIT_STATUS, names_revision=True),)},
     ),
 ]
 
@@ -181,8 +185,8 @@ def test_a_stage_is_automatic_when_all_who_name_the_policy_say_so(_, stages, exp
 def test_who_keeps_a_stage_from_being_automatic_is_named_where_others_do_not():
     second = promotion(name="second", autoPromotion={"stages": ["dev"]})
     said = [promotion(autoPromotion={"stages": ["prod"]}), second, promotion(name="freeze")]
-    assert ruled({}, *said).opposed == ("second",)
-    assert ruled({}, second).opposed == ()
+    assert ruled({}, *said).opposing_policies == ("second",)
+    assert ruled({}, second).opposing_policies == ()
 
 
 def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
@@ -192,8 +196,8 @@ def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
         promotion(name="strict", windows=[night]),
         promotion(name="patient", windows=[night], atClose="Finish"),
     ]
-    assert [it.name for it in calendars(found)] == ["strict", "patient"]
-    assert finishing(found) == {"patient"}
+    assert [it.name for it in build_calendars(found)] == ["strict", "patient"]
+    assert finishing_calendars(found) == {"patient"}
 
 
 def test_ten_thousand_stages_and_as_many_names_of_them():
@@ -210,5 +214,5 @@ def test_ten_thousand_stages_and_as_many_names_of_them():
         }
     )
     named = promotion(autoPromotion={"stages": [f"s{number}" for number in range(0, 10_000, 2)]})
-    rules = stage_rules(policy, [named], condition)
+    rules = build_stage_rules(policy, [named], condition)
     assert sum(rule.automatic for rule in rules) == 5_000

@@ -6,13 +6,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.scenario import Scenario
-from fanout.api.validation import validate
-from fanout.gates.facts import Draft, PolicyFacts, Published, VariantFacts
-from fanout.gates.rules import Condition
-from fanout.plan.scenarios.load import cast, script, setting
-from fanout.plan.scenarios.play import play
-from fanout.plan.scenarios.view import view
+from fanout.api.scenarios.scenario import Scenario
+from fanout.api.validators.object_validation import validate_object
+from fanout.gates.gate_facts import DraftFacts, PolicyFacts, Publication, VariantFacts
+from fanout.gates.gate_rules import PropagationCondition
+from fanout.plan.scenarios.scenario_player import play_scenario
+from fanout.plan.scenarios.scenario_timeline import build_setting, build_timeline, find_policy
+from fanout.plan.scenarios.simulation_view import build_moment_view
 
 
 def scenario(text: str) -> Scenario:
@@ -21,7 +21,7 @@ def scenario(text: str) -> Scenario:
         "kind": "Scenario",
         "metadata": {"name": "told"},
     }
-    found, faults = validate({**head, "spec": yaml.safe_load(text)})
+    found, faults = validate_object({**head, "spec": yaml.safe_load(text)})
     assert faults == ()
     assert isinstance(found, Scenario)
     return found
@@ -29,10 +29,10 @@ def scenario(text: str) -> Scenario:
 
 def played(text: str):
     said = scenario(text)
-    found = cast(said, (), ())
+    found = find_policy(said, (), ())
     assert found is not None
-    made = setting(said, found, lambda text: Condition(text, lambda _: True))
-    return play(said, made, script(said, found))
+    made = build_setting(said, found, lambda text: PropagationCondition(text, lambda _: True))
+    return play_scenario(said, made, build_timeline(said, found))
 
 
 STAGES = """
@@ -72,7 +72,7 @@ def test_what_is_stated_as_past_is_as_if_it_had_happened(stays):
     then = "\n".join([STAGES, "now: 2030-01-07T12:00:00Z", "variants:", *past])
     lines = [STAGES, "now: 2030-01-07T07:00:00Z", "variants:", *here, "moments: [+300m]"]
     now = "\n".join([*lines, *(["events:", *told] if told else [])])
-    assert view(played(then)[-1]) == view(played(now)[-1])
+    assert build_moment_view(played(then)[-1]) == build_moment_view(played(now)[-1])
 
 
 EVERYTHING = """
@@ -151,8 +151,8 @@ def test_all_that_the_gates_look_at_can_be_stated():
     for kind, found in (
         (PolicyFacts, worlds),
         (VariantFacts, variants),
-        (Draft, drafts),
-        (Published, publications),
+        (DraftFacts, drafts),
+        (Publication, publications),
     ):
         for one in fields(kind):
             default = one.default if one.default_factory is MISSING else one.default_factory()

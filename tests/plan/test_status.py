@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.gates.facts import Answer, StageHistory
-from fanout.gates.rules import Verdict
-from fanout.plan.status import (
+from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.gates.gate_rules import Verdict
+from fanout.plan.records.policy_status import (
     DraftLine,
     GrantLine,
-    LeftPlace,
+    LeftPlaceLine,
     PublishedLine,
-    Status,
+    RecordedStatus,
     VariantLine,
-    changes,
-    read_status,
+    changed_lines,
+    parse_status,
 )
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="/"), min_size=1, max_size=8)
@@ -40,9 +40,11 @@ published = st.builds(
     text,
     st.none() | moments,
 )
-left = st.lists(st.builds(LeftPlace, text, text, text), max_size=2).map(tuple)
+left = st.lists(st.builds(LeftPlaceLine, text, text, text), max_size=2).map(tuple)
 verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
-answers = st.lists(st.builds(Answer, text, text, verdicts, moments, text), max_size=2).map(tuple)
+answers = st.lists(st.builds(CheckAnswer, text, text, verdicts, moments, text), max_size=2).map(
+    tuple
+)
 lines = st.builds(
     VariantLine,
     text,
@@ -55,14 +57,14 @@ lines = st.builds(
     answers,
 )
 histories = st.builds(
-    StageHistory,
+    RevisionHistory,
     st.none() | moments,
     st.none() | moments,
     st.integers(0, 10**7).map(lambda seconds: timedelta(seconds=seconds)),
     st.none() | moments,
 )
 statuses = st.builds(
-    Status,
+    RecordedStatus,
     st.dictionaries(text, lines, max_size=3),
     st.dictionaries(st.tuples(text, text), histories, max_size=3),
     st.dictionaries(text, text, max_size=3),
@@ -74,14 +76,14 @@ statuses = st.builds(
 
 @given(statuses)
 def test_a_status_is_read_as_it_was_written(status):
-    written = changes(Status(), status)
-    assert read_status({key: line for key, line in written.items() if line is not None}) == status
+    written = changed_lines(RecordedStatus(), status)
+    assert parse_status({key: line for key, line in written.items() if line is not None}) == status
 
 
 def test_lines_from_before_stretches_and_stays_were_told_apart_are_read():
     """A verdict with one stretch, and a publication since whose instant its revision is there."""
     at = "2026-03-01T10:00:00Z"
-    found = read_status(
+    found = parse_status(
         {
             "stage/dev/v1": {"passed": at, "left": "2026-03-01T12:00:00Z", "soaked": 7200},
             "stage/dev/v2": {"passed": at},
@@ -99,30 +101,42 @@ def test_lines_from_before_stretches_and_stays_were_told_apart_are_read():
         }
     )
     first, second = found.history["dev", "v1"], found.history["dev", "v2"]
-    assert (first.soaked, first.since, first.begun) == (timedelta(hours=2), None, first.passed)
-    assert (second.since, second.begun) == (None, second.passed)
+    assert (first.soaked, first.since, first.stretch_start) == (
+        timedelta(hours=2),
+        None,
+        first.passed,
+    )
+    assert (second.since, second.stretch_start) == (None, second.passed)
     line = found.variants["a"].published
     assert line is not None
-    assert (line.since, line.stay("v1"), line.stay("v2")) == (None, line.at, None)
+    assert (line.since, line.in_force_since("v1"), line.in_force_since("v2")) == (
+        None,
+        line.at,
+        None,
+    )
 
 
 @given(statuses, statuses)
 def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before, after):
-    book = {key: line for key, line in changes(Status(), before).items() if line is not None}
-    for key, line in changes(before, after).items():
+    book = {
+        key: line
+        for key, line in changed_lines(RecordedStatus(), before).items()
+        if line is not None
+    }
+    for key, line in changed_lines(before, after).items():
         assert book.get(key) != line
         if line is None:
             del book[key]
         else:
             book[key] = line
-    found = read_status(book)
+    found = parse_status(book)
     assert (found.variants, found.history, found.removed, found.drafts) == (
         after.variants,
         after.history,
         after.removed,
         after.drafts,
     )
-    assert changes(after, after) == {}
+    assert changed_lines(after, after) == {}
 
 
 @pytest.mark.parametrize(
@@ -136,4 +150,4 @@ def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before
 )
 def test_a_line_that_is_none_of_ours_is_not_guessed_at(line):
     with pytest.raises((KeyError, TypeError, ValueError)):
-        read_status({"variant/x": line})
+        parse_status({"variant/x": line})

@@ -3,21 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.plan.trailers import Trailers, draft_message, read_trailers
+from fanout.plan.draft_trailers import DraftTrailers, format_draft_message, parse_trailers
 
 word = st.text("abcXYZ019./_-", min_size=1, max_size=12)
-trailers = st.builds(Trailers, *[word] * 10, st.just("") | word)
+trailers = st.builds(DraftTrailers, *[word] * 10, st.just("") | word)
 
 
 @given(trailers, st.text(min_size=1).filter(str.strip))
 def test_trailers_are_read_whatever_the_subject_says(said, subject):
-    assert read_trailers(draft_message(subject, said)) == said
+    assert parse_trailers(format_draft_message(subject, said)) == said
 
 
 def test_a_person_s_commit_has_none():
-    assert read_trailers("Fix the port\n\nFanout-Variant: web\n") is None
+    assert parse_trailers("Fix the port\n\nFanout-Variant: web\n") is None
 
 
 def test_quoting_the_trailers_in_the_text_makes_no_draft():
-    message = draft_message("x", Trailers(*"abcdefghi"))
-    assert read_trailers(f"Revert\n\n{message}\nSigned-off-by: Ann\n") is None
+    message = format_draft_message("x", DraftTrailers(*"abcdefghi"))
+    assert parse_trailers(f"Revert\n\n{message}\nSigned-off-by: Ann\n") is None

@@ -6,9 +6,8 @@ import sys
 import pytest
 from service import Page, service
 
-from fanout.plan.probe import Heard, Probe, Unheard
-from fanout.probes.asking import HttpProbes
-from fanout.probes.limits import Limits
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.probes.http_probes import HttpProbes, ProbeLimits
 
 _connected = None
 
@@ -55,7 +54,7 @@ def there():
 
 
 def ask(url):
-    [answer] = HttpProbes(lambda _: None, {}, Limits(seconds=5)).ask([Probe(url)])
+    [answer] = HttpProbes(lambda _: None, {}, ProbeLimits(probe_seconds=5)).ask([ProbeQuery(url)])
     return answer
 
 
@@ -73,7 +72,7 @@ FORMS = [
 @pytest.mark.parametrize("host", FORMS)
 def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
     answer = ask(f"http://{host}/latest")
-    assert isinstance(answer, Unheard)
+    assert isinstance(answer, ProbeFailure)
     assert answer.sentence.startswith(f"http://{host}/latest: it is not asked: ")
     assert connected == []
 
@@ -82,7 +81,7 @@ def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
 def test_nor_to_a_name_that_stands_for_one(address, names, connected):
     names["meta.example.com"] = [[address]]
     answer = ask("http://meta.example.com/latest")
-    assert isinstance(answer, Unheard)
+    assert isinstance(answer, ProbeFailure)
     assert "it is not asked: " in answer.sentence
     assert connected == []
 
@@ -91,7 +90,7 @@ def test_a_name_is_looked_up_once_for_a_connection(names, there, connected):
     names["rebind.example.com"] = [["127.0.0.1"], ["169.254.169.254"]]
     there.pages["/state"] = Page("1")
     url = f"http://rebind.example.com:{port_of(there)}/state"
-    assert ask(url) == Heard({"status": 200, "body": 1})
+    assert ask(url) == ProbeResponse({"status": 200, "body": 1})
     assert connected == ["127.0.0.1"]
     assert there.asked[0].headers["host"] == f"rebind.example.com:{port_of(there)}"
 
@@ -99,28 +98,28 @@ def test_a_name_is_looked_up_once_for_a_connection(names, there, connected):
 def test_of_several_addresses_only_the_allowed_are_tried(names, there, connected):
     names["both.example.com"] = [["169.254.169.254", "127.0.0.1"]]
     there.pages["/state"] = Page("1")
-    assert isinstance(ask(f"http://both.example.com:{port_of(there)}/state"), Heard)
+    assert isinstance(ask(f"http://both.example.com:{port_of(there)}/state"), ProbeResponse)
     assert connected == ["127.0.0.1"]
 
 
 def test_the_next_address_is_tried_where_one_does_not_answer(names, there):
     names["two.example.com"] = [["127.0.0.2", "127.0.0.1"]]  # nobody listens on the first
     there.pages["/state"] = Page("1")
-    assert isinstance(ask(f"http://two.example.com:{port_of(there)}/state"), Heard)
+    assert isinstance(ask(f"http://two.example.com:{port_of(there)}/state"), ProbeResponse)
 
 
 def test_the_connection_after_a_redirect_is_judged_too(names, there, connected):
     names["hop.example.com"] = [["127.0.0.1"], ["169.254.169.254"]]
     there.pages["/old"] = Page("", 302, {"Location": "/state", "Connection": "close"})
     answer = ask(f"http://hop.example.com:{port_of(there)}/old")
-    assert isinstance(answer, Unheard)
+    assert isinstance(answer, ProbeFailure)
     assert "it is not asked: 169.254.169.254 is a link-local address" in answer.sentence
     assert connected == ["127.0.0.1"]
 
 
 def test_a_redirect_to_an_address_that_is_refused_is_not_followed(there, connected):
     there.pages["/old"] = Page("", 302, {"Location": "http://169.254.169.254/latest"})
-    assert isinstance(ask(f"{there.url}/old"), Unheard)
+    assert isinstance(ask(f"{there.url}/old"), ProbeFailure)
     assert connected == ["127.0.0.1"]
 
 
@@ -130,10 +129,10 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch, there, connected):
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, where)
         there.pages["/state"] = Page("1")
-        assert isinstance(ask(f"{there.url}/state"), Heard)
+        assert isinstance(ask(f"{there.url}/state"), ProbeResponse)
 
 
 def test_a_name_that_is_too_long_is_no_host():
     answer = ask(f"http://{'a' * 64}.example.com/")
-    assert isinstance(answer, Unheard)
+    assert isinstance(answer, ProbeFailure)
     assert "it cannot be reached" in answer.sentence

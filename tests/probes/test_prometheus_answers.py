@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fanout.plan.probe import Heard, Unheard
-from fanout.probes.heard import of_prometheus
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeResponse
+from fanout.probes.probe_responses import parse_prometheus_response
 
 
 def vector(*values):
@@ -66,7 +66,7 @@ UNHEARD = [
 
 @pytest.mark.parametrize(("answer", "value"), [r[1:] for r in HEARD], ids=[r[0] for r in HEARD])
 def test_heard(answer, value):
-    assert of_prometheus(200, json.dumps(answer).encode()) == Heard(value)
+    assert parse_prometheus_response(200, json.dumps(answer).encode()) == ProbeResponse(value)
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_heard(answer, value):
 )
 def test_unheard(status, answer, told):
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    assert of_prometheus(status, text.encode()) == Unheard(told)
+    assert parse_prometheus_response(status, text.encode()) == ProbeFailure(told)

@@ -8,20 +8,19 @@ import socket
 import pytest
 from service import Page, service
 
-from fanout.api.web import origin_of
+from fanout.api.http_urls import origin_of_url
 from fanout.errors import Denied
-from fanout.plan.probe import Heard, Probe, Unheard
-from fanout.ports import TOKEN_USER, Secret
-from fanout.probes.asking import HttpProbes
-from fanout.probes.limits import Limits
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.ports import TOKEN_USER, Credentials
+from fanout.probes.http_probes import HttpProbes, ProbeLimits
 
-PATIENT = Limits(size=10_000)
-QUICK = Limits(seconds=0.5, size=10_000)
+PATIENT = ProbeLimits(max_bytes=10_000)
+QUICK = ProbeLimits(probe_seconds=0.5, max_bytes=10_000)
 SECRETS = {
-    "token": Secret(TOKEN_USER, "tok-123"),
-    "person": Secret("ann", "pass-1"),
-    "empty": Secret("ann"),
-    "odd": Secret(TOKEN_USER, "tök-123"),
+    "token": Credentials(TOKEN_USER, "tok-123"),
+    "person": Credentials("ann", "pass-1"),
+    "empty": Credentials("ann"),
+    "odd": Credentials(TOKEN_USER, "tök-123"),
 }
 
 
@@ -45,26 +44,26 @@ def no_proxy(monkeypatch):
 
 
 def ask(*questions, limits=PATIENT):
-    lent = {name: {origin_of(it.url) for it in questions} for name in (*SECRETS, "missing")}
+    lent = {name: {origin_of_url(it.url) for it in questions} for name in (*SECRETS, "missing")}
     return HttpProbes(secret, lent, limits).ask(questions)
 
 
 def unheard(answer, there, path="/state"):
-    assert isinstance(answer, Unheard), answer
+    assert isinstance(answer, ProbeFailure), answer
     assert answer.sentence.startswith(f"{there.url}{path}: ")
     return answer.sentence.removeprefix(f"{there.url}{path}: ")
 
 
 def test_an_answer_is_status_and_body(there):
     there.pages["/state"] = Page('{"ok": true, "revision": "v2"}')
-    assert ask(Probe(f"{there.url}/state")) == [
-        Heard({"status": 200, "body": {"ok": True, "revision": "v2"}})
+    assert ask(ProbeQuery(f"{there.url}/state")) == [
+        ProbeResponse({"status": 200, "body": {"ok": True, "revision": "v2"}})
     ]
 
 
 def test_what_is_not_there_is_an_answer(there):
-    [answer] = ask(Probe(f"{there.url}/nowhere"))
-    assert answer == Heard({"status": 404}, "its body is no JSON")
+    [answer] = ask(ProbeQuery(f"{there.url}/nowhere"))
+    assert answer == ProbeResponse({"status": 404}, "its body is no JSON")
 
 
 SILENT = [
@@ -94,7 +93,7 @@ SILENT = [
 @pytest.mark.parametrize(("page", "told"), [row[1:] for row in SILENT], ids=[r[0] for r in SILENT])
 def test_no_answer(there, page, told):
     there.pages["/state"] = page
-    [answer] = ask(Probe(f"{there.url}/state"), limits=QUICK if page.slow else PATIENT)
+    [answer] = ask(ProbeQuery(f"{there.url}/state"), limits=QUICK if page.slow else PATIENT)
     assert unheard(answer, there) == told
 
 
@@ -112,23 +111,25 @@ def test_no_answer(there, page, told):
 )
 def test_a_body_that_cannot_be_read_leaves_the_status(there, body, told):
     there.pages["/state"] = Page(body)
-    limits = Limits(size=100_000)
-    [answer] = HttpProbes(secret, {}, limits).ask([Probe(f"{there.url}/state")])
-    assert answer == Heard({"status": 200}, told)
+    limits = ProbeLimits(max_bytes=100_000)
+    [answer] = HttpProbes(secret, {}, limits).ask([ProbeQuery(f"{there.url}/state")])
+    assert answer == ProbeResponse({"status": 200}, told)
 
 
 def test_a_redirect_on_the_same_host_is_followed(there):
     there.pages["/old"] = Page("", 301, {"Location": "/state"})
     there.pages["/state"] = Page('{"ok": 1}')
-    assert ask(Probe(f"{there.url}/old")) == [Heard({"status": 200, "body": {"ok": 1}})]
+    assert ask(ProbeQuery(f"{there.url}/old")) == [
+        ProbeResponse({"status": 200, "body": {"ok": 1}})
+    ]
 
 
 def test_who_is_not_there_is_asked_once():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        first, second = HttpProbes(secret, {}, Limits(at_once=1)).ask(
-            [Probe(f"{url}/a"), Probe(url)]
+        first, second = HttpProbes(secret, {}, ProbeLimits(concurrency=1)).ask(
+            [ProbeQuery(f"{url}/a"), ProbeQuery(url)]
         )
     assert first.sentence.startswith(f"{url}/a: it cannot be reached: ")
     assert second.sentence.startswith(f"{url}: it cannot be reached: ")
@@ -144,9 +145,9 @@ def test_who_lets_nobody_in_cannot_be_reached():
             one.setblocking(False)
             one.connect_ex(where)
         url = f"http://127.0.0.1:{where[1]}"
-        answers = ask(Probe(f"{url}/a"), Probe(f"{url}/b"), limits=QUICK)
+        answers = ask(ProbeQuery(f"{url}/a"), ProbeQuery(f"{url}/b"), limits=QUICK)
     why = "it cannot be reached: no connection within 0.25 s"
-    assert answers == [Unheard(f"{url}/a: {why}"), Unheard(f"{url}/b: {why}")]
+    assert answers == [ProbeFailure(f"{url}/a: {why}"), ProbeFailure(f"{url}/b: {why}")]
 
 
 def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(there):
@@ -155,7 +156,11 @@ def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(ther
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        questions = [Probe(f"{there.url}/state"), Probe(f"{url}/a?key=1"), Probe(f"{url}/b")]
+        questions = [
+            ProbeQuery(f"{there.url}/state"),
+            ProbeQuery(f"{url}/a?key=1"),
+            ProbeQuery(f"{url}/b"),
+        ]
         HttpProbes(secret, {}, PATIENT, told.append).ask(questions)
     [line] = told
     assert re.fullmatch(
@@ -166,17 +171,17 @@ def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(ther
 def test_who_is_no_http_server_gives_no_answer():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        [answer] = ask(Probe(url), limits=QUICK)
-    assert answer == Unheard(f"{url}: no answer within 0.5 s")
+        [answer] = ask(ProbeQuery(url), limits=QUICK)
+    assert answer == ProbeFailure(f"{url}: no answer within 0.5 s")
 
 
 def test_equal_questions_are_asked_once(there):
     there.pages["/state"] = Page("1")
     there.asked.clear()
-    question = Probe(f"{there.url}/state")
+    question = ProbeQuery(f"{there.url}/state")
     assert (
-        ask(question, question, Probe(f"{there.url}/state"))
-        == [Heard({"status": 200, "body": 1})] * 3
+        ask(question, question, ProbeQuery(f"{there.url}/state"))
+        == [ProbeResponse({"status": 200, "body": 1})] * 3
     )
     assert len(there.asked) == 1
 
@@ -184,15 +189,15 @@ def test_equal_questions_are_asked_once(there):
 def test_many_are_asked_and_each_gets_its_own_answer(there):
     for number in range(40):
         there.pages[f"/{number}"] = Page(str(number))
-    answers = ask(*(Probe(f"{there.url}/{number}") for number in range(40)))
+    answers = ask(*(ProbeQuery(f"{there.url}/{number}") for number in range(40)))
     assert [answer.value["body"] for answer in answers] == list(range(40))
 
 
 def test_what_the_others_leave_no_time_for_is_not_asked(there):
     there.pages["/state"] = Page(slow=True)
     there.pages["/next"] = Page("1")
-    limits = Limits(seconds=0.3, batch_seconds=0.3, at_once=1)
-    questions = [Probe(f"{there.url}/state"), Probe(f"{there.url}/next")]
+    limits = ProbeLimits(probe_seconds=0.3, batch_seconds=0.3, concurrency=1)
+    questions = [ProbeQuery(f"{there.url}/state"), ProbeQuery(f"{there.url}/next")]
     first, second = HttpProbes(secret, {}, limits).ask(questions)
     assert unheard(first, there) == "no answer within 0.3 s"
     told = unheard(second, there, "/next")
@@ -203,7 +208,7 @@ def test_a_question_by_post_sends_its_body(there):
     there.pages["/ask"] = Page("{}")
     there.asked.clear()
     body = json.dumps({"app": "web"})
-    ask(Probe(f"{there.url}/ask", method="POST", body=body, headers=(("X-Team", "edge"),)))
+    ask(ProbeQuery(f"{there.url}/ask", method="POST", body=body, headers=(("X-Team", "edge"),)))
     [asked] = there.asked
     assert (asked.method, asked.body) == ("POST", body.encode())
     assert asked.headers["content-type"] == "application/json"
@@ -218,7 +223,7 @@ def test_a_question_by_post_sends_its_body(there):
 def test_credentials_come_from_the_secret(there, name, sent):
     there.pages["/state"] = Page("{}")
     there.asked.clear()
-    ask(Probe(f"{there.url}/state", secret=name))
+    ask(ProbeQuery(f"{there.url}/state", secret=name))
     assert there.asked[0].headers.get("authorization") == sent
 
 
@@ -233,7 +238,7 @@ def test_credentials_come_from_the_secret(there, name, sent):
 )
 def test_without_a_usable_secret_nobody_is_asked(there, name, told):
     there.asked.clear()
-    [answer] = ask(Probe(f"{there.url}/state", secret=name))
+    [answer] = ask(ProbeQuery(f"{there.url}/state", secret=name))
     assert unheard(answer, there) == told
     assert there.asked == []
 
@@ -246,7 +251,7 @@ def test_without_a_usable_secret_nobody_is_asked(there, name, told):
 def test_a_secret_stays_here(there, lent):
     there.asked.clear()
     own = {name: [there.url if it == "ORIGIN" else it for it in at] for name, at in lent.items()}
-    [answer] = HttpProbes(secret, own).ask([Probe(f"{there.url}/state", secret="token")])
+    [answer] = HttpProbes(secret, own).ask([ProbeQuery(f"{there.url}/state", secret="token")])
     assert unheard(answer, there) == (
         f"checks may not send the secret token there; an administrator lists it with {there.url}"
         " under checkSecrets of the FanoutConfiguration"
@@ -256,12 +261,12 @@ def test_a_secret_stays_here(there, lent):
 
 def test_what_sends_the_secret_back_is_not_read(there):
     there.pages["/state"] = Page('{"you": "Bearer tok-123"}')
-    [answer] = ask(Probe(f"{there.url}/state?echo=1", secret=""))
-    assert answer == Heard({"status": 404}, "its body is no JSON")
-    [answer] = ask(Probe(f"{there.url}/state", secret="token"))
+    [answer] = ask(ProbeQuery(f"{there.url}/state?echo=1", secret=""))
+    assert answer == ProbeResponse({"status": 404}, "its body is no JSON")
+    [answer] = ask(ProbeQuery(f"{there.url}/state", secret="token"))
     assert unheard(answer, there) == "it sends the secret back that it was asked with"
 
 
 def test_the_query_of_an_address_is_not_shown(there):
-    [answer] = ask(Probe("http://127.0.0.1:1/state?key=abc"))
+    [answer] = ask(ProbeQuery("http://127.0.0.1:1/state?key=abc"))
     assert "abc" not in answer.sentence

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from gates.worlds import draft, facts, stage, variant
 
-from fanout.gates.facts import PolicyFacts
-from fanout.reconcile.conditions import ROUNDS, Conditions
-from fanout.selection.model import Broken
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.reconcile.selection.propagation_conditions import MAX_ROUNDS, PropagationConditions
+from fanout.selection.variant_spec import ExpressionFailure
 
 
 class Sandbox:
@@ -29,9 +29,9 @@ class Sandbox:
         return [[self._answer(row) for row in rows]]
 
 
-def world(conditions: Conditions, number: int) -> PolicyFacts:
+def world(conditions: PropagationConditions, number: int) -> PolicyFacts:
     """So many drafts in a stage with one condition; the variables have their numbers."""
-    rule = stage("dev", propagate_when=(conditions.condition("x"),))
+    rule = stage("dev", propagate_when=(conditions.get_condition("x"),))
     variants = [
         variant(
             f"v{index:04}",
@@ -44,7 +44,7 @@ def world(conditions: Conditions, number: int) -> PolicyFacts:
     return facts([rule], variants)
 
 
-def released(conditions: Conditions, number: int) -> list[int]:
+def released(conditions: PropagationConditions, number: int) -> list[int]:
     decision = conditions.decide(world(conditions, number))
     assert decision.unanswered == ()
     return [int(name[1:]) for name in decision.stages["dev"].released]
@@ -52,7 +52,7 @@ def released(conditions: Conditions, number: int) -> list[int]:
 
 def test_one_batch_for_all_and_none_when_nothing_changed():
     sandbox = Sandbox("target", answer=lambda row: row["target"]["number"] % 2 == 0)
-    conditions = Conditions(sandbox)
+    conditions = PropagationConditions(sandbox)
     assert released(conditions, 10) == [0, 2, 4, 6, 8]
     assert released(conditions, 10) == [0, 2, 4, 6, 8]
     assert sandbox.batches == [10]
@@ -60,7 +60,7 @@ def test_one_batch_for_all_and_none_when_nothing_changed():
 
 def test_what_looks_alike_is_asked_once():
     sandbox = Sandbox("variant", answer=lambda row: True)
-    assert released(Conditions(sandbox), 10) == list(range(10))
+    assert released(PropagationConditions(sandbox), 10) == list(range(10))
     assert sandbox.batches == [1]
 
 
@@ -70,7 +70,7 @@ def three_of_the_last_fifty(row: Mapping[str, Any]) -> bool:
 
 def test_many_who_may_not_go_cost_no_round_each():
     sandbox = Sandbox("target", "stage", answer=three_of_the_last_fifty)
-    assert released(Conditions(sandbox), 1000) == [950, 951, 952]
+    assert released(PropagationConditions(sandbox), 1000) == [950, 951, 952]
     assert len(sandbox.batches) < 10
 
 
@@ -80,14 +80,14 @@ def every_other(row: Mapping[str, Any]) -> bool:
 
 def test_after_so_many_rounds_what_is_open_holds_and_the_next_pass_goes_on():
     sandbox = Sandbox("target", "stage", answer=every_other)
-    conditions = Conditions(sandbox)
+    conditions = PropagationConditions(sandbox)
     decision = conditions.decide(world(conditions, 150))
     assert decision.unanswered == ()
     first = [int(name[1:]) for name in decision.stages["dev"].released]
-    assert len(first) >= ROUNDS - 1
+    assert len(first) >= MAX_ROUNDS - 1
     assert all(number % 2 == 0 for number in first)
     assert [hold.reason for hold in decision.variants["v0149"].holds] == ["LimitExceeded"]
-    assert len(sandbox.batches) == ROUNDS
+    assert len(sandbox.batches) == MAX_ROUNDS
     assert len(released(conditions, 150)) > len(first)
 
 
@@ -95,10 +95,10 @@ def test_after_so_many_rounds_what_is_open_holds_and_the_next_pass_goes_on():
     ("reason", "batches"), [("LimitExceeded", 2), ("ExpressionError", 1)], ids=str
 )
 def test_what_exceeded_a_limit_is_asked_again_in_the_next_pass(reason, batches):
-    sandbox = Sandbox("variant", answer=lambda row: Broken(reason, "so it is"))
-    conditions = Conditions(sandbox)
+    sandbox = Sandbox("variant", answer=lambda row: ExpressionFailure(reason, "so it is"))
+    conditions = PropagationConditions(sandbox)
     for _ in range(2):
-        conditions.begin()
+        conditions.begin_pass()
         for _ in range(2):
             assert released(conditions, 3) == []
     assert len(sandbox.batches) == batches

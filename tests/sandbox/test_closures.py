@@ -11,29 +11,29 @@ from hypothesis import given, settings
 from sandbox.generated import EXPRESSIONS, ROWS
 
 from fanout.errors import Bug
-from fanout.sandbox.closures import ASK, closure_of
-from fanout.sandbox.expressions import Expressions
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.operations import LONGEST
-from fanout.sandbox.pool import ProcessSandbox
-from fanout.sandbox.projection import as_json, project
-from fanout.sandbox.worker import RefusedError, answer
-from fanout.selection.model import Broken
-from fanout.telemetry.counters import Counters
+from fanout.sandbox.cel_operators import MAX_TEXT_LENGTH
+from fanout.sandbox.cel_worker import CelEngine
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.expression_closures import ASK, build_closure
+from fanout.sandbox.free_variables import encode_part, project_row
+from fanout.sandbox.worker_main import RefusedError, answer_texts
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.telemetry.metrics import Counters
 
-CELPY = Expressions()
+CELPY = CelEngine()
 
 
 def compiled(text):
     """The closure, or None, as the parent makes it of what a child sends."""
-    outline = json.loads(json.dumps(CELPY.outline(text)))
-    return None if outline is None else closure_of(outline, CELPY.reads(text))
+    outline = json.loads(json.dumps(CELPY.serialize_ast(text)))
+    return None if outline is None else build_closure(outline, CELPY.find_free_variables(text))
 
 
 def by_celpy(text, row):
     """The answer that a child sends, as it sends it: `[value]`, or reason, problem and remedy."""
-    part = as_json(project(row, CELPY.reads(text)))
-    return json.dumps(json.loads(answer(CELPY, {"text": text, "rows": [json.loads(part)]})))
+    part = encode_part(project_row(row, CELPY.find_free_variables(text)))
+    return json.dumps(json.loads(answer_texts(CELPY, {"text": text, "rows": [json.loads(part)]})))
 
 
 def sent(value):
@@ -214,7 +214,7 @@ def test_it_has_no_closure(_, text):
     assert compiled(text) is None
 
 
-LONG = "x" * (LONGEST // 2 + 1)
+LONG = "x" * (MAX_TEXT_LENGTH // 2 + 1)
 DEEP = json.loads("[" * 25 + "]" * 25)
 LEFT = [
     ("a field that is not there", "target.x", {"target": {}}),
@@ -252,7 +252,7 @@ LEFT = [
     ("a long text put together", "target.x + target.x", {"target": {"x": LONG}}),
     ("a long text as it is", "target.x", {"target": {"x": LONG + LONG}}),
     ("a long text that is only asked for", "has(target.x)", {"target": {"x": LONG + LONG}}),
-    ("a long list", "1 in target.x", {"target": {"x": [1] * (LONGEST // 16 + 1)}}),
+    ("a long list", "1 in target.x", {"target": {"x": [1] * (MAX_TEXT_LENGTH // 16 + 1)}}),
     ("a list of long texts", "size(target.x)", {"target": {"x": [LONG, LONG]}}),
     ("deep data", "size(target.x)", {"target": {"x": DEEP}}),
     ("half a character", "size(target.x)", {"target": {"x": "\ud83d\ude00"}}),
@@ -266,14 +266,14 @@ def test_it_is_left_to_celpy(_, text, row):
 
 @pytest.fixture(scope="module")
 def sandbox():
-    with ProcessSandbox(Limits(), Counters()) as opened:
+    with ProcessSandbox(WorkerLimits(), Counters()) as opened:
         yield opened
 
 
 @pytest.mark.parametrize(("_", "text", "row"), LEFT, ids=map(itemgetter(0), LEFT))
 def test_what_a_closure_leaves_is_asked_and_its_errors_are_celpy_s(_, text, row, sandbox):
     [[found]] = sandbox.evaluate([text], [row])
-    said = list(astuple(found)) if isinstance(found, Broken) else [found]
+    said = list(astuple(found)) if isinstance(found, ExpressionFailure) else [found]
     assert json.dumps({"answers": [said]}) == by_celpy(text, row)
     (closure,) = sandbox.closures([text])
     assert closure(row) == found
@@ -282,7 +282,7 @@ def test_what_a_closure_leaves_is_asked_and_its_errors_are_celpy_s(_, text, row,
 def test_what_is_simple_asks_no_child():
     counters = Counters()
     texts = [text for _, text, _ in IN_PROCESS]
-    with ProcessSandbox(Limits(), counters) as sandbox:
+    with ProcessSandbox(WorkerLimits(), counters) as sandbox:
         columns = sandbox.evaluate(texts, [ROW, ROW])
         closures = sandbox.closures(texts)
         assert [closure(ROW) for closure in closures] == [value for _, _, value in IN_PROCESS]
@@ -298,15 +298,17 @@ def test_a_closure_says_what_it_reads(sandbox):
 
 def test_an_answer_that_a_closure_asked_for_is_kept():
     counters = Counters()
-    with ProcessSandbox(Limits(), counters) as sandbox:
+    with ProcessSandbox(WorkerLimits(), counters) as sandbox:
         (closure,) = sandbox.closures(["target.tier == 'prod'"])
         answers = {closure({"target": {"name": f"t{number}"}}) for number in range(100)}
-    assert answers == {Broken("ExpressionError", "target has no field 'tier' (column 1)")}
+    assert answers == {
+        ExpressionFailure("ExpressionError", "target has no field 'tier' (column 1)")
+    }
     assert counters.read()["evaluations"] == 1
 
 
 def test_a_closure_outlives_its_sandbox_only_for_what_it_knows():
-    with ProcessSandbox(Limits(), Counters()) as sandbox:
+    with ProcessSandbox(WorkerLimits(), Counters()) as sandbox:
         (closure,) = sandbox.closures(["stage.failed == 0"])
     assert closure({"stage": {"failed": 0}}) is True
     with pytest.raises(Bug, match="closed"):

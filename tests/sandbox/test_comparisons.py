@@ -2,8 +2,8 @@
 
 import pytest
 
-from fanout.sandbox.expressions import Expressions
-from fanout.sandbox.worker import RefusedError
+from fanout.sandbox.cel_worker import CelEngine
+from fanout.sandbox.worker_main import RefusedError
 
 ROWS = [
     ("r < 0.05", 0.0, True),  # the fraction 0.0 of a file is the whole number 0
@@ -23,10 +23,10 @@ ROWS = [
 
 @pytest.mark.parametrize(("text", "value", "expected"), ROWS, ids=[row[0] for row in ROWS])
 def test_compared(text, value, expected):
-    assert Expressions().evaluate(text, {"r": value}) is expected
+    assert CelEngine().evaluate(text, {"r": value}) is expected
 
 
 @pytest.mark.parametrize("text", ["r < 0.5", "r == 0.5", "r + 0.5 > 0.0"])
 def test_what_is_no_number_is_not_compared_and_nothing_is_added_by_itself(text):
     with pytest.raises(RefusedError):
-        Expressions().evaluate(text, {"r": "1" if "+" not in text else 1})
+        CelEngine().evaluate(text, {"r": "1" if "+" not in text else 1})

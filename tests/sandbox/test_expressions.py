@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanout.sandbox.expressions import FUNCTIONS, Expressions
-from fanout.sandbox.projection import as_json, project
-from fanout.sandbox.values import to_cel, to_plain
-from fanout.sandbox.worker import RefusedError
+from fanout.sandbox.cel_values import to_cel, to_plain
+from fanout.sandbox.cel_worker import CEL_FUNCTIONS, CelEngine
+from fanout.sandbox.free_variables import encode_part, project_row
+from fanout.sandbox.worker_main import RefusedError
 
-ENGINE = Expressions()
+ENGINE = CelEngine()
 TARGET = {
     "metadata": {"name": "eu-1", "labels": {"region": "eu", "fanout.dev/tier": "prod"}},
     "spec": {"size": 3, "ratio": 0.5, "whole": 2.0, "zones": ["a", "b"], "on": True, "none": None},
@@ -21,7 +21,9 @@ ROW = {"target": TARGET, "repository": {"metadata": {"name": "edge"}}}
 def outcome(text, row, *, part=True):
     """The value, or the reason and sentence; over what is read or over the whole row."""
     try:
-        return ENGINE.evaluate(text, project(row, ENGINE.reads(text)) if part else row)
+        return ENGINE.evaluate(
+            text, project_row(row, ENGINE.find_free_variables(text)) if part else row
+        )
     except RefusedError as refusal:
         return f"{refusal.reason}: {refusal.problem}"
 
@@ -154,7 +156,7 @@ REMEDIES = [
 @pytest.mark.parametrize(("sentence", "text", "remedy"), REMEDIES, ids=[row[0] for row in REMEDIES])
 def test_a_refusal_says_what_to_write_instead(sentence, text, remedy):
     with pytest.raises(RefusedError) as refusal:
-        ENGINE.reads(text)
+        ENGINE.find_free_variables(text)
     assert refusal.value.remedy.startswith(remedy)
     assert bool(refusal.value.remedy) == bool(remedy)
 
@@ -201,7 +203,7 @@ READS = [
 
 @pytest.mark.parametrize(("sentence", "text", "reads"), READS, ids=[row[0] for row in READS])
 def test_reads(sentence, text, reads):
-    assert ENGINE.reads(text) == reads
+    assert ENGINE.find_free_variables(text) == reads
 
 
 # ---- the law: over what it reads an expression is what it is over everything --------------------
@@ -254,7 +256,7 @@ expressions = st.recursive(st.one_of(paths, literals), compounds, max_leaves=5)
 def by_celpy_alone(text, row):
     """celpy as it is: its own tree, its own runner, the whole row."""
     environment = celpy.Environment()
-    program = environment.program(environment.compile(text), FUNCTIONS)
+    program = environment.program(environment.compile(text), CEL_FUNCTIONS)
     try:
         return to_plain(program.evaluate({name: to_cel(row[name]) for name in row}))
     except Exception:  # noqa: BLE001 - whatever Python raises
@@ -265,9 +267,9 @@ def by_celpy_alone(text, row):
 @given(expressions, rows)
 def test_over_what_is_read_and_over_everything_the_answer_is_the_same(text, row):
     found = outcome(text, row)
-    assert as_json({"": found}) == as_json({"": outcome(text, row, part=False)})
+    assert encode_part({"": found}) == encode_part({"": outcome(text, row, part=False)})
     if isinstance(found, str) and found.startswith("LimitExceeded"):
         return
     if isinstance(found, str) and found.startswith("ExpressionError"):
         found = "ExpressionError"
-    assert as_json({"": found}) == as_json({"": by_celpy_alone(text, row)})
+    assert encode_part({"": found}) == encode_part({"": by_celpy_alone(text, row)})

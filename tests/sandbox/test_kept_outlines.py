@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.pool import ProcessSandbox
-from fanout.telemetry.counters import Counters
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.telemetry.metrics import Counters
 
 SIMPLE = "target.name + '-x'"
 ROWS = [{"target": {"name": "a"}}, {"target": {"name": "b"}}]
@@ -17,9 +17,9 @@ ANSWERS = [["a-x", "b-x"]]
 
 def asked(kept: Path, *texts: str) -> tuple[list[list[object]], int]:
     """The answers of a new sandbox, and how many children it had to start."""
-    with ProcessSandbox(Limits(), Counters(), kept) as sandbox:
+    with ProcessSandbox(WorkerLimits(), Counters(), kept) as sandbox:
         answers = sandbox.evaluate(texts or [SIMPLE], ROWS)
-        return answers, len(sandbox._expressions.crew.pids)
+        return answers, len(sandbox._expressions.workers.pids)
 
 
 @pytest.fixture

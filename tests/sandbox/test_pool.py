@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 
 from fanout.errors import Bug
-from fanout.sandbox.crew import BATCHES, CHUNK, PARSED, WORTH_ANOTHER
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.pool import ProcessSandbox
-from fanout.selection.model import Broken
-from fanout.telemetry.counters import Counters
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.worker_pool import (
+    MAX_BATCHES,
+    ROWS_PER_REQUEST,
+    ROWS_PER_WORKER,
+    TEXTS_PER_REQUEST,
+)
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.telemetry.metrics import Counters
 
-TIGHT = Limits(cpu=1, memory=128, wall=0.6, processes=1)
+TIGHT = WorkerLimits(cpu=1, memory=128, wall_seconds=0.6, processes=1)
 ROWS = [{"target": {"metadata": {"name": name}, "n": 1}} for name in ("a", "b")]
 LIST = "[" + ",".join(["1"] * 60) + "]"
 ENDLESS = f"{LIST}.all(a, {LIST}.all(b, {LIST} + {LIST} != []))"
@@ -28,7 +33,7 @@ def tight():
 
 def children(sandbox):
     """Process ids of all running children of a sandbox."""
-    return sandbox._expressions.crew.pids + sandbox._templates.crew.pids
+    return sandbox._expressions.workers.pids + sandbox._templates.workers.pids
 
 
 def descriptors():
@@ -58,7 +63,9 @@ def test_one_row_s_error_is_its_own(tight):
     rows = [*ROWS, {"target": {"n": 2}}]
     (names,) = tight.evaluate(["target.metadata.name"], rows)
     assert names[:2] == ["a", "b"]
-    assert names[2] == Broken("ExpressionError", "target has no field 'metadata' (column 1)")
+    assert names[2] == ExpressionFailure(
+        "ExpressionError", "target has no field 'metadata' (column 1)"
+    )
 
 
 def test_a_row_that_is_no_plain_data_is_broken_by_itself(tight):
@@ -70,11 +77,16 @@ def test_a_row_that_is_no_plain_data_is_broken_by_itself(tight):
 
 # Each with room in the other limits, so that a slow machine hits the one that is meant.
 HOSTILE = [
-    ("endless loops", ENDLESS, Limits(cpu=30, memory=256, wall=0.6), "took longer than 0.6 s"),
+    (
+        "endless loops",
+        ENDLESS,
+        WorkerLimits(cpu=30, memory=256, wall_seconds=0.6),
+        "took longer than 0.6 s",
+    ),
     (
         "half a gigabyte",
         "target.names.map(a, target.names.map(b, a + b))",
-        Limits(cpu=30, memory=64, wall=30),
+        WorkerLimits(cpu=30, memory=64, wall_seconds=30),
         "of memory",
     ),
 ]
@@ -96,10 +108,13 @@ def test_what_exceeds_a_limit_is_broken_for_all_rows_and_the_others_go_on(
 
 
 def test_processor_time_is_limited_on_its_own():
-    limits = Limits(cpu=1, memory=128, wall=30, processes=1)
+    limits = WorkerLimits(cpu=1, memory=128, wall_seconds=30, processes=1)
     with ProcessSandbox(limits, Counters()) as sandbox:
         broken, fine = sandbox.evaluate([ENDLESS, "target.n"], ROWS)
-    assert broken == [Broken("LimitExceeded", "it took more than 1 s of processor time")] * 2
+    assert (
+        broken
+        == [ExpressionFailure("LimitExceeded", "it took more than 1 s of processor time")] * 2
+    )
     assert fine == [1, 1]
 
 
@@ -120,7 +135,7 @@ def test_an_answer_that_is_too_long_is_no_answer(tight):
 
 def test_half_a_character_is_no_text(tight):
     (values,) = tight.evaluate(["'\\ud800'"], ROWS)
-    assert isinstance(values[0], Broken)
+    assert isinstance(values[0], ExpressionFailure)
 
 
 def test_what_was_answered_is_not_asked_again():
@@ -142,28 +157,31 @@ def test_values_that_look_alike_are_kept_apart(tight):
 
 
 def test_big_batches_are_shared_out_among_two_children():
-    rows = [{"target": {"name": f"t{number}"}} for number in range(WORTH_ANOTHER + CHUNK + 7)]
-    with ProcessSandbox(Limits(processes=2), Counters()) as sandbox:
+    rows = [
+        {"target": {"name": f"t{number}"}}
+        for number in range(ROWS_PER_WORKER + ROWS_PER_REQUEST + 7)
+    ]
+    with ProcessSandbox(WorkerLimits(processes=2), Counters()) as sandbox:
         (values,) = sandbox.evaluate(["[target.name].map(n, n + '!')[0]"], rows)
         assert len(children(sandbox)) == 2
     assert values == [f"{row['target']['name']}!" for row in rows]
 
 
 def test_a_limit_exceeded_in_a_big_batch_leaves_the_others_whole():
-    limits = Limits(cpu=5, memory=128, wall=1.0, processes=2)
-    rows = [{"target": {"n": number}} for number in range(WORTH_ANOTHER)]
+    limits = WorkerLimits(cpu=5, memory=128, wall_seconds=1.0, processes=2)
+    rows = [{"target": {"n": number}} for number in range(ROWS_PER_WORKER)]
     endless = ENDLESS.replace("!= []", "!= [target.n]")
     with ProcessSandbox(limits, Counters()) as sandbox:
         broken, fine = sandbox.evaluate([endless, "[target.n].map(n, n + 1)[0]"], rows)
     assert {each.reason for each in broken} == {"LimitExceeded"}
-    assert fine == list(range(1, WORTH_ANOTHER + 1))
+    assert fine == list(range(1, ROWS_PER_WORKER + 1))
 
 
 def test_a_text_too_costly_to_read_leaves_the_others_of_its_question_whole():
     greedy = "{{a}}" * 13_000  # a second to read, and allowed to be so long
-    with ProcessSandbox(Limits(cpu=30, wall=0.3, processes=1), Counters()) as sandbox:
+    with ProcessSandbox(WorkerLimits(cpu=30, wall_seconds=0.3, processes=1), Counters()) as sandbox:
         broken = sandbox.compile([], ["{{ a }}", greedy, "{{"])
-        assert sandbox.fill(["{{ target.n }}"], ROWS[:1]) == [["1"]]
+        assert sandbox.render(["{{ target.n }}"], ROWS[:1]) == [["1"]]
     assert {text: each.reason for text, each in broken.items()} == {
         greedy: "LimitExceeded",
         "{{": "ExpressionError",
@@ -171,7 +189,7 @@ def test_a_text_too_costly_to_read_leaves_the_others_of_its_question_whole():
 
 
 def test_more_texts_than_one_question_holds_are_read(tight):
-    texts = [f"target.n + {number}" for number in range(2 * PARSED + 3)]
+    texts = [f"target.n + {number}" for number in range(2 * TEXTS_PER_REQUEST + 3)]
     assert tight.evaluate(texts, ROWS[:1]) == [[1 + number] for number in range(len(texts))]
 
 
@@ -179,23 +197,23 @@ def test_a_child_that_is_not_asked_does_not_wear_out():
     with ProcessSandbox(TIGHT, Counters()) as sandbox:
         sandbox.evaluate(["target.n"], ROWS)
         before = children(sandbox)
-        for _ in range(BATCHES + 1):
+        for _ in range(MAX_BATCHES + 1):
             sandbox.evaluate(["target.n"], ROWS)
         assert children(sandbox) == before
 
 
 def test_a_child_killed_while_idle_is_replaced(tight):
     tight.evaluate(["target.n"], ROWS)
-    (before,) = tight._expressions.crew.pids
+    (before,) = tight._expressions.workers.pids
     os.kill(before, signal.SIGKILL)
     assert tight.evaluate(["[target.n].map(n, n + 40)[0]"], ROWS) == [[41, 41]]
-    assert tight._expressions.crew.pids != [before]
+    assert tight._expressions.workers.pids != [before]
 
 
 def test_a_child_killed_in_the_middle_is_replaced_and_the_question_asked_again():
-    rows = [{"target": {"n": number}} for number in range(3 * CHUNK)]
+    rows = [{"target": {"n": number}} for number in range(3 * ROWS_PER_REQUEST)]
     text = f"{LIST}.all(a, a + target.n > 0)"  # a chunk takes a while
-    with ProcessSandbox(Limits(wall=60, cpu=60, processes=1), Counters()) as sandbox:
+    with ProcessSandbox(WorkerLimits(wall_seconds=60, cpu=60, processes=1), Counters()) as sandbox:
         sandbox.evaluate(["target.n"], rows[:1])
         (pid,) = children(sandbox)
         killer = threading.Timer(0.1, os.kill, (pid, signal.SIGKILL))
@@ -212,7 +230,7 @@ def test_an_interrupted_question_s_answer_is_not_taken_for_the_next_one_s():
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        with ProcessSandbox(Limits(processes=1), Counters()) as sandbox:
+        with ProcessSandbox(WorkerLimits(processes=1), Counters()) as sandbox:
             sandbox.evaluate(["target.n"], ROWS)
             signal.setitimer(signal.ITIMER_REAL, 0.2)
             with pytest.raises(KeyboardInterrupt):
@@ -226,7 +244,7 @@ def test_no_child_and_no_descriptor_is_left_behind():
     before, running = descriptors(), child_processes()
     with ProcessSandbox(TIGHT, Counters()) as sandbox:
         sandbox.evaluate([ENDLESS, "[target.n].map(n, n)"], ROWS)
-        sandbox.fill(["{{ target.n }}"], ROWS)
+        sandbox.render(["{{ target.n }}"], ROWS)
         pids = children(sandbox)
         assert len(pids) == 2
     assert descriptors() == before
@@ -236,7 +254,7 @@ def test_no_child_and_no_descriptor_is_left_behind():
 
 
 def test_a_busy_child_is_ended_at_close():
-    sandbox = ProcessSandbox(Limits(processes=1), Counters())
+    sandbox = ProcessSandbox(WorkerLimits(processes=1), Counters())
     sandbox.evaluate(["target.n"], ROWS)
     (pid,) = children(sandbox)
     os.kill(pid, signal.SIGSTOP)  # deaf to everything but a kill

@@ -4,12 +4,12 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.api.faults import BadValue
-from fanout.api.porch.cel import whole_objects
-from fanout.sandbox.expressions import Expressions
-from fanout.sandbox.worker import RefusedError
+from fanout.api.field_errors import InvalidValue
+from fanout.migrate.porch.porch_expressions import translate_expression
+from fanout.sandbox.cel_worker import CelEngine
+from fanout.sandbox.worker_main import RefusedError
 
-ENGINE = Expressions()
+ENGINE = CelEngine()
 OBJECTS = {
     "all there": {
         "name": "eu",
@@ -73,7 +73,7 @@ SAME = [
 
 @pytest.mark.parametrize("expression", SAME)
 def test_it_yields_the_same(expression):
-    translated = whole_objects(expression, target_is_object=True)
+    translated = translate_expression(expression, target_is_object=True)
     for target in OBJECTS.values():
         for repository in OBJECTS.values():
             before = yields(expression, target, repository)
@@ -91,12 +91,18 @@ SPELLED = [
 
 @pytest.mark.parametrize(("_", "before", "after"), SPELLED, ids=map(itemgetter(0), SPELLED))
 def test_it_is_spelled_so(_, before, after):
-    assert whole_objects(before, target_is_object=True) == (after or before)
+    assert translate_expression(before, target_is_object=True) == (after or before)
 
 
 def test_a_target_that_is_repository_and_package_is_the_same_to_both():
-    assert whole_objects("target.repo + target", target_is_object=False) == "target.repo + target"
-    assert whole_objects("repository.name", target_is_object=False) == "repository.metadata.name"
+    assert (
+        translate_expression("target.repo + target", target_is_object=False)
+        == "target.repo + target"
+    )
+    assert (
+        translate_expression("repository.name", target_is_object=False)
+        == "repository.metadata.name"
+    )
 
 
 REFUSED = [
@@ -117,5 +123,5 @@ REFUSED = [
 
 @pytest.mark.parametrize("expression", [row[1] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_is_not_known_by_sight_is_refused(expression):
-    with pytest.raises(BadValue):
-        whole_objects(expression, target_is_object=True)
+    with pytest.raises(InvalidValue):
+        translate_expression(expression, target_is_object=True)

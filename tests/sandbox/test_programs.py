@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fanout.api.configuration import Functions
-from fanout.sandbox.limits import Limits as ScriptLimits
-from fanout.sandbox.programs import ProgramRunner, allowed_programs
-from fanout.telemetry.counters import Counters
-from fanout.variants.questions import Broken, Ran, Run
+from fanout.api.fanout_configuration import Functions
+from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
+from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
+from fanout.telemetry.metrics import Counters
+from fanout.variants.pending_inputs import ProgramOutput, ProgramRun, ResponseError
 
 ALLOWED = {"wallSeconds": 20, "outputMiB": 1, "memoryMiB": 128}
 RUNTIME = """\
@@ -41,14 +41,16 @@ def executable(tmp_path):
 def run(path, stdin=b"", **limits):
     """Run an executable as the one that is allowed."""
     functions = Functions.model_validate({**ALLOWED, **limits, "executables": [{"path": path}]})
-    program = allowed_programs(functions).executables[path]
-    [answer] = ProgramRunner(functions, 2, Counters(), ScriptLimits()).run([Run(program, stdin)])
+    program = find_allowed_programs(functions).executables[path]
+    [answer] = ProgramRunner(functions, 2, Counters(), ScriptLimits()).run(
+        [ProgramRun(program, stdin)]
+    )
     return answer
 
 
 def test_it_is_given_its_input_and_its_output_and_last_words_come_back(executable):
     path = executable("tr a-z A-Z; echo done >&2; exit 3")
-    assert run(path, b"abc") == Ran(3, b"ABC", "done\n")
+    assert run(path, b"abc") == ProgramOutput(3, b"ABC", "done\n")
 
 
 def test_more_than_a_pipe_holds_goes_both_ways(executable):
@@ -106,7 +108,7 @@ ENDLESS = [
 def test_what_takes_too_much_is_ended_with_all_that_it_started(executable, tmp_path, body, problem):
     pids = tmp_path / "pids"
     answer = run(executable(body.replace("{pids}", str(pids))), b"x" * 500_000, wallSeconds=1)
-    assert answer == Broken(problem)
+    assert answer == ResponseError(problem)
     assert gone(pids)
 
 
@@ -120,7 +122,7 @@ def test_endless_last_words_are_cut_and_harm_nothing(executable):
 def test_what_it_leaves_behind_is_ended_and_not_waited_for(executable, tmp_path):
     pids = tmp_path / "pids"
     answer = run(executable(f"sleep 60 & echo $! > {pids}; echo out"))
-    assert answer == Ran(0, b"out\n", "")
+    assert answer == ProgramOutput(0, b"out\n", "")
     assert gone(pids)
 
 
@@ -141,7 +143,7 @@ def test_what_is_no_program_is_said(tmp_path, executable):
     functions = Functions.model_validate(
         {"executables": [{"path": "/no/such"}, {"path": str(text), "name": "words"}]}
     )
-    found = allowed_programs(functions).executables
+    found = find_allowed_programs(functions).executables
     assert found["/no/such"].missing == "/no/such: No such file or directory"
     assert found["words"].missing == f"{text} is not executable"
     text.chmod(0o755)
@@ -153,16 +155,16 @@ def test_another_content_is_another_version(executable):
     for body in ("true", "false", "true"):
         path = executable(body)
         functions = Functions.model_validate({"executables": [{"path": path}]})
-        versions.add(allowed_programs(functions).executables[path].version)
+        versions.add(find_allowed_programs(functions).executables[path].version)
     assert len(versions) == 2
 
 
 def test_many_run_beside_each_other_and_are_answered_in_order(executable):
     path = executable("sleep 0.$(shuf -i 0-2 -n 1); exec cat")
     functions = Functions.model_validate({**ALLOWED, "executables": [{"path": path}]})
-    program = allowed_programs(functions).executables[path]
+    program = find_allowed_programs(functions).executables[path]
     counters = Counters()
-    questions = [Run(program, str(number).encode()) for number in range(8)]
+    questions = [ProgramRun(program, str(number).encode()) for number in range(8)]
     answers = ProgramRunner(functions, 4, counters, ScriptLimits()).run(questions)
     assert [answer.stdout for answer in answers] == [question.stdin for question in questions]
     assert counters.read()["programs"] == 8
@@ -189,14 +191,16 @@ def podman(tmp_path, monkeypatch):
 def run_image(image, stdin=b"", **limits):
     said = {**ALLOWED, **limits, "images": [image], "containerRuntime": "podman"}
     functions = Functions.model_validate(said)
-    [program] = allowed_programs(functions).images.values()
-    [answer] = ProgramRunner(functions, 1, Counters(), ScriptLimits()).run([Run(program, stdin)])
+    [program] = find_allowed_programs(functions).images.values()
+    [answer] = ProgramRunner(functions, 1, Counters(), ScriptLimits()).run(
+        [ProgramRun(program, stdin)]
+    )
     return answer
 
 
 def test_an_image_runs_without_network_privileges_or_anything_to_write_to(podman, monkeypatch):
     monkeypatch.setenv("GIT_TOKEN", "secret")
-    assert run_image("starlark:v0.5", b"list") == Ran(0, b"list", "")
+    assert run_image("starlark:v0.5", b"list") == ProgramOutput(0, b"list", "")
     [told] = (podman / "told").read_text().splitlines()
     words = told.split()
     assert words[0] == "run"
@@ -217,14 +221,14 @@ def test_an_image_runs_without_network_privileges_or_anything_to_write_to(podman
 
 def test_a_container_that_takes_too_long_is_removed(podman):
     answer = run_image("example.com/slow:v1", wallSeconds=1)
-    assert answer == Broken("it took longer than 1 s")
+    assert answer == ResponseError("it took longer than 1 s")
     first, last = (podman / "told").read_text().splitlines()
     name = first.split()[first.split().index("--name") + 1]
     assert last == f"rm --force {name}"
 
 
 def test_what_the_runtime_says_comes_back(podman):
-    assert run_image("example.com/broken:v1") == Ran(125, b"", "no such image\n")
+    assert run_image("example.com/broken:v1") == ProgramOutput(125, b"", "no such image\n")
 
 
 @pytest.mark.parametrize(
@@ -238,4 +242,4 @@ def test_what_the_runtime_says_comes_back(podman):
 def test_without_a_runtime_an_image_is_not_run(said, why, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     functions = Functions.model_validate({**said, "images": ["example.com/fn:v1"]})
-    assert allowed_programs(functions).images["example.com/fn:v1"].missing == why
+    assert find_allowed_programs(functions).images["example.com/fn:v1"].missing == why

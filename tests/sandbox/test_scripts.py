@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.scripts import run_scripts
-from fanout.sandbox.starlark_worker import Scripts
-from fanout.variants.questions import Broken, Listed, Script
+from fanout.sandbox.function_runner import run_scripts
+from fanout.sandbox.starlark_worker import StarlarkEngine
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.variants.pending_inputs import ResponseError, ScriptOutput, ScriptRun
 
-LIMITS = Limits(cpu=2, memory=128, wall=20)
+LIMITS = WorkerLimits(cpu=2, memory=128, wall_seconds=20)
 
 
 def thing(kind="ConfigMap", name="x", **fields):
@@ -20,7 +20,7 @@ def thing(kind="ConfigMap", name="x", **fields):
 
 def script(source, *items, config=None):
     whole = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [*items]}
-    return Script(source, json.dumps({**whole, "functionConfig": config or {}}))
+    return ScriptRun(source, json.dumps({**whole, "functionConfig": config or {}}))
 
 
 def run(source, *items, limits=LIMITS, config=None):
@@ -66,7 +66,7 @@ RIGHT = [
 
 @pytest.mark.parametrize(("source", "items"), [row[1:] for row in RIGHT], ids=[r[0] for r in RIGHT])
 def test_a_script_may_have(source, items):
-    assert run(source, thing()) == Listed(items)
+    assert run(source, thing()) == ScriptOutput(items)
 
 
 DATA = st.recursive(
@@ -83,7 +83,7 @@ DATA = st.recursive(
 @given(DATA)
 def test_values_come_back_as_they_went(value):
     items = [thing(data=value)]
-    returned = Scripts().run("", json.loads(json.dumps({"items": items})))["items"]
+    returned = StarlarkEngine().run_source("", json.loads(json.dumps({"items": items})))["items"]
     assert returned == items
     assert repr(returned) == repr(items)  # 1 is not 1.0, nor True
 
@@ -91,7 +91,7 @@ def test_values_come_back_as_they_went(value):
 @pytest.mark.parametrize("field", ["params", "data", "whatever"])
 def test_a_script_reads_its_configuration(field):
     source = f"ctx.resource_list['items'][0]['a'] = ctx.resource_list['functionConfig']['{field}']"
-    assert run(source, thing(), config={field: {"x": "1"}}) == Listed([thing(a={"x": "1"})])
+    assert run(source, thing(), config={field: {"x": "1"}}) == ScriptOutput([thing(a={"x": "1"})])
 
 
 WRONG = [
@@ -119,7 +119,7 @@ WRONG = [
 @pytest.mark.parametrize(("source", "told"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG])
 def test_a_script_fails_that(source, told):
     answer = run(source, thing())
-    assert isinstance(answer, Broken)
+    assert isinstance(answer, ResponseError)
     assert told in answer.problem
     assert "Traceback" not in answer.problem
 
@@ -137,14 +137,14 @@ ENDLESS = [
 )
 def test_a_script_is_ended_that_takes_too_much(source, told):
     answer = run(source)
-    assert isinstance(answer, Broken)
+    assert isinstance(answer, ResponseError)
     assert answer.problem == f"the script was ended: {told}"
 
 
 def test_a_script_that_takes_too_long_in_one_instruction_is_ended():
     source = "x = list(range(1000000))\nfor i in range(1000):\n  x = sorted(x, reverse=True)"
-    answer = run(source, limits=Limits(cpu=1, memory=1024, wall=60))
-    assert isinstance(answer, Broken)
+    answer = run(source, limits=WorkerLimits(cpu=1, memory=1024, wall_seconds=60))
+    assert isinstance(answer, ResponseError)
     assert "processor time" in answer.problem
 
 
@@ -153,24 +153,24 @@ def test_many_are_answered_in_their_order_and_one_that_is_ended_harms_no_other()
     scripts = [script(source, thing(name=str(number))) for number in range(60)]
     scripts[7] = script("x = 'a' * 1000000000")
     answers = run_scripts(scripts, LIMITS)
-    assert isinstance(answers.pop(7), Broken)
+    assert isinstance(answers.pop(7), ResponseError)
     names = [answer.items[0]["metadata"]["name"] for answer in answers]
     assert names == [str(number) for number in range(60) if number != 7]
 
 
 def test_a_script_sees_nothing_of_the_one_before():
-    first, second = run_scripts([script("y = 1"), script("x = y")], Limits(processes=1))
-    assert first == Listed([])
-    assert isinstance(second, Broken)
+    first, second = run_scripts([script("y = 1"), script("x = y")], WorkerLimits(processes=1))
+    assert first == ScriptOutput([])
+    assert isinstance(second, ResponseError)
 
 
 def test_what_a_script_prints_is_handed_on():
     answer = run("print('a', 1, {'b': [2]})\nprint('c')")
-    assert answer == Listed([], ("a 1 {'b': [2]}", "c"))
+    assert answer == ScriptOutput([], ("a 1 {'b': [2]}", "c"))
 
 
 def test_no_more_than_some_lines_are_handed_on():
     answer = run("for i in range(1000):\n  print('x' * 10000)")
-    assert isinstance(answer, Listed)
+    assert isinstance(answer, ScriptOutput)
     assert len(answer.printed) == 50
     assert {len(line) for line in answer.printed} == {300}

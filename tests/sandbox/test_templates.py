@@ -2,17 +2,17 @@
 
 import pytest
 
-from fanout.sandbox.limits import Limits
-from fanout.sandbox.pool import ProcessSandbox
-from fanout.selection.model import Broken
-from fanout.telemetry.counters import Counters
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.telemetry.metrics import Counters
 
 ROW = {"policy": {"name": "monitoring"}, "variants": ["a", "b"], "n": 2}
 
 
 @pytest.fixture(scope="module")
 def sandbox():
-    limits = Limits(cpu=1, memory=128, wall=0.6, processes=1)
+    limits = WorkerLimits(cpu=1, memory=128, wall_seconds=0.6, processes=1)
     with ProcessSandbox(limits, Counters()) as opened:
         yield opened
 
@@ -30,7 +30,7 @@ FILLED = [
 
 @pytest.mark.parametrize(("sentence", "text", "value"), FILLED, ids=[row[0] for row in FILLED])
 def test_filled(sandbox, sentence, text, value):
-    assert sandbox.fill([text], [ROW]) == [[value]]
+    assert sandbox.render([text], [ROW]) == [[value]]
 
 
 LOOP = "{% for a in range(99999) %}"
@@ -63,8 +63,8 @@ BROKEN = [
     ("sentence", "text", "reason", "problem"), BROKEN, ids=[row[0] for row in BROKEN]
 )
 def test_broken(sandbox, sentence, text, reason, problem):
-    (broken,), fine = sandbox.fill([text, "{{ n }}"], [ROW])
-    assert isinstance(broken, Broken)
+    (broken,), fine = sandbox.render([text, "{{ n }}"], [ROW])
+    assert isinstance(broken, ExpressionFailure)
     assert broken.reason == reason
     assert problem in broken.problem
     assert fine == ["2"]

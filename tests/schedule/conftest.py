@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.cluster.files import read_directory
+from fanout.cluster.file_cluster import read_directory
 
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1

@@ -4,24 +4,22 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.schedule.alarm import Alarm
-from fanout.schedule.keys import Key, Trigger
-from fanout.schedule.queue import KeyQueue
+from fanout.schedule.triggers import Trigger, TriggerKey, TriggerQueue, WakeupTimer
 
-ONE = Key(Trigger.SWEEP, "platform", "one")
-TWO = Key(Trigger.SWEEP, "platform", "two")
-SAME_NAME = Key(Trigger.INSTANT, "platform", "one")
+ONE = TriggerKey(Trigger.SWEEP, "platform", "one")
+TWO = TriggerKey(Trigger.SWEEP, "platform", "two")
+SAME_NAME = TriggerKey(Trigger.INSTANT, "platform", "one")
 LONG = 30
 
 
 @pytest.fixture
 def queue():
-    return KeyQueue()
+    return TriggerQueue()
 
 
 @pytest.fixture
 def alarm(queue):
-    alarm = Alarm(queue.put)
+    alarm = WakeupTimer(queue.put)
     yield alarm
     alarm.shutdown()
 
@@ -70,7 +68,7 @@ def test_keys_of_one_name_and_two_triggers_are_two_alarms(alarm, queue):
 
 
 def test_after_shutdown_nothing_rings(queue):
-    alarm = Alarm(queue.put)
+    alarm = WakeupTimer(queue.put)
     alarm.set(ONE, soon(50))
     alarm.shutdown()
     assert queue.take(0.2) == ()
@@ -79,7 +77,7 @@ def test_after_shutdown_nothing_rings(queue):
 def test_a_shutdown_at_the_very_instant_ends_in_peace(queue):
     """Its thread may be starting the job; pytest reports a thread that ends with an error."""
     for _ in range(100):
-        alarm = Alarm(queue.put)
+        alarm = WakeupTimer(queue.put)
         alarm.set(ONE, soon(0))
         queue.take(LONG)
         alarm.shutdown()

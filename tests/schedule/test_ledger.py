@@ -6,19 +6,21 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from fanout.calendar.schedule import parse_schedule
-from fanout.calendar.zone import parse_zone
+from fanout.calendar.cron_schedule import parse_schedule
+from fanout.calendar.time_zone import parse_zone
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
-from fanout.git.store import MirrorStore
-from fanout.plan.repository import Identity, Remote
-from fanout.schedule.ledger import Ledger
-from fanout.schedule.sweeps import Timed, Timetable
-from fanout.telemetry.counters import Counters
+from fanout.git.mirror_store import MirrorStore
+from fanout.plan.observation.repository_state import CommitIdentity, Remote
+from fanout.schedule.sweep_schedule import ScheduledSweep, SweepTimetable
+from fanout.schedule.sweep_state import SweepState
+from fanout.telemetry.metrics import Counters
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HOURLY = Timed("default", "p", parse_schedule("@hourly"), parse_zone("UTC"), None, frozenset())
+HOURLY = ScheduledSweep(
+    "default", "p", parse_schedule("@hourly"), parse_zone("UTC"), None, frozenset()
+)
 
 
 def sweep_log(root: Path) -> SweepLog:
@@ -27,7 +29,7 @@ def sweep_log(root: Path) -> SweepLog:
     store = MirrorStore(root / "mirrors", install="default", secrets=secrets.get, counters=counters)
     remote = Remote(str(root / "records.git"))
     return SweepLog(
-        RecordsRepository(store, remote, counters), "default", Identity("f", "f@localhost")
+        RecordsRepository(store, remote, counters), "default", CommitIdentity("f", "f@localhost")
     )
 
 
@@ -38,15 +40,15 @@ def test_a_refusal_is_told_once_and_its_end_too(tmp_path: Path):
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
-    ledger = Ledger(sweep_log(tmp_path))
-    table = Timetable(timed=(HOURLY,), kept=frozenset({HOURLY.key}))
+    ledger = SweepState(sweep_log(tmp_path))
+    table = SweepTimetable(schedules=(HOURLY,), promotion_policies=frozenset({HOURLY.key}))
     with capture_logs() as told:
         for _ in range(3):
-            ledger.due(table, NOON)
+            ledger.find_due(table, NOON)
     assert [line["event"] for line in told] == ["The time of a sweep could not be recorded"]
     hook.unlink()
     with capture_logs() as told:
-        ledger.done({}, NOON)
-        ledger.done({}, NOON)
+        ledger.mark_done({}, NOON)
+        ledger.mark_done({}, NOON)
     assert [line["event"] for line in told] == ["The times of sweeps are recorded again"]
-    assert sweep_log(tmp_path).read() == {HOURLY.key: HOURLY.swept(NOON)}
+    assert sweep_log(tmp_path).read() == {HOURLY.key: HOURLY.log_entry(NOON)}

@@ -8,23 +8,30 @@ from time import monotonic, sleep
 
 import pytest
 
-from fanout.cluster.sweep_log import Swept
+from fanout.cluster.sweep_log import LoggedSweep
 from fanout.errors import Unavailable
-from fanout.gates.answer import PolicyDecision
-from fanout.plan.actions import Action, Kind, Outcome, Plan
-from fanout.plan.book import Book
-from fanout.plan.planner import PolicyPlan
-from fanout.plan.status import Status
-from fanout.reconcile.names import Named
-from fanout.reconcile.passes import Mode, Subject
-from fanout.reconcile.report import Observed, PolicyPass, Report
-from fanout.schedule import loop as module
-from fanout.schedule.loop import FIRST_PAUSE, FOLLOW_UPS, LONGEST_PAUSE, Loop, Plant, pause_after
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.records.policy_records import PolicyRecords
+from fanout.plan.records.policy_status import RecordedStatus
+from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
+from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.schedule import run_loop as module
+from fanout.schedule.run_loop import (
+    FIRST_PAUSE,
+    MAX_FOLLOW_UPS,
+    MAX_PAUSE,
+    LoopDependencies,
+    RunLoop,
+    compute_pause,
+)
 
 HOUR = timedelta(hours=1)
-A, B = Subject("platform", "a"), Subject("platform", "b")
+A, B = PassSubject("platform", "a"), PassSubject("platform", "b")
 PATIENCE = 20  # seconds, for a slow machine
-STEP = Action(Kind.WRITE_DRAFT, "platform", "a")
+STEP = PlanAction(ActionKind.WRITE_DRAFT, "platform", "a")
 
 
 @dataclass
@@ -52,8 +59,10 @@ class Play:
         self.modes = []
         self.answer = answer or (lambda number, now: report(now))
         self.declared = files.read()
-        plant = Plant(lambda: self.declared, self._pass, self.log, lambda: datetime.now(UTC))
-        self.loop = Loop(plant, interval)
+        plant = LoopDependencies(
+            lambda: self.declared, self._pass, self.log, lambda: datetime.now(UTC)
+        )
+        self.loop = RunLoop(plant, interval)
         self.thread = threading.Thread(target=self.loop.run)
 
     def _pass(self, declared, now, mode):
@@ -79,11 +88,15 @@ class Play:
 
 def report(now, *, step=False, wake=None):
     """A pass over policy a: did it take a step, and when can its gates open by themselves?"""
-    named = Named("platform", "a", None, None, None)
-    policy = PolicyPass(named, Book(), decision=PolicyDecision({}, {}, {}, next=wake))
-    plan = PolicyPlan("platform", "a", (), (STEP,) if step else (), Status(), Status())
-    observed = Observed(now, (policy,), (plan,), Plan(plan.actions), ())
-    return Report(observed, tuple(Outcome(action, done=True) for action in plan.actions))
+    named = ResolvedPolicy("platform", "a", None, None, None)
+    policy = PolicyResult(named, PolicyRecords(), decision=PolicyEvaluation({}, {}, {}, next=wake))
+    plan = PolicyPlan(
+        "platform", "a", (), (STEP,) if step else (), RecordedStatus(), RecordedStatus()
+    )
+    observed = PassPlan(now, (policy,), (plan,), Plan(plan.actions), ())
+    return PassReport(
+        observed, tuple(ActionResult(action, is_done=True) for action in plan.actions)
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +109,7 @@ def test_where_there_is_no_schedule_every_pass_publishes(files):
     files.policy("a")
     with Play(files, interval=timedelta(milliseconds=50)) as play:
         play.until(lambda: len(play.modes) >= 3)
-    assert set(play.modes) == {Mode(sweep=True)}
+    assert set(play.modes) == {PassMode(sweep=True)}
     assert play.log.lines == {}
 
 
@@ -104,7 +117,9 @@ def test_a_policy_with_a_schedule_is_published_by_it_alone_the_others_always(fil
     files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
     with Play(files) as play:
         play.until(lambda: play.modes)
-    assert play.modes == [Mode(unswept=frozenset([A]))], "one pass, a sweep for b alone"
+    assert play.modes == [PassMode(unswept_subjects=frozenset([A]))], (
+        "one pass, a sweep for b alone"
+    )
 
 
 def test_a_new_schedule_has_missed_nothing_and_is_on_record_from_now_on(files):
@@ -112,14 +127,14 @@ def test_a_new_schedule_has_missed_nothing_and_is_on_record_from_now_on(files):
     before = datetime.now(UTC)
     with Play(files) as play:
         play.until(lambda: play.modes)
-    assert play.modes == [Mode(sweep=False)]
+    assert play.modes == [PassMode(sweep=False)]
     (swept,) = play.log.lines.values()
     assert before <= swept.at <= datetime.now(UTC)
 
 
 def test_a_missed_sweep_is_made_up_once(files):
     files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
-    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    log = Log({"platform/timed": LoggedSweep(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
     with Play(files, log, interval=timedelta(milliseconds=50)) as play:
         play.until(lambda: len(play.modes) >= 4)
     assert [mode.sweep for mode in play.modes[:4]] == [True, False, False, False]
@@ -130,7 +145,7 @@ def test_a_missed_sweep_is_made_up_once(files):
 def test_a_missed_sweep_that_is_too_late_is_not_made_up(files):
     spec = 'policies: [a], schedule: "0 0 1 1 *", startingDeadlineSeconds: 1'
     files.policy("a").promotion("timed", spec)
-    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    log = Log({"platform/timed": LoggedSweep(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
     with Play(files, log, interval=timedelta(milliseconds=50)) as play:
         play.until(lambda: len(play.modes) >= 3)
     assert {mode.sweep for mode in play.modes} == {False}
@@ -138,7 +153,7 @@ def test_a_missed_sweep_that_is_too_late_is_not_made_up(files):
 
 def test_a_sweep_that_failed_is_still_due(files):
     files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
-    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    log = Log({"platform/timed": LoggedSweep(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
 
     def answer(number, now):
         if number == 1:
@@ -153,7 +168,7 @@ def test_a_sweep_that_failed_is_still_due(files):
 
 def test_a_sweep_that_cannot_be_recorded_is_not_repeated(files):
     files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
-    old = Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")
+    old = LoggedSweep(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")
     log = Log({"platform/timed": old}, broken=True)
     with Play(files, log, interval=timedelta(milliseconds=50)) as play:
         play.until(lambda: len(play.modes) >= 3)
@@ -164,18 +179,18 @@ def test_the_alarm_wakes_it_at_the_scheduled_instant(files, monkeypatch):
     """Cron has no seconds, so its arithmetic is played: once, a moment from now."""
     instant = datetime.now(UTC) + timedelta(milliseconds=500)
     monkeypatch.setattr(
-        "fanout.schedule.sweeps.last_fire",
+        "fanout.schedule.sweep_schedule.last_fire",
         lambda schedule, zone, now: instant if now >= instant else None,
     )
     monkeypatch.setattr(
-        "fanout.schedule.sweeps.next_fire",
+        "fanout.schedule.sweep_schedule.next_fire",
         lambda schedule, zone, now: instant if now < instant else now + HOUR,
     )
     files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "* * * * *"')
     with Play(files) as play:
         play.until(lambda: len(play.modes) == 2)
     assert datetime.now(UTC) >= instant
-    assert play.modes[1] == Mode(sweep=True, whom=frozenset([A]))
+    assert play.modes[1] == PassMode(sweep=True, subjects=frozenset([A]))
     assert play.log.lines["platform/timed"].at == instant
 
 
@@ -189,14 +204,14 @@ def test_it_looks_again_when_a_gate_can_open_by_itself(files):
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 2)
     assert datetime.now(UTC) >= wake
-    assert play.modes == [Mode(), Mode(whom=frozenset([A]))]
+    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]))]
 
 
 def test_a_step_is_followed_at_once_by_a_look_at_that_policy(files):
     files.policy("a").policy("b")
     with Play(files, answer=lambda number, now: report(now, step=number <= 2)) as play:
         play.until(lambda: len(play.modes) == 3)
-    assert play.modes[1:] == [Mode(whom=frozenset([A]))] * 2
+    assert play.modes[1:] == [PassMode(subjects=frozenset([A]))] * 2
 
 
 def test_a_step_is_followed_by_a_look_at_those_who_wait_for_that_policy(files):
@@ -205,16 +220,16 @@ def test_a_step_is_followed_by_a_look_at_those_who_wait_for_that_policy(files):
     files.variant("log", depends_on="{variant: a-edge-0123456789}, {variant: alone}")
     with Play(files, answer=lambda number, now: report(now, step=number == 1)) as play:
         play.until(lambda: len(play.modes) == 2)
-    waiting = {Subject("platform", "log"), Subject("platform", "web")}
-    assert play.modes[1] == Mode(whom=frozenset({A} | waiting))
+    waiting = {PassSubject("platform", "log"), PassSubject("platform", "web")}
+    assert play.modes[1] == PassMode(subjects=frozenset({A} | waiting))
 
 
 def test_a_world_that_never_comes_to_rest_is_left_alone_for_a_while(files):
     files.policy("a")
     with Play(files, answer=lambda number, now: report(now, step=True)) as play:
-        play.until(lambda: len(play.modes) == 1 + FOLLOW_UPS)
+        play.until(lambda: len(play.modes) == 1 + MAX_FOLLOW_UPS)
         sleep(0.1)
-    assert len(play.modes) == 1 + FOLLOW_UPS
+    assert len(play.modes) == 1 + MAX_FOLLOW_UPS
 
 
 @pytest.mark.parametrize(
@@ -230,14 +245,14 @@ def test_no_error_of_a_pass_ends_it(files, error):
 
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 4)
-    assert play.modes == [Mode()] * 4
+    assert play.modes == [PassMode()] * 4
 
 
 def test_pauses_grow_and_are_bounded():
-    pauses = [pause_after(failures) for failures in range(2000)]
+    pauses = [compute_pause(failures) for failures in range(2000)]
     assert pauses == sorted(pauses)
-    assert (pauses[0], pauses[-1]) == (module.FIRST_PAUSE, LONGEST_PAUSE)
-    assert FIRST_PAUSE < LONGEST_PAUSE
+    assert (pauses[0], pauses[-1]) == (module.FIRST_PAUSE, MAX_PAUSE)
+    assert FIRST_PAUSE < MAX_PAUSE
 
 
 def test_changed_files_are_looked_at_when_they_have_stopped_changing(files):
@@ -247,7 +262,7 @@ def test_changed_files_are_looked_at_when_they_have_stopped_changing(files):
         files.promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
         play.declared = files.read()
         play.until(lambda: len(play.modes) == 2)
-    assert play.modes == [Mode(sweep=True), Mode(sweep=False)]
+    assert play.modes == [PassMode(sweep=True), PassMode(sweep=False)]
 
 
 def test_changed_files_are_tried_at_once_however_long_the_pause(files, monkeypatch):
@@ -278,7 +293,7 @@ def test_a_promotion_policy_that_is_removed_is_taken_off_the_record(files):
 def test_a_stop_lets_the_pass_finish_and_records_its_sweep_and_begins_no_other(files):
     files.policy("a").policy("b").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
     files.promotion("later", 'policies: [b], schedule: "0 0 29 2 *"')
-    log = Log({"platform/timed": Swept(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    log = Log({"platform/timed": LoggedSweep(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
     plays = []
 
     def answer(number, now):
@@ -290,7 +305,7 @@ def test_a_stop_lets_the_pass_finish_and_records_its_sweep_and_begins_no_other(f
         plays.append(play)
         stack.enter_context(play)
         play.thread.join(PATIENCE)
-    assert play.modes == [Mode(unswept=frozenset([B]))]
+    assert play.modes == [PassMode(unswept_subjects=frozenset([B]))]
     assert log.lines["platform/timed"].at.year > 2020
 
 

@@ -6,13 +6,13 @@ from time import monotonic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.schedule.queue import KeyQueue
+from fanout.schedule.triggers import TriggerQueue
 
 SOON, LONG = 0.01, 30
 
 
 def test_all_that_waits_is_taken_at_once_in_order_and_once():
-    queue = KeyQueue()
+    queue = TriggerQueue()
     for key in "abacab":
         queue.put(key)
     assert queue.take(SOON) == ("a", "b", "c")
@@ -20,7 +20,7 @@ def test_all_that_waits_is_taken_at_once_in_order_and_once():
 
 
 def test_a_key_that_was_taken_can_be_put_again():
-    queue = KeyQueue()
+    queue = TriggerQueue()
     queue.put("a")
     queue.take(SOON)
     queue.put("a")
@@ -28,7 +28,7 @@ def test_a_key_that_was_taken_can_be_put_again():
 
 
 def test_taking_waits_for_another_thread():
-    queue = KeyQueue()
+    queue = TriggerQueue()
     thread = threading.Timer(0.05, queue.put, ["a"])
     thread.start()
     assert queue.take(LONG) == ("a",)
@@ -37,12 +37,12 @@ def test_taking_waits_for_another_thread():
 
 def test_taking_from_an_empty_queue_ends():
     start = monotonic()
-    assert KeyQueue().take(SOON) == ()
+    assert TriggerQueue().take(SOON) == ()
     assert monotonic() - start < LONG
 
 
 def test_closing_wakes_the_taker():
-    queue = KeyQueue()
+    queue = TriggerQueue()
     thread = threading.Timer(0.05, queue.close)
     thread.start()
     assert queue.take(LONG) is None
@@ -50,7 +50,7 @@ def test_closing_wakes_the_taker():
 
 
 def test_a_closed_queue_gives_nothing_more():
-    queue = KeyQueue()
+    queue = TriggerQueue()
     queue.put("a")
     queue.close()
     assert (queue.take(LONG), queue.take(LONG)) == (None, None)
@@ -58,7 +58,7 @@ def test_a_closed_queue_gives_nothing_more():
 
 @given(st.lists(st.lists(st.integers(0, 3))))
 def test_no_key_is_lost_and_none_comes_twice(batches):
-    queue = KeyQueue()
+    queue = TriggerQueue()
     for batch in batches:
         for key in batch:
             queue.put(key)
@@ -66,7 +66,7 @@ def test_no_key_is_lost_and_none_comes_twice(batches):
 
 
 def test_keys_from_many_threads_all_arrive():
-    queue = KeyQueue()
+    queue = TriggerQueue()
     threads = [
         threading.Thread(target=lambda part=part: [queue.put((part, n)) for n in range(200)])
         for part in range(4)

@@ -6,16 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.calendar.schedule import parse_schedule
-from fanout.calendar.zone import parse_zone
-from fanout.cluster.sweep_log import Swept
-from fanout.reconcile.names import Named
-from fanout.reconcile.passes import Mode, Subject
-from fanout.schedule.sweeps import Timed, Timetable, forgotten, mode_of, timetable
+from fanout.calendar.cron_schedule import parse_schedule
+from fanout.calendar.time_zone import parse_zone
+from fanout.cluster.sweep_log import LoggedSweep
+from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.schedule.sweep_schedule import (
+    ScheduledSweep,
+    SweepTimetable,
+    build_mode,
+    build_timetable,
+    find_obsolete,
+)
 
 HOUR = timedelta(hours=1)
-A, B = Subject("platform", "a"), Subject("platform", "b")
-ELSEWHERE = Subject("other", "a")
+A, B = PassSubject("platform", "a"), PassSubject("platform", "b")
+ELSEWHERE = PassSubject("other", "a")
 
 
 def at(text):
@@ -23,7 +29,7 @@ def at(text):
 
 
 def timed(schedule, zone="UTC", deadline=None, jitter=0, name="production"):
-    return Timed(
+    return ScheduledSweep(
         "platform",
         name,
         parse_schedule(schedule),
@@ -112,7 +118,9 @@ MISSED = [
     ("sentence", "one", "swept", "now", "expected"), MISSED, ids=[row[0] for row in MISSED]
 )
 def test_missed(sentence, one, swept, now, expected):
-    assert one.missed(one.swept(at(swept)), at(now)) == (at(expected) if expected else None)
+    assert one.find_missed(one.log_entry(at(swept)), at(now)) == (
+        at(expected) if expected else None
+    )
 
 
 DEADLINES = [
@@ -127,22 +135,30 @@ DEADLINES = [
 )
 def test_starting_deadline(sentence, deadline, now, late):
     one = timed("0 9 * * *", deadline=deadline)
-    assert one.too_late(at("2026-03-02 09:00"), at(now)) is late
+    assert one.is_too_late(at("2026-03-02 09:00"), at(now)) is late
 
 
 KNOWN = [
-    ("its own last sweep", Swept(at("2026-03-02 09:00"), "@hourly", "UTC"), True),
+    ("its own last sweep", LoggedSweep(at("2026-03-02 09:00"), "@hourly", "UTC"), True),
     ("nothing", None, False),
-    ("a sweep of another schedule", Swept(at("2026-03-02 09:00"), "@daily", "UTC"), False),
-    ("a sweep in another zone", Swept(at("2026-03-02 09:00"), "@hourly", "Europe/Oslo"), False),
-    ("one by a clock four minutes ahead", Swept(at("2026-03-02 10:04"), "@hourly", "UTC"), True),
-    ("one from the future", Swept(at("2026-03-02 10:06"), "@hourly", "UTC"), False),
+    ("a sweep of another schedule", LoggedSweep(at("2026-03-02 09:00"), "@daily", "UTC"), False),
+    (
+        "a sweep in another zone",
+        LoggedSweep(at("2026-03-02 09:00"), "@hourly", "Europe/Oslo"),
+        False,
+    ),
+    (
+        "one by a clock four minutes ahead",
+        LoggedSweep(at("2026-03-02 10:04"), "@hourly", "UTC"),
+        True,
+    ),
+    ("one from the future", LoggedSweep(at("2026-03-02 10:06"), "@hourly", "UTC"), False),
 ]
 
 
 @pytest.mark.parametrize(("sentence", "swept", "known"), KNOWN, ids=[row[0] for row in KNOWN])
 def test_what_is_on_record_is_about_this_schedule(sentence, swept, known):
-    assert timed("@hourly").knows(swept, at("2026-03-02 10:00")) is known
+    assert timed("@hourly").is_logged(swept, at("2026-03-02 10:00")) is known
 
 
 @given(
@@ -155,12 +171,12 @@ def test_made_up_once_and_then_on_time(minute, last, later):
     one = timed(f"{minute} 2 * * *", "Europe/Oslo")
     swept = at("2026-01-01 00:00") + timedelta(minutes=last)
     now = swept + timedelta(minutes=later)
-    due = one.missed(one.swept(swept), now)
+    due = one.find_missed(one.log_entry(swept), now)
     if due is not None:
         assert swept < due <= now
-        assert one.missed(one.swept(due), now) is None
-    following = one.next(now)
-    assert one.missed(one.swept(due or swept), following) == following
+        assert one.find_missed(one.log_entry(due), now) is None
+    following = one.next_start(now)
+    assert one.find_missed(one.log_entry(due or swept), following) == following
 
 
 # ---- jitter ------------------------------------------------------------------------------------
@@ -168,7 +184,7 @@ def test_made_up_once_and_then_on_time(minute, last, later):
 
 def test_jitter_spreads_sweeps_over_the_promotion_policies():
     ten = at("2026-03-02 10:00")
-    starts = [timed("0 * * * *", jitter=600, name=f"p{n}").start(ten) for n in range(200)]
+    starts = [timed("0 * * * *", jitter=600, name=f"p{n}").start_of(ten) for n in range(200)]
     assert min(starts) < ten + timedelta(minutes=1)
     assert max(starts) > ten + timedelta(minutes=9)
     assert ten + timedelta(minutes=10) >= max(starts)
@@ -178,7 +194,7 @@ def test_jitter_spreads_sweeps_over_the_promotion_policies():
 def test_jitter_is_the_same_whenever_it_is_asked_for():
     """Written down once: another process, or another version, must come to the same."""
     assert [
-        f"{timed('0 * * * *', jitter=600).start(at(f'2026-03-02 {hour}:00')):%H:%M:%S}"
+        f"{timed('0 * * * *', jitter=600).start_of(at(f'2026-03-02 {hour}:00')):%H:%M:%S}"
         for hour in (10, 11, 12)
     ] == ["10:00:47", "11:05:04", "12:09:18"]
 
@@ -191,39 +207,39 @@ def test_jitter_is_the_same_whenever_it_is_asked_for():
 def test_a_sweep_starts_late_by_no_more_than_jitter_and_before_the_next_one(line, jitter, now):
     one = timed(line, "Europe/Oslo", jitter=jitter)
     moment = at("2026-01-01 00:00") + timedelta(seconds=now)
-    first, second = one.next(moment), one.next(one.next(moment))
+    first, second = one.next_start(moment), one.next_start(one.next_start(moment))
     assert moment < first < second
-    due = one.missed(one.swept(moment - timedelta(days=400)), first)
+    due = one.find_missed(one.log_entry(moment - timedelta(days=400)), first)
     assert due is not None
-    assert one.start(due) == first
+    assert one.start_of(due) == first
     assert timedelta(0) <= first - due <= timedelta(seconds=jitter)
     just_before = first - timedelta(seconds=1)
-    assert one.missed(one.swept(moment - timedelta(days=400)), just_before) != due
-    assert one.missed(one.swept(due), first) is None, "made once"
-    assert one.missed(one.swept(due), second - timedelta(seconds=1)) is None
+    assert one.find_missed(one.log_entry(moment - timedelta(days=400)), just_before) != due
+    assert one.find_missed(one.log_entry(due), first) is None, "made once"
+    assert one.find_missed(one.log_entry(due), second - timedelta(seconds=1)) is None
 
 
 def test_a_process_that_starts_between_the_scheduled_instant_and_the_start_waits_for_it():
     one = timed("0 * * * *", jitter=600)
-    nine, start = at("2026-03-02 09:00"), one.start(at("2026-03-02 10:00"))
+    nine, start = at("2026-03-02 09:00"), one.start_of(at("2026-03-02 10:00"))
     assert at("2026-03-02 10:00") < start
-    assert one.missed(one.swept(nine), start - timedelta(seconds=1)) is None
-    assert one.next(start - timedelta(seconds=1)) == start
-    assert one.missed(one.swept(nine), start) == at("2026-03-02 10:00")
+    assert one.find_missed(one.log_entry(nine), start - timedelta(seconds=1)) is None
+    assert one.next_start(start - timedelta(seconds=1)) == start
+    assert one.find_missed(one.log_entry(nine), start) == at("2026-03-02 10:00")
 
 
 def test_jitter_does_not_use_up_the_deadline():
     one = timed("0 * * * *", deadline=5, jitter=600)
     ten = at("2026-03-02 10:00")
-    start = one.start(ten)
+    start = one.start_of(ten)
     assert start - ten > timedelta(seconds=5)
-    assert not one.too_late(ten, start + timedelta(seconds=5))
-    assert one.too_late(ten, start + timedelta(seconds=6))
+    assert not one.is_too_late(ten, start + timedelta(seconds=5))
+    assert one.is_too_late(ten, start + timedelta(seconds=6))
 
 
 def test_jitter_is_the_promotion_policy_s(files):
     files.promotion("timed", "policies: [a], schedule: '@daily', jitter: 10m")
-    (one,) = timetable(files.read()).timed
+    (one,) = build_timetable(files.read()).schedules
     assert one.jitter == timedelta(minutes=10)
 
 
@@ -231,52 +247,52 @@ def test_jitter_is_the_promotion_policy_s(files):
 
 
 def bound(table):
-    return sorted(who.name for who in table.bound)
+    return sorted(who.name for who in table.sweep_only)
 
 
 def test_without_a_schedule_nobody_waits_for_a_sweep(files):
     files.policy("a").promotion("open", 'policies: ["*"], autoPromotion: {stages: ["*"]}')
-    table = timetable(files.read())
-    assert (table.everyone, bound(table), table.timed) == ({A}, [], ())
+    table = build_timetable(files.read())
+    assert (table.all_subjects, bound(table), table.schedules) == ({A}, [], ())
 
 
 def test_those_whom_a_promotion_policy_with_a_schedule_names_wait(files):
     files.policy("a").policy("b").variant("c").variant("d")
     files.promotion("timed", 'policies: [a], variants: [d], schedule: "@daily"')
     files.promotion("open", 'policies: ["*"], variants: [c]')
-    table = timetable(files.read())
+    table = build_timetable(files.read())
     assert bound(table) == ["a", "d"]
-    assert [one.names for one in table.timed] == [{A, Subject("platform", "d")}]
+    assert [one.subjects for one in table.schedules] == [{A, PassSubject("platform", "d")}]
 
 
 def test_one_of_another_namespace_names_nobody_here(files):
     files.policy("a").policy("a", "other")
     files.promotion("timed", 'policies: ["*"], schedule: "@daily"', "other")
-    assert timetable(files.read()).bound == {ELSEWHERE}
-    assert timetable(files.read(), "platform").timed == ()
-    assert timetable(files.read(), "platform").everyone == {A}
+    assert build_timetable(files.read()).sweep_only == {ELSEWHERE}
+    assert build_timetable(files.read(), "platform").schedules == ()
+    assert build_timetable(files.read(), "platform").all_subjects == {A}
 
 
 def test_zone_and_deadline_are_the_promotion_policy_s(files):
     spec = 'policies: [a], schedule: "0 9 * * *", timeZone: Europe/Oslo'
     files.promotion("timed", f"{spec}, startingDeadlineSeconds: 60")
-    (one,) = timetable(files.read()).timed
-    assert one.next(at("2026-07-01 00:00")) == at("2026-07-01 07:00")
-    assert one.too_late(at("2026-07-01 07:00"), at("2026-07-01 07:02"))
+    (one,) = build_timetable(files.read()).schedules
+    assert one.next_start(at("2026-07-01 00:00")) == at("2026-07-01 07:00")
+    assert one.is_too_late(at("2026-07-01 07:00"), at("2026-07-01 07:02"))
 
 
 def test_a_promotion_policy_that_cannot_be_used_binds_its_whole_namespace(files):
     files.policy("a").policy("a", "other")
     files.promotion("broken", 'policies: [x], schedule: "@daily", colour: red')
-    table = timetable(files.read())
-    assert table.bound == {A}
-    assert "platform/broken" in table.kept
+    table = build_timetable(files.read())
+    assert table.sweep_only == {A}
+    assert "platform/broken" in table.promotion_policies
 
 
 def test_a_file_that_cannot_be_read_binds_everybody(files):
     files.policy("a").policy("a", "other").write("{ no manifest")
-    table = timetable(files.read())
-    assert (table.bound, table.complete) == ({A, ELSEWHERE}, False)
+    table = build_timetable(files.read())
+    assert (table.sweep_only, table.complete) == ({A, ELSEWHERE}, False)
 
 
 @pytest.mark.parametrize(
@@ -284,18 +300,18 @@ def test_a_file_that_cannot_be_read_binds_everybody(files):
 )
 def test_a_schedule_that_is_not_understood_binds_and_never_sweeps(files, spec):
     files.policy("a").promotion("timed", f"policies: [a], {spec}")
-    table = timetable(files.read())
-    assert (table.bound, table.timed) == ({A}, ())
+    table = build_timetable(files.read())
+    assert (table.sweep_only, table.schedules) == ({A}, ())
 
 
 # ---- passes ------------------------------------------------------------------------------------
 
 MODES = [
-    ("everybody is swept in one pass over all", [A, B], [A, B], Mode()),
-    ("some are named", [A], [A], Mode(whom=frozenset([A]))),
-    ("nobody is swept", [A, B], [], Mode(sweep=False)),
+    ("everybody is swept in one pass over all", [A, B], [A, B], PassMode()),
+    ("some are named", [A], [A], PassMode(subjects=frozenset([A]))),
+    ("nobody is swept", [A, B], [], PassMode(sweep=False)),
     ("one pass for those who are swept and those who are not", [A, B], [A],
-     Mode(unswept=frozenset([B]))),
+     PassMode(unswept_subjects=frozenset([B]))),
 ]  # fmt: skip
 
 
@@ -303,11 +319,11 @@ MODES = [
     ("sentence", "judged", "swept", "expected"), MODES, ids=[row[0] for row in MODES]
 )
 def test_modes(sentence, judged, swept, expected):
-    table = Timetable(everyone=frozenset([A, B]))
-    assert mode_of(frozenset(judged), frozenset(swept), table) == expected
+    table = SweepTimetable(all_subjects=frozenset([A, B]))
+    assert build_mode(frozenset(judged), frozenset(swept), table) == expected
 
 
-SUBJECTS = st.frozensets(st.builds(Subject, st.sampled_from("xyz"), st.sampled_from("abc")))
+SUBJECTS = st.frozensets(st.builds(PassSubject, st.sampled_from("xyz"), st.sampled_from("abc")))
 
 
 @given(everyone=SUBJECTS, judged=SUBJECTS, swept=SUBJECTS)
@@ -316,10 +332,10 @@ def test_one_pass_covers_those_who_are_judged_and_is_a_sweep_for_those_who_are_s
 ):
     judged &= everyone
     swept &= judged
-    mode = mode_of(judged, swept, Timetable(everyone=everyone))
-    named = {who: Named(*who, None, None, None) for who in everyone}
+    mode = build_mode(judged, swept, SweepTimetable(all_subjects=everyone))
+    named = {who: ResolvedPolicy(*who, None, None, None) for who in everyone}
     assert {who for who in everyone if mode.covers(named[who])} == judged
-    assert {who for who in judged if mode.sweeps(named[who])} == swept
+    assert {who for who in judged if mode.is_sweep_for(named[who])} == swept
 
 
 # ---- forgetting --------------------------------------------------------------------------------
@@ -329,9 +345,9 @@ def test_a_promotion_policy_that_was_seen_and_is_gone_is_forgotten(files):
     files.promotion("here", "policies: [a]")
     recorded = dict.fromkeys(["platform/here", "platform/gone", "other/foreign"])
     seen = ["platform/here", "platform/gone"]
-    assert forgotten(recorded, seen, timetable(files.read())) == {"platform/gone"}
+    assert find_obsolete(recorded, seen, build_timetable(files.read())) == {"platform/gone"}
 
 
 def test_nothing_is_forgotten_while_a_file_cannot_be_read(files):
-    table = timetable(files.write("{ no manifest").read())
-    assert forgotten({"platform/gone": None}, ["platform/gone"], table) == set()
+    table = build_timetable(files.write("{ no manifest").read())
+    assert find_obsolete({"platform/gone": None}, ["platform/gone"], table) == set()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fanout.selection.collisions import collisions
-from fanout.selection.model import VariantSpec
+from fanout.selection.path_collisions import find_collisions
+from fanout.selection.variant_spec import VariantSpec
 
 
 def variant(name: str, path: str, repository: str = "edge") -> tuple[str, VariantSpec]:
@@ -36,20 +36,20 @@ ROWS = [
 @pytest.mark.parametrize(("sentence", "wanted", "had", "refused"), ROWS, ids=[r[0] for r in ROWS])
 def test_collision(sentence, wanted, had, refused):
     holders = {("edge.git#refs/heads/main", path): name for path, name in had.items()}
-    assert set(collisions([variant(*one) for one in wanted], holders)) == refused
+    assert set(find_collisions([variant(*one) for one in wanted], holders)) == refused
 
 
 def test_the_same_path_in_two_repositories_is_two_places():
-    assert collisions([variant("a", "x", "edge"), variant("b", "x", "core")], {}) == {}
+    assert find_collisions([variant("a", "x", "edge"), variant("b", "x", "core")], {}) == {}
 
 
 def test_the_sentence_says_why_two_spellings_are_one_path():
-    told = collisions([variant("a", "x"), variant("b", "X")], {})["a"]
+    told = find_collisions([variant("a", "x"), variant("b", "X")], {})["a"]
     assert "path x in repository edge is, but for case or Unicode form, that of variant b" in told
 
 
 def test_the_sentence_names_the_other_variant_its_target_and_the_remedy():
-    told = collisions([variant("a", "x"), variant("b", "x/y")], {})["a"]
+    told = find_collisions([variant("a", "x"), variant("b", "x/y")], {})["a"]
     assert "path x in repository edge overlaps that of variant b" in told
     assert "target Cluster//b" in told
     assert "downstream.package" in told

@@ -1,6 +1,6 @@
 """Cluster objects are told apart by what they hold, from one reading to the next."""
 
-from fanout.selection.objects import ObjectIndex, by_kind
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_by_kind
 
 KEY = "/ConfigMap/platform/eu"
 
@@ -11,22 +11,22 @@ def config_map(value):
 
 
 def version(index):
-    return index.versions.of(KEY, index.get("", "ConfigMap", "platform", "eu")["data"])
+    return index.versions.find_version(KEY, index.get("", "ConfigMap", "platform", "eu")["data"])
 
 
 def test_the_version_is_that_of_what_the_object_holds_now():
-    first = ObjectIndex([config_map("a")])
+    first = ClusterObjectIndex([config_map("a")])
     before = version(first)
-    second = first.followed_by(by_kind([config_map("b")]))
+    second = first.with_objects(group_by_kind([config_map("b")]))
     assert version(second) != before
     assert version(first) == before
-    assert version(second.followed_by(by_kind([config_map("a")]))) == before
+    assert version(second.with_objects(group_by_kind([config_map("a")]))) == before
 
 
 def test_what_was_asked_about_objects_that_are_gone_is_forgotten():
-    index = ObjectIndex([config_map("a")])
+    index = ClusterObjectIndex([config_map("a")])
     for number in range(100):
-        index.versions.of(f"/ConfigMap/platform/{number}", {})
-    after = index.followed_by(by_kind([config_map("a")]))
+        index.versions.find_version(f"/ConfigMap/platform/{number}", {})
+    after = index.with_objects(group_by_kind([config_map("a")]))
     assert version(after) == version(index)
     assert len(after.versions) == 1

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from fanout.api.repository import Repository
+from fanout.api.git_repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.selection.assemble import Assembly
-from fanout.selection.model import Broken, VariantSpec
-from fanout.selection.rollout import group_of, variables_of
-from fanout.selection.targets import Target
+from fanout.selection.rollout_inputs import build_rollout_variables, find_rollout_group
+from fanout.selection.target_selection import VariantTarget
+from fanout.selection.variant_builder import VariantBuilder
+from fanout.selection.variant_spec import ExpressionFailure, VariantSpec
 
 CANARY = {"matchLabels": {"ring": "canary"}}
 EARLY = {"matchExpressions": [{"key": "ring", "operator": "In", "values": ["canary", "early"]}]}
-TARGET = Target(
+TARGET = VariantTarget(
     0,
     "Cluster.infra.example.com/default/ams",
     {"kind": "Cluster", "metadata": {"name": "ams", "labels": {"ring": "early"}}},
@@ -46,7 +46,7 @@ def made(answers: dict[str, Any] | None = None, **entry: Any) -> VariantSpec:
         {"kind": "Repository", "metadata": {"name": "edge"}, "spec": {"url": "/srv/edge.git"}}
     )
     by_target = {(0, text): {TARGET.key: value} for text, value in (answers or {}).items()}
-    found = Assembly(policy(**entry), by_target).variant(TARGET, repository)
+    found = VariantBuilder(policy(**entry), by_target).build_variant(TARGET, repository)
     assert isinstance(found, VariantSpec)
     return found
 
@@ -63,16 +63,16 @@ GROUPS = [
 @pytest.mark.parametrize(("_", "labels", "own", "place"), GROUPS, ids=map(itemgetter(0), GROUPS))
 def test_the_group_of_a_variant(_, labels, own, place):
     spec = made(template={"labels": own})
-    assert group_of(policy().spec.stages[0], spec, labels) == place
+    assert find_rollout_group(policy().spec.stages[0], spec, labels) == place
 
 
 def test_a_stage_without_groups_is_one_group():
-    assert group_of(policy().spec.stages[1], made(), {"ring": "late"}) == 0
+    assert find_rollout_group(policy().spec.stages[1], made(), {"ring": "late"}) == 0
 
 
 def test_what_conditions_see_of_a_variant():
     spec = made(template={"stage": "dev", "priority": 3, "labels": {"team": "edge"}})
-    assert variables_of(policy(), spec, TARGET) == {
+    assert build_rollout_variables(policy(), spec, TARGET) == {
         "target": TARGET.object,
         "upstream": {"repository": "up", "package": "web"},
         "variant": {
@@ -92,7 +92,7 @@ OFFLINE = [
     (
         "an expression that fails says neither",
         "x",
-        Broken("ExpressionError", "target has no field 'status'"),
+        ExpressionFailure("ExpressionError", "target has no field 'status'"),
         (False, "x: target has no field 'status'; correct the expression, or the target"),
     ),
     (
@@ -116,4 +116,4 @@ OFFLINE = [
 def test_whether_a_target_is_offline(_, expression, answer, told):
     entry = {"offlineWhen": expression} if expression else {}
     spec = made({"x": answer}, **entry)
-    assert (spec.offline, spec.unclear) == told
+    assert (spec.offline, spec.offline_error) == told

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fanout.api.selectors import LabelSelector
-from fanout.selection.selectors import chooses, matches
+from fanout.api.object_meta import LabelSelector
+from fanout.selection.label_selector import match_raw_labels, matches
 
 LABELS = {"tier": "prod", "region": "eu", "empty": ""}
 ROWS = [
@@ -48,4 +48,4 @@ WRITTEN = [
     ("_", "selector", "labels", "chosen"), WRITTEN, ids=[r[0] for r in WRITTEN]
 )
 def test_labels_as_they_were_written(_, selector, labels, chosen):
-    assert chooses(LabelSelector.model_validate(selector), labels) is chosen
+    assert match_raw_labels(LabelSelector.model_validate(selector), labels) is chosen

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from fanout.api.repository import Repository
+from fanout.api.git_repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.selection.assemble import Assembly
-from fanout.selection.model import Broken, TargetFailure, VariantSpec
-from fanout.selection.objects import ObjectIndex
-from fanout.selection.questions import first_round, second_round
-from fanout.selection.targets import Inventory, select, usable_by
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.target_selection import TargetInventory, select_targets, usable_repositories
+from fanout.selection.template_expressions import list_repository_batches, list_variant_batches
+from fanout.selection.variant_builder import VariantBuilder
+from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
 
 
 def repository(name: str, **spec: Any) -> Repository:
@@ -47,7 +47,10 @@ def cluster(name: str, namespace: str = "default", **labels: str) -> dict[str, A
 
 def keys(made: UpstreamPolicy, *objects: dict[str, Any], repositories: Any = ()) -> list[str]:
     named = {item.metadata.name: item for item in repositories}
-    return [target.key for target in select(made, Inventory(named, ObjectIndex(objects)))[0]]
+    return [
+        target.key
+        for target in select_targets(made, TargetInventory(named, ClusterObjectIndex(objects)))[0]
+    ]
 
 
 CLUSTERS = {"objectSelector": {"apiVersion": "infra.example.com/v1", "kind": "Cluster"}}
@@ -74,7 +77,9 @@ def test_objects_are_those_of_the_policy_s_namespace_and_those_without_one_in_or
 
 
 def test_a_target_that_two_entries_choose_is_the_first_one_s():
-    targets, twice = select(policy(CLUSTERS, CLUSTERS), Inventory({}, ObjectIndex([cluster("a")])))
+    targets, twice = select_targets(
+        policy(CLUSTERS, CLUSTERS), TargetInventory({}, ClusterObjectIndex([cluster("a")]))
+    )
     assert [target.entry for target in targets] == [0]
     assert twice[0].field == "spec.targets[1]"
     assert "which spec.targets[0] has already" in twice[0].problem
@@ -84,7 +89,7 @@ def test_what_a_namespace_may_use():
     own, lent = repository("x"), repository("x", namespace="team", allowedNamespaces=["default"])
     other = repository("y", namespace="team", allowedNamespaces=["default"])
     closed = repository("z", namespace="team")
-    assert usable_by("default", [lent, other, closed, own]) == {"x": own, "y": other}
+    assert usable_repositories("default", [lent, other, closed, own]) == {"x": own, "y": other}
 
 
 TEMPLATE = {
@@ -103,13 +108,13 @@ TEMPLATE = {
 def answered(answers: dict[str, Any]) -> VariantSpec | TargetFailure | str:
     """The variant of one target, with these answers to its expressions."""
     made = policy(CLUSTERS | {"template": TEMPLATE})
-    (target,), _ = select(made, Inventory({}, ObjectIndex([cluster("a")])))
+    (target,), _ = select_targets(made, TargetInventory({}, ClusterObjectIndex([cluster("a")])))
     by_entry = {(0, text): {target.key: value} for text, value in answers.items()}
-    assembly = Assembly(made, by_entry)
-    place = assembly.repository(target)
+    assembly = VariantBuilder(made, by_entry)
+    place = assembly.find_repository(target)
     if isinstance(place, TargetFailure):
         return place
-    return assembly.variant(target, repository(place, directory="base"))
+    return assembly.build_variant(target, repository(place, directory="base"))
 
 
 GOOD = {"R": "edge", "P": "sites/a", "K": "b", "L": "9", "G": "c"}
@@ -125,7 +130,8 @@ def test_answers_fill_the_template_and_win_over_what_is_static():
 
 
 BAD = [
-    ("an expression without a value", {"P": Broken("ExpressionError", "no key x")}, "no key x"),
+    ("an expression without a value", {"P": ExpressionFailure("ExpressionError", "no key x")},
+     "no key x"),
     ("a number where text is needed", {"P": 7}, "yields a number where text is needed"),
     ("nothing where text is needed", {"R": None}, "yields nothing where text is needed"),
     ("a path that leaves the repository", {"P": "../x"}, "'../x'"),
@@ -159,9 +165,13 @@ def test_a_failure_names_the_field_of_its_expression(expression, field):
 
 def test_each_expression_is_asked_once_and_repository_only_in_the_second_round():
     made = policy(CLUSTERS | {"template": TEMPLATE})
-    targets, _ = select(made, Inventory({}, ObjectIndex([cluster("a"), cluster("b")])))
-    (first,) = first_round(made, targets)
-    (second,) = second_round(made, targets, {target.key: {"kind": "R"} for target in targets})
+    targets, _ = select_targets(
+        made, TargetInventory({}, ClusterObjectIndex([cluster("a"), cluster("b")]))
+    )
+    (first,) = list_repository_batches(made, targets)
+    (second,) = list_variant_batches(
+        made, targets, {target.key: {"kind": "R"} for target in targets}
+    )
     assert first.expressions == ("R",)
     assert sorted(second.expressions) == ["G", "K", "L", "P"]
     assert "repository" not in first.rows[0]

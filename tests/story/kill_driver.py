@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import fanout.cli.verbs.sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
-from fanout.cli.main import invoke
-from fanout.git.command import GitProgram
+from fanout.cli.main import run_arguments
+from fanout.git.git_command import GitProgram
 from fanout.git.pack import PackWriter
 
 EFFECTS = [(GitProgram, "run"), (PackWriter, "finish")]
@@ -37,7 +37,7 @@ def sweep(last: int, line: list[str], answer: int) -> int:
     for owner, name in EFFECTS:
         setattr(owner, name, counting(getattr(owner, name)))
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    status = invoke(line)
+    status = run_arguments(line)
     os.write(answer, str(count).encode())
     return status
 

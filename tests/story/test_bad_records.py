@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fleet import POLICY, Fleet, Repo
 
-from fanout.cluster.records import GitRecords
+from fanout.cluster.policy_state_store import PolicyStateStore
 
 BOOK = "fanout/default/default/monitoring"
 FORGED = {
@@ -172,7 +172,7 @@ def test_records_that_move_in_between_are_observed_again(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
     fleet.sweep("--drafts-only")
-    put, moved = GitRecords.put_status, []
+    put, moved = PolicyStateStore.put_status, []
 
     def late(self, *args):
         if not moved:
@@ -181,7 +181,7 @@ def test_records_that_move_in_between_are_observed_again(
         return put(self, *args)
 
     fleet.run("suspend", "monitoring", "--stage", "prod", "--reason", "x", "--by", "A <a@b.c>")
-    monkeypatch.setattr(GitRecords, "put_status", late)
+    monkeypatch.setattr(PolicyStateStore, "put_status", late)
     monkeypatch.setenv("GIT_COMMITTER_DATE", fleet.now.isoformat())
     swept = fleet.sweep()
     assert (swept.code, swept.out) == (0, "1 released, 1 published\n")
@@ -195,14 +195,14 @@ def test_records_that_always_move_end_the_pass_before_anything_is_published(
 ):
     fleet.sweep("--drafts-only")
     fleet.run("suspend", "monitoring", "--stage", "prod", "--reason", "x", "--by", "A <a@b.c>")
-    put = GitRecords.put_status
+    put = PolicyStateStore.put_status
 
     def late(self, *args):
         fleet.records().commit(BOOK, {"README.md": fleet.records().git("rev-parse", BOOK)})
         return put(self, *args)
 
-    monkeypatch.setattr(GitRecords, "put_status", late)
-    monkeypatch.setattr("fanout.cluster.contention.PATIENCE", 0.5)
+    monkeypatch.setattr(PolicyStateStore, "put_status", late)
+    monkeypatch.setattr("fanout.cluster.retry_backoff.RETRY_TIMEOUT", 0.5)
     before = fleet.refs()
     swept = fleet.sweep()
     assert swept.code == 1

@@ -8,8 +8,8 @@ import pytest
 from companies import company
 from fleet import Fleet
 
-from fanout.git.command import GitProgram
-from fanout.reconcile.passes import Mode
+from fanout.git.git_command import GitProgram
+from fanout.reconcile.pass_scope import PassMode
 
 SITES = {
     "ams": ("dev", "edge"),
@@ -47,9 +47,9 @@ def test_where_nothing_changed_a_pass_lists_each_repository_once_and_no_more(
 def test_a_second_pass_of_a_running_program_costs_no_more(fleet: Fleet):
     fleet.settle()
     with fleet.opened() as program:
-        assert program.sweep(Mode()).outcomes == ()
+        assert program.sweep(PassMode()).outcomes == ()
         program.world.counters.reset()
-        assert program.sweep(Mode()).outcomes == ()
+        assert program.sweep(PassMode()).outcomes == ()
         cost = dict(program.world.counters.read())
     assert cost == {**idle(cost), "judged": 0}
 

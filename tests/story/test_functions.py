@@ -8,8 +8,8 @@ from companies import company
 from fleet import POLICY, Fleet
 
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
-from fanout.reconcile.passes import Mode
+from fanout.cli.startup import open_program
+from fanout.reconcile.pass_scope import PassMode
 
 SHOUT = """\
 #!/bin/sh
@@ -213,12 +213,12 @@ def test_programs_run_only_where_pipelines_name_them_and_only_for_what_is_render
         files=(fleet.root / fleet.policies,),
         state_dir=fleet.root / fleet.state,
         config=config,
-        pretended=fleet.now,
+        now_override=fleet.now,
     )
 
     def counted():
         with open_program(settings) as opened:
-            opened.sweep(Mode(publish=False))
+            opened.sweep(PassMode(publish=False))
             counts = opened.world.counters.read()
             return counts["programs"], counts["renders"]
 

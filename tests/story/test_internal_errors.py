@@ -18,10 +18,10 @@ import structlog
 from companies import company
 from fleet import PLAIN, PROMOTION, Fleet
 
-from fanout.cli.start import open_program
-from fanout.cli.verbs.run import _plant
-from fanout.schedule import loop as module
-from fanout.schedule.loop import Loop
+from fanout.cli.startup import open_program
+from fanout.cli.verbs.run import _build_dependencies
+from fanout.schedule import run_loop as module
+from fanout.schedule.run_loop import RunLoop
 
 PATIENCE = 20  # seconds, for a slow machine
 
@@ -215,11 +215,11 @@ def staying(fleet: Fleet) -> Iterator[Callable[[Callable[[], bool]], list[Any]]]
     with (
         pytest.MonkeyPatch.context() as patch,
         structlog.testing.capture_logs() as log,
-        open_program(fleet.settings(), stays=True) as program,
+        open_program(fleet.settings(), long_running=True) as program,
     ):
         patch.setattr(module, "LOOK", 0.01)
         patch.setattr(module, "FIRST_PAUSE", 0.01)
-        loop = Loop(_plant(program), timedelta(milliseconds=10))
+        loop = RunLoop(_build_dependencies(program), timedelta(milliseconds=10))
         thread = threading.Thread(target=loop.run)
 
         def until(condition: Callable[[], bool]) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
-from fanout.cluster.files import FileCluster
-from fanout.reconcile.names import name_variants
+from fanout.cluster.file_cluster import FileCluster
+from fanout.reconcile.selection.policy_resolution import resolve_policies
 
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "core"), "cph": ("prod", "edge")}
 KEPT = {"ams", "ber", "cph"}
@@ -88,11 +88,11 @@ def test_names_are_as_if_all_were_asked(
 ):
     with fleet.opened() as program:
         sandbox, cluster = program.world.sandbox, program.cluster
-        before = name_variants(cluster.read(), sandbox)
+        before = resolve_policies(cluster.read(), sandbox)
         change(fleet)
-        after = name_variants(cluster.read(), sandbox, before)
+        after = resolve_policies(cluster.read(), sandbox, before)
         anew = FileCluster([fleet.root / fleet.policies]).read()
-        assert after == name_variants(anew, sandbox)
+        assert after == resolve_policies(anew, sandbox)
     old = {id(spec) for named in before for spec in named.variants}
     same = {spec.path.partition("/")[2] for it in after for spec in it.variants if id(spec) in old}
     assert same == kept
@@ -103,8 +103,8 @@ def test_who_had_no_answer_is_asked_again(fleet: Fleet):
                 "metadata: {name: ams}\nspec: {repository: edge}\n")  # fmt: skip
     with fleet.opened() as program:
         sandbox = program.world.sandbox
-        before = name_variants(program.cluster.read(), sandbox)
+        before = resolve_policies(program.cluster.read(), sandbox)
         [failure] = before[0].failures
         nothing(fleet)
-        after = name_variants(program.cluster.read(), sandbox, before)
+        after = resolve_policies(program.cluster.read(), sandbox, before)
     assert after[0].failures == (failure,)

@@ -8,8 +8,8 @@ from fleet import POLICY, Fleet
 from prometheus_server import prometheus
 from service import Page, Service, service
 
-from fanout.plan.probe import Heard, Probe, Unheard
-from fanout.probes.asking import HttpProbes
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.probes.http_probes import HttpProbes
 
 METRICS = """\
 # TYPE requests counter
@@ -44,11 +44,11 @@ def no_proxy(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def ask(server: str, query: str) -> Heard | Unheard:
+def ask(server: str, query: str) -> ProbeResponse | ProbeFailure:
     def secret(name: str) -> None:
         raise AssertionError(name)
 
-    [answer] = HttpProbes(secret, {}).ask([Probe(server, query)])
+    [answer] = HttpProbes(secret, {}).ask([ProbeQuery(server, query)])
     return answer
 
 
@@ -82,14 +82,14 @@ UNHEARD = [
 @pytest.mark.parametrize(("query", "value"), [row[1:] for row in HEARD], ids=[r[0] for r in HEARD])
 def test_heard(server, query, value):
     answer = ask(server, query)
-    assert isinstance(answer, Heard), answer
+    assert isinstance(answer, ProbeResponse), answer
     assert answer.value == value
 
 
 @pytest.mark.parametrize(("query", "told"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD])
 def test_unheard(server, query, told):
     answer = ask(server, query)
-    assert isinstance(answer, Unheard)
+    assert isinstance(answer, ProbeFailure)
     assert answer.sentence.startswith(f"{server}: ")
     assert told in answer.sentence
 

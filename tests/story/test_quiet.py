@@ -8,8 +8,8 @@ import pytest
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet
 
-from fanout.cli.start import Program
-from fanout.reconcile.passes import Mode
+from fanout.cli.startup import Program
+from fanout.reconcile.pass_scope import PassMode
 
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "core")}
 
@@ -23,7 +23,7 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def judged(program: Program, mode: Mode = Mode()) -> int:  # noqa: B008 - it is frozen
+def judged(program: Program, mode: PassMode = PassMode()) -> int:  # noqa: B008 - it is frozen
     """How many policies the next pass judges."""
     program.world.counters.reset()
     program.sweep(mode)
@@ -71,8 +71,8 @@ def test_who_is_judged_after_a_change(fleet: Fleet, change: Callable[[Fleet], No
 
 def test_what_is_not_judged_says_the_same(fleet: Fleet):
     with fleet.opened() as program:
-        first = program.observe(Mode())
-        again = program.observe(Mode())
+        first = program.observe(PassMode())
+        again = program.observe(PassMode())
     assert [item.decision for item in again.policies] == [item.decision for item in first.policies]
     assert again.plan == first.plan
     assert again.warnings == first.warnings
@@ -87,7 +87,7 @@ def test_a_soak_that_ends_is_judged_again(fleet: Fleet):
         program.world.counters.reset()
         for minutes, number in ((59, 0), (61, 1), (62, 2)):
             later = fleet.now + timedelta(minutes=minutes)
-            program.reconciler.observe(program.declared(), later, Mode())
+            program.reconciler.plan_pass(program.read_declared(), later, PassMode())
             assert program.world.counters.read()["judged"] == number
 
 
@@ -95,6 +95,6 @@ def test_a_sweep_is_another_pass_than_a_look(fleet: Fleet):
     text = PROMOTION.replace("spec:", 'spec:\n  schedule: "0 12 * * *"', 1)
     fleet.write("promotion.yaml", text)
     with fleet.opened() as program:
-        judged(program, Mode(sweep=False))
-        assert judged(program, Mode(sweep=True)) == 2
-        assert judged(program, Mode(sweep=True)) == 0
+        judged(program, PassMode(sweep=False))
+        assert judged(program, PassMode(sweep=True)) == 2
+        assert judged(program, PassMode(sweep=True)) == 0

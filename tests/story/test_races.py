@@ -7,7 +7,7 @@ import pytest
 from companies import company
 from fleet import PACKAGE, Fleet
 
-from fanout.git.store import MirrorStore
+from fanout.git.mirror_store import MirrorStore
 
 DRAFT = "drafts/default/sites/ams/monitoring"
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")

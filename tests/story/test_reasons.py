@@ -12,7 +12,7 @@ HOUSE = Path(fanout.__file__).parent
 PLACES = {"Hold": 0, "Broken": 0, "_NoVariant": 0, "TargetFailure": 2, "_rule": 2, "_Rule": 2}
 SPOKEN = {"Decision"}  # its `reason` is a person's sentence
 # Its `Broken` is another one than that of expressions: a question without an answer has no reason.
-UNREASONED = "fanout.variants.questions"
+UNREASONED = "fanout.variants.pending_inputs"
 MODULES = sorted(HOUSE.rglob("*.py"))
 
 

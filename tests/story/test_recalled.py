@@ -8,8 +8,8 @@ import pytest
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet
 
-from fanout.cli.start import Program, open_program
-from fanout.reconcile.passes import Mode
+from fanout.cli.startup import Program, open_program
+from fanout.reconcile.pass_scope import PassMode
 
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "core"), "cph": ("prod", "edge")}
 
@@ -164,22 +164,22 @@ PAIRS = [
 
 def said(program: Program) -> list[object]:
     """All that a pass of the program comes to, now."""
-    seen = program.observe(Mode())
+    seen = program.observe(PassMode())
     return [
-        [str(problem) for problem in (it.problem for it in seen.policies) if problem],
-        [it.named for it in seen.policies],
+        [str(problem) for problem in (it.error for it in seen.policies) if problem],
+        [it.resolved_policy for it in seen.policies],
         [it.decision for it in seen.policies],
         [it.facts.variants for it in seen.policies if it.facts is not None],
         seen.plan,
         seen.changes,
         seen.warnings,
-        [str(it) for it in seen.troubles],
+        [str(it) for it in seen.problems],
     ]
 
 
 def same(fleet: Fleet, changes: tuple[Change, ...]) -> None:
-    with open_program(fleet.settings(), stays=True) as staying:
-        staying.observe(Mode())
+    with open_program(fleet.settings(), long_running=True) as staying:
+        staying.observe(PassMode())
         for change in changes:
             change(fleet)
             fleet.later(minutes=1)

@@ -12,7 +12,7 @@ from fleet import POLICY, Fleet
 from killing import killer
 from returning import BER, CPH, OFF, STAGES, two_sites
 
-from fanout.cli.start import Program
+from fanout.cli.startup import Program
 
 WHY = ("--reason", "it is meant", "--by", "Ann <ann@example.com>")
 ONE_CHECKED = POLICY.replace(

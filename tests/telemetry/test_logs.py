@@ -7,8 +7,8 @@ import logging
 import pytest
 import structlog
 
-from fanout.telemetry.logs import configure
-from fanout.telemetry.redact import Redactor
+from fanout.telemetry.logging_setup import configure_logging
+from fanout.telemetry.redaction import Redactor
 
 
 class Terminal(io.StringIO):
@@ -42,7 +42,7 @@ def lines(stream):
 
 def test_away_from_a_terminal_a_line_is_json(redactor):
     stream = io.StringIO()
-    configure(redactor, stream=stream)
+    configure_logging(redactor, stream=stream)
     structlog.get_logger().info("Draft written", variant="mon-eu", files=3)
     (line,) = lines(stream)
     assert line.pop("timestamp").endswith("Z")
@@ -51,7 +51,7 @@ def test_away_from_a_terminal_a_line_is_json(redactor):
 
 def test_on_a_terminal_a_line_is_for_people(redactor):
     stream = Terminal()
-    configure(redactor, stream=stream, colour=False)
+    configure_logging(redactor, stream=stream, use_color=False)
     structlog.get_logger().info("Draft written", variant="mon-eu")
     assert "Draft written" in stream.getvalue()
     assert "variant=mon-eu" in stream.getvalue()
@@ -61,7 +61,7 @@ def test_on_a_terminal_a_line_is_for_people(redactor):
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal], ids=["as JSON", "for people"])
 def test_no_secret_is_shown(redactor, stream):
     stream = stream()
-    configure(redactor, stream=stream)
+    configure_logging(redactor, stream=stream)
     log = structlog.get_logger().bind(bound="s3cret-token")
     structlog.contextvars.bind_contextvars(context="s3cret-token")
     log.warning(
@@ -82,7 +82,7 @@ def test_no_secret_is_shown(redactor, stream):
 
 def test_a_library_s_line_has_the_same_shape(redactor):
     stream = io.StringIO()
-    configure(redactor, stream=stream)
+    configure_logging(redactor, stream=stream)
     logging.getLogger("library").error("lost %s", "connection")
     (line,) = lines(stream)
     del line["timestamp"]
@@ -91,7 +91,7 @@ def test_a_library_s_line_has_the_same_shape(redactor):
 
 def test_lines_below_the_level_are_not_written(redactor):
     stream = io.StringIO()
-    configure(redactor, stream=stream, level=logging.WARNING)
+    configure_logging(redactor, stream=stream, level=logging.WARNING)
     structlog.get_logger().info("nobody wants this")
     logging.getLogger("library").info("nor this")
     assert stream.getvalue() == ""
@@ -99,7 +99,7 @@ def test_lines_below_the_level_are_not_written(redactor):
 
 def test_apscheduler_and_gitpython_are_heard_only_when_something_is_wrong(redactor):
     stream = io.StringIO()
-    configure(redactor, stream=stream, level=logging.DEBUG)
+    configure_logging(redactor, stream=stream, level=logging.DEBUG)
     for name in ("apscheduler.scheduler", "git.cmd"):
         logging.getLogger(name).info("Adding job tentatively")
         logging.getLogger(name).warning("missed")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.telemetry.redact import STARS, Redactor
+from fanout.telemetry.redaction import REDACTED, Redactor
 
 SHOWN = [
     (
@@ -52,8 +52,8 @@ SHOWN = [
 
 @pytest.mark.parametrize(("sentence", "text", "shown"), SHOWN, ids=map(itemgetter(0), SHOWN))
 def test_text(sentence, text, shown):
-    expected = shown if shown is not None else text.replace("x1", STARS)
-    assert Redactor().text(text) == expected
+    expected = shown if shown is not None else text.replace("x1", REDACTED)
+    assert Redactor().redact_text(text) == expected
 
 
 def test_a_registered_secret_is_not_shown_in_any_of_its_forms():
@@ -61,20 +61,20 @@ def test_a_registered_secret_is_not_shown_in_any_of_its_forms():
     redactor.register("p/ss w&rd", username="bot")
     basic = b64encode(b"bot:p/ss w&rd").decode()
     for form in ("p/ss w&rd", quote("p/ss w&rd", safe=""), basic):
-        assert redactor.text(f"before {form} after") == "before *** after"
+        assert redactor.redact_text(f"before {form} after") == "before *** after"
 
 
 def test_of_two_secrets_that_begin_alike_nothing_is_left():
     redactor = Redactor()
     redactor.register("abcd")
     redactor.register("abcd-efgh")
-    assert redactor.text("x abcd-efgh y") == "x *** y"
+    assert redactor.redact_text("x abcd-efgh y") == "x *** y"
 
 
 def test_a_registered_secret_of_few_characters_does_not_star_out_everything():
     redactor = Redactor()
     redactor.register("a")
-    assert redactor.text("a variant") == "a variant"
+    assert redactor.redact_text("a variant") == "a variant"
 
 
 def test_values_are_redacted_at_any_depth():
@@ -88,7 +88,7 @@ def test_values_are_redacted_at_any_depth():
         "count": 3,
         "none": None,
     }
-    assert redactor.value(value) == {
+    assert redactor.redact_value(value) == {
         "urls": ["https://***@h/x", ["***"]],
         "password": "***",
         "error": "cannot use ***",
@@ -106,6 +106,6 @@ def test_values_are_redacted_at_any_depth():
 def test_no_text_shows_a_registered_secret(secret, before, after):
     redactor = Redactor()
     redactor.register(secret)
-    shown = redactor.text(f"{before}{secret}{after}")
+    shown = redactor.redact_text(f"{before}{secret}{after}")
     # What stands around the stars may by chance spell the secret together with them.
-    assert all(secret not in part for part in shown.split(STARS))
+    assert all(secret not in part for part in shown.split(REDACTED))

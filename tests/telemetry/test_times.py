@@ -4,17 +4,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fanout.telemetry.times import PHASES, Spent, Times
+from fanout.telemetry.metrics import PHASES, PhaseTime, PhaseTimes
 
 
 class Clock:
     """Stands still but for what a test lets go by."""
 
     def __init__(self):
-        self.now = Spent()
+        self.now = PhaseTime()
 
     def pass_by(self, clock, own=0, children=0):
-        self.now += Spent(clock, own, children)
+        self.now += PhaseTime(clock, own, children)
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def clock():
 
 @pytest.fixture
 def times(clock):
-    return Times(lambda: clock.now)
+    return PhaseTimes(lambda: clock.now)
 
 
 def charged(times):
@@ -50,7 +50,7 @@ def test_a_phase_that_comes_again_is_added_up(times, clock):
     for _ in range(3):
         with times.phase("records"):
             clock.pass_by(2, own=1, children=0.5)
-    assert times.read()["records"] == Spent(6, 3, 1.5)
+    assert times.read()["records"] == PhaseTime(6, 3, 1.5)
 
 
 def test_a_phase_that_fails_has_ended(times, clock):
@@ -86,10 +86,10 @@ def test_threads_count_for_the_phase_that_waits_for_them(times):
 
 
 def test_by_the_real_clock_the_phases_add_up():
-    times = Times()
+    times = PhaseTimes()
     with times.phase("files"):
         sum(range(1000))
     spent = times.read()
     assert list(spent) == list(PHASES)
     assert spent["files"].clock > 0
-    assert spent["files"].own > 0
+    assert spent["files"].process > 0

@@ -3,9 +3,9 @@
 import pytest
 
 from fanout.package.revision import Revision
-from fanout.package.tree import Entry, blob_id, tree_id
-from fanout.selection.model import Injector, VariantSpec
-from fanout.variants.model import UpstreamPackage
+from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.selection.variant_spec import InjectorSpec, VariantSpec
+from fanout.variants.render_model import UpstreamPackage
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: blueprint\n"
 
@@ -24,7 +24,7 @@ def listed(*texts, head="apiVersion: v1\nkind: List\nitems:\n"):
 
 def package(files, commit="c" * 40, name="v1", **fields):
     content = {
-        path: (Entry("100644", blob_id(text.encode())), text.encode())
+        path: (TreeEntry("100644", blob_id(text.encode())), text.encode())
         for path, text in {"Kptfile": KPTFILE, **files}.items()
     }
     tree = tree_id({path: entry for path, (entry, _) in content.items()})
@@ -73,4 +73,4 @@ def rows(table):
 
 
 def by(name, **fields):
-    return Injector(name, **fields)
+    return InjectorSpec(name, **fields)

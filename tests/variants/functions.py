@@ -1,7 +1,7 @@
 """Objects, configurations and what the functions change, for their tests."""
 
-from fanout.variants.functions.function import Facts
-from fanout.variants.functions.registry import FUNCTIONS
+from fanout.variants.function_registry import FUNCTIONS_BY_NAME
+from fanout.variants.functions.function_interface import PackageFacts
 
 
 def function_config(**data):
@@ -12,12 +12,12 @@ def thing(api_version, kind, **rest):
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}, **rest}
 
 
-NOTHING_KNOWN = Facts()
+NOTHING_KNOWN = PackageFacts()
 
 
 def changes(name, config, item, facts=NOTHING_KNOWN):
     """What the function changes, as {path with dots: value}."""
-    function = FUNCTIONS[name]
+    function = FUNCTIONS_BY_NAME[name]
     found = function.changes(function.configure(config), item, facts)
     return {".".join(map(str, path)): value for path, value in found}
 

@@ -3,12 +3,12 @@
 import yaml
 from variants.running import kptfile, run
 
-from fanout.reconcile.answers import Answering
-from fanout.variants.model import Limits
-from fanout.variants.questions import Broken, Program, Programs, Ran
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram, ProgramOutput, ResponseError
+from fanout.variants.render_model import RenderLimits
 
-PROGRAM = Program("fn", "/opt/fn", version="1")
-LIMITS = Limits(programs=Programs({"fn": PROGRAM, "/opt/fn": PROGRAM}, {}))
+PROGRAM = KrmProgram("fn", "/opt/fn", version="1")
+LIMITS = RenderLimits(programs=AllowedPrograms({"fn": PROGRAM, "/opt/fn": PROGRAM}, {}))
 NEW, OLD = "internal.config.kubernetes.io/", "config.kubernetes.io/"
 
 
@@ -26,16 +26,16 @@ class Shop:
         whole = yaml.load(question.stdin, Loader=yaml.CSafeLoader)
         self.seen.append(yaml.load(question.stdin, Loader=yaml.CSafeLoader))
         answer = self.work(whole)
-        if isinstance(answer, Ran | Broken):
+        if isinstance(answer, ProgramOutput | ResponseError):
             return answer
-        return Ran(0, yaml.safe_dump(whole).encode(), "")
+        return ProgramOutput(0, yaml.safe_dump(whole).encode(), "")
 
 
 def after(files, work, *entries, policy=(), validators=()):
     """What differs from upstream once `fn` has done its work in the package's own pipeline."""
     shop = Shop(work)
     own = {"Kptfile": kptfile(*entries)} if entries else {}
-    common = {"answering": Answering(shop), "limits": LIMITS}
+    common = {"answering": FunctionResultCache(shop), "limits": LIMITS}
     found = run({**own, **files}, *policy, validators=validators, **common)
     return found, shop.seen
 

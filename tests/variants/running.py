@@ -2,17 +2,17 @@
 
 from variants.builders import KPTFILE, package, spec
 
-from fanout.reconcile.answers import Answering
-from fanout.reconcile.world import NoWorkshop
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.reconcile.world import DisabledFunctionRuntime
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
-LIMITS = Limits()
-NOBODY = Answering(NoWorkshop())  # no programs, but all schemas
+LIMITS = RenderLimits()
+NOBODY = FunctionResultCache(DisabledFunctionRuntime())  # no programs, but all schemas
 OURS = ("Kptfile", "package-context.yaml")
 
 
@@ -26,10 +26,12 @@ def configured_by(image, file="config.yaml"):
 
 
 def rendered(files, *mutators, objects=(), answering=NOBODY, limits=LIMITS, **fields):
-    prepared = prepare(package(files), limits)
+    prepared = prepare_package(package(files), limits)
     variant = spec(mutators=mutators, **fields)
-    inputs = resolve(prepared, variant, ObjectIndex(objects))
-    return answering.through(lambda known: render(prepared, variant, inputs, known))
+    inputs = resolve_inputs(prepared, variant, ClusterObjectIndex(objects))
+    return answering.run_until_answered(
+        lambda known: render_variant(prepared, variant, inputs, known)
+    )
 
 
 def run(files, *mutators, **fields):
@@ -46,4 +48,4 @@ def run(files, *mutators, **fields):
 
 def after(text, image, **data):
     """The text of a file after one function of the policy."""
-    return run({"a.yaml": text}, Function(image, config=data)).get("a.yaml", text)
+    return run({"a.yaml": text}, FunctionSpec(image, config=data)).get("a.yaml", text)

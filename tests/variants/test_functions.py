@@ -5,9 +5,9 @@ from variants.builders import rows
 from variants.functions import changes, function_config, meta, thing
 
 from fanout.errors import InvalidInput
-from fanout.variants.functions.function import Facts, is_local
-from fanout.variants.functions.registry import FUNCTIONS, find
-from fanout.variants.functions.scope import CLUSTER_KINDS, NAMESPACED_KINDS
+from fanout.variants.function_registry import FUNCTIONS_BY_NAME, find_function
+from fanout.variants.functions.function_interface import PackageFacts, is_local_config
+from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, NAMESPACED_KINDS
 
 RBAC = "rbac.authorization.k8s.io/v1"
 SUBJECTS = [
@@ -95,7 +95,7 @@ SCOPES = [
 
 @pytest.mark.parametrize(("scope", "fields", "expected"), rows(SCOPES))
 def test_set_namespace_of_a_custom_kind(scope, fields, expected):
-    facts = Facts(scopes={} if scope is None else {("example.com", "Gadget"): scope})
+    facts = PackageFacts(scopes={} if scope is None else {("example.com", "Gadget"): scope})
     gadget = thing("example.com/v1", "Gadget", **fields)
     assert changes("set-namespace", function_config(namespace="new"), gadget, facts) == expected
 
@@ -126,7 +126,7 @@ DEPENDENCIES = [
 
 @pytest.mark.parametrize(("text", "expected"), rows(DEPENDENCIES))
 def test_set_namespace_follows_dependencies(text, expected):
-    facts = Facts(namespaced=frozenset({("apps", "Deployment", "old", "db")}))
+    facts = PackageFacts(namespaced=frozenset({("apps", "Deployment", "old", "db")}))
     note = "config.kubernetes.io/depends-on"
     item = thing("v1", "Service", **meta(namespace="new", annotations={note: text}))
     wanted = {f"metadata.annotations.{note}": expected} if expected else {}
@@ -191,7 +191,7 @@ def test_configuration_of_set_namespace(config, namespace):
         assert found == {"metadata.namespace": namespace}
     else:
         with pytest.raises(InvalidInput):
-            FUNCTIONS["set-namespace"].configure(config)
+            FUNCTIONS_BY_NAME["set-namespace"].configure(config)
 
 
 REFUSED = [
@@ -224,7 +224,7 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "config"), rows(REFUSED))
 def test_a_configuration_that_is_not_understood_is_refused(name, config):
     with pytest.raises(InvalidInput):
-        FUNCTIONS[name].configure(config)
+        FUNCTIONS_BY_NAME[name].configure(config)
 
 
 IMAGES = [
@@ -241,7 +241,7 @@ IMAGES = [
 
 @pytest.mark.parametrize(("image", "name"), IMAGES)
 def test_which_images_run_in_process(image, name):
-    found = find(image)
+    found = find_function(image)
     assert (found.name if found else None) == name
 
 
@@ -250,4 +250,4 @@ def test_which_images_run_in_process(image, name):
 )
 def test_local_configuration(value, local):
     note = {"config.kubernetes.io/local-config": value}
-    assert is_local(thing("v1", "ConfigMap", **meta(annotations=note))) is local
+    assert is_local_config(thing("v1", "ConfigMap", **meta(annotations=note))) is local

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from variants.builders import by, package, spec
 
-from fanout.package.manifests import Manifest
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.package.manifest import Manifest
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CASES = sorted(path for path in (FIXTURES / "render").iterdir() if path.is_dir())
@@ -37,14 +37,14 @@ def render_case(case):
     target = spec(
         **{
             **variant,
-            "mutators": tuple(Function(**item) for item in variant.get("mutators", ())),
+            "mutators": tuple(FunctionSpec(**item) for item in variant.get("mutators", ())),
             "injectors": tuple(by(**item) for item in variant.get("injectors", ())),
             "remove_keys": tuple(variant.get("remove_keys", ())),
         }
     )
-    prepared = prepare(source, Limits())
-    inputs = resolve(prepared, target, ObjectIndex(wanted["objects"]))
-    rendered = render(prepared, target, inputs)
+    prepared = prepare_package(source, RenderLimits())
+    inputs = resolve_inputs(prepared, target, ClusterObjectIndex(wanted["objects"]))
+    rendered = render_variant(prepared, target, inputs)
     known = {entry.oid: data for entry, data in source.files.values()} | dict(rendered.blobs)
     return {path: known[entry.oid] for path, entry in rendered.entries.items()}
 

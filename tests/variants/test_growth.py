@@ -9,19 +9,19 @@ from variants.programs import Shop
 from variants.running import NOBODY, kptfile, rendered
 
 from fanout.errors import InvalidInput
-from fanout.reconcile.answers import Answering
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.mould import Mould
-from fanout.variants.prepare import prepare
-from fanout.variants.questions import Program, Programs
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.compiled_template import CompiledTemplate
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 LONG = "x" * 2_000
 SMALL = {"file_size": 20_000, "size": 60_000, "files": 20}
-PROGRAM = Program("fn", "/opt/fn", version="1")
+PROGRAM = KrmProgram("fn", "/opt/fn", version="1")
 
 
 def settings(count, value="v # kpt-set: ${a}", name="settings"):
@@ -34,7 +34,7 @@ def objects(count):
 
 
 def setters(**values):
-    return Function("apply-setters", config=values)
+    return FunctionSpec("apply-setters", config=values)
 
 
 REPLACEMENTS = "apiVersion: fn.kpt.dev/v1alpha1\nkind: ApplyReplacements\nmetadata:\n  name: r\n"
@@ -69,20 +69,20 @@ GROWING = [
      [setters(a=BOMB)], ("a.yaml:", "apply-setters: the file would have")),
     ("a long replacement",
      {"a.yaml": settings(50)},
-     [Function("search-replace", config={"by-value": "v", "put-value": LONG})],
+     [FunctionSpec("search-replace", config={"by-value": "v", "put-value": LONG})],
      ("a.yaml:", "search-replace: the file would have")),
     ("a group many times",
      {"a.yaml": settings(1, LONG)},
-     [Function("search-replace", config={"by-value-regex": "(x+)", "put-value": "${1}" * 50})],
+     [FunctionSpec("search-replace", config={"by-value-regex": "(x+)", "put-value": "${1}" * 50})],
      ("a.yaml:", "search-replace: the value would have")),
     ("comments", {"a.yaml": settings(50, "v")},
-     [Function("search-replace", config={"by-value": "v", "put-comment": LONG})],
+     [FunctionSpec("search-replace", config={"by-value": "v", "put-comment": LONG})],
      ("a.yaml:", "search-replace: the file would have")),
     ("annotations of many objects", {"a.yaml": objects(50)},
-     [Function("set-annotations", config={"note": LONG})],
+     [FunctionSpec("set-annotations", config={"note": LONG})],
      ("a.yaml:", "set-annotations: the file would have")),
     ("labels of many objects", {"a.yaml": objects(200)},
-     [Function("set-labels", config={"note": "x" * 60})],
+     [FunctionSpec("set-labels", config={"note": "x" * 60})],
      ("a.yaml:", "set-labels: the file would have")),
     ("texts that double each other",
      {"a.yaml": settings(2, "v"), "r.yaml": DOUBLING,
@@ -97,7 +97,7 @@ GROWING = [
 
 @pytest.mark.parametrize(("files", "functions", "words"), rows(GROWING))
 def test_it_ends_with_the_file_the_function_and_the_limit(files, functions, words):
-    limits = Limits(**SMALL)
+    limits = RenderLimits(**SMALL)
     with pytest.raises(InvalidInput) as caught:
         rendered(files, *functions, limits=limits)
     assert caught.value.reason == "LimitExceeded"
@@ -107,13 +107,15 @@ def test_it_ends_with_the_file_the_function_and_the_limit(files, functions, word
 def test_values_that_take_the_place_of_others_are_no_growth():
     files = {"a.yaml": settings(9, f"{LONG} # kpt-set: ${{a}}")}
     functions = [setters(a=letter * 2_000) for letter in "abcdefgh"]
-    rendered(files, *functions, limits=Limits(**SMALL))
+    rendered(files, *functions, limits=RenderLimits(**SMALL))
 
 
 def test_an_injected_object_that_is_too_large_is_named():
     big = config_map("eu", data={f"k{number}": LONG for number in range(20)})
     with pytest.raises(InvalidInput) as caught:
-        rendered({"a.yaml": point()}, objects=[big], injectors=(by("eu"),), limits=Limits(**SMALL))
+        rendered(
+            {"a.yaml": point()}, objects=[big], injectors=(by("eu"),), limits=RenderLimits(**SMALL)
+        )
     assert caught.value.reason == "LimitExceeded"
     assert "a.yaml:1: ConfigMap/settings" in str(caught.value)
     assert "injection: the file would have more than 20,000 bytes" in str(caught.value)
@@ -121,17 +123,19 @@ def test_an_injected_object_that_is_too_large_is_named():
 
 def test_a_package_context_that_is_too_large_is_named():
     with pytest.raises(InvalidInput, match="package context: the file would have"):
-        rendered({}, context={f"k{n}": LONG for n in range(20)}, limits=Limits(**SMALL))
+        rendered({}, context={f"k{n}": LONG for n in range(20)}, limits=RenderLimits(**SMALL))
 
 
 def test_labels_of_the_kptfile_are_counted():
     with pytest.raises(InvalidInput, match=r"Kptfile: the file has .* more than 20,000"):
-        rendered({}, annotations={f"k{n}": LONG for n in range(20)}, limits=Limits(**SMALL))
+        rendered({}, annotations={f"k{n}": LONG for n in range(20)}, limits=RenderLimits(**SMALL))
 
 
 def test_a_name_gets_no_text_that_no_name_has_room_for():
     with pytest.raises(InvalidInput, match="the text to append has 2,000 characters"):
-        rendered({"a.yaml": objects(2)}, Function("ensure-name-substring", config={"append": LONG}))
+        rendered(
+            {"a.yaml": objects(2)}, FunctionSpec("ensure-name-substring", config={"append": LONG})
+        )
 
 
 PROGRAMS = [
@@ -149,9 +153,13 @@ def test_what_a_program_adds_is_counted(path, text, words):
             item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"a": text}}
             whole["items"].append(item)
 
-    limits = Limits(**SMALL, programs=Programs({"fn": PROGRAM}, {}))
+    limits = RenderLimits(**SMALL, programs=AllowedPrograms({"fn": PROGRAM}, {}))
     with pytest.raises(InvalidInput) as caught:
-        rendered({"Kptfile": kptfile("exec: fn")}, limits=limits, answering=Answering(Shop(work)))
+        rendered(
+            {"Kptfile": kptfile("exec: fn")},
+            limits=limits,
+            answering=FunctionResultCache(Shop(work)),
+        )
     assert caught.value.reason == "LimitExceeded"
     assert words in str(caught.value)
     assert "fn: " in str(caught.value)
@@ -159,17 +167,17 @@ def test_what_a_program_adds_is_counted(path, text, words):
 
 def test_variants_that_are_filled_in_are_counted_too():
     """The first two make the mould; what the third puts into it is too long."""
-    prepared = prepare(package({"a.yaml": settings(9)}), Limits(**SMALL))
+    prepared = prepare_package(package({"a.yaml": settings(9)}), RenderLimits(**SMALL))
     outcomes = []
     for value in ("one", "two", "three", "x" * 3_000):
         variant = spec(mutators=(setters(a=value),))
-        inputs = resolve(prepared, variant, ObjectIndex(()))
+        inputs = resolve_inputs(prepared, variant, ClusterObjectIndex(()))
         try:
-            render(prepared, variant, inputs)
+            render_variant(prepared, variant, inputs)
             outcomes.append("")
         except InvalidInput as error:
             outcomes.append(str(error))
-    assert any(isinstance(mould, Mould) for mould in prepared.moulds.values())
+    assert any(isinstance(mould, CompiledTemplate) for mould in prepared.template_cache.values())
     assert outcomes[:3] == ["", "", ""]
     assert "apply-setters: the file would have more than 20,000 bytes" in outcomes[3]
 

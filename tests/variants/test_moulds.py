@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from variants.builders import KPTFILE, by, config_map, package, point, rows, site, spec
 
 from fanout.errors import InvalidInput
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.mould import Mould
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.compiled_template import CompiledTemplate
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 SERVICE = """\
 apiVersion: v1
@@ -71,7 +71,9 @@ FILES = {
 
 def rendering(prepared, objects, fields):
     variant = spec(**fields)
-    return render(prepared, variant, resolve(prepared, variant, ObjectIndex(objects)))
+    return render_variant(
+        prepared, variant, resolve_inputs(prepared, variant, ClusterObjectIndex(objects))
+    )
 
 
 def outcome(prepared, objects, fields):
@@ -82,16 +84,18 @@ def outcome(prepared, objects, fields):
 
 
 def moulds(prepared):
-    return [mould for mould in prepared.moulds.values() if isinstance(mould, Mould)]
+    return [
+        mould for mould in prepared.template_cache.values() if isinstance(mould, CompiledTemplate)
+    ]
 
 
 def in_turn(files, variants):
     """What each variant gets after the others, and what it gets alone; and the moulds that were
     made for it."""
     upstream = package(files)
-    prepared = prepare(upstream, Limits())
+    prepared = prepare_package(upstream, RenderLimits())
     together = [outcome(prepared, *variant) for variant in variants]
-    alone = [outcome(prepare(upstream, Limits()), *variant) for variant in variants]
+    alone = [outcome(prepare_package(upstream, RenderLimits()), *variant) for variant in variants]
     return together, alone, moulds(prepared)
 
 
@@ -110,7 +114,7 @@ NUMBERS = st.sampled_from(
 
 
 def function(image, /, **config):
-    return st.fixed_dictionaries(config).map(lambda it: Function(image, config=it))
+    return st.fixed_dictionaries(config).map(lambda it: FunctionSpec(image, config=it))
 
 
 FUNCTIONS = [
@@ -123,7 +127,7 @@ FUNCTIONS = [
     function("apply-setters", tag=SETTINGS, zone=SETTINGS),
     function("apply-setters", tag=TEXTS, zone=st.just("[a, b]")),
     function("search-replace", **{"by-value": st.just("web"), "put-value": WORDS}),
-    TEXTS.map(lambda it: Function("set-annotations", config={"note": it},
+    TEXTS.map(lambda it: FunctionSpec("set-annotations", config={"note": it},
                                   selectors=({"kind": "Service"},))),
 ]  # fmt: skip
 
@@ -174,7 +178,7 @@ def cluster(name, *functions, settings=True, **fields):
 
 def own(image, *values, **config):
     """For each name one function, with the name in some of its settings."""
-    return lambda name: Function(image, config=config | dict.fromkeys(values, name))
+    return lambda name: FunctionSpec(image, config=config | dict.fromkeys(values, name))
 
 
 NAMESPACE, LABEL = own("set-namespace", "namespace"), own("set-labels", "site")
@@ -187,21 +191,21 @@ FORMS = [
     ("with a function that goes by a value of upstream's",
      PLAIN, [own("set-namespace", "namespace", namespaceMatcher="shop")], True),
     ("with a function that looks at objects in which no target differs",
-     {"a.yaml": DEPLOYMENT}, [lambda _: Function("ensure-name-substring", config={
+     {"a.yaml": DEPLOYMENT}, [lambda _: FunctionSpec("ensure-name-substring", config={
          "prepend": "new-"}), NAMESPACE], True),
     ("configured by the package context",
      {**PLAIN, "Kptfile": CONFIGURED.format("set-namespace", "package-context.yaml")}, [], True),
     ("with a function that goes by a value that a function before it has set",
      PLAIN, [NAMESPACE, own("set-namespace", "namespace", namespaceMatcher="shop")], False),
     ("with setters of texts", {"a.yaml": SETTERS},
-     [lambda name: Function("apply-setters", config={"tag": f"v{name}"})], True),
+     [lambda name: FunctionSpec("apply-setters", config={"tag": f"v{name}"})], True),
     ("with setters of numbers, which are no text where no quotes are",
      {"a.yaml": SETTERS}, [lambda name: own("apply-setters", "tag")(name[1:])], False),
     ("with setters from the package context", {
         "a.yaml": SETTERS.replace("tag", "region"),
         "Kptfile": CONFIGURED.format("apply-setters", "package-context.yaml")}, [], True),
     ("with a function that searches in what is injected",
-     PLAIN, [lambda _: Function("search-replace", config={
+     PLAIN, [lambda _: FunctionSpec("search-replace", config={
          "by-value": "zone-e1", "put-value": "www"})], False),
     ("with objects that wait for others",
      {**PLAIN, "b.yaml": SERVICE.replace("'shop'", "shop\n  annotations:\n    "

@@ -5,10 +5,10 @@ from variants.builders import package, spec
 from variants.running import kptfile, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.resolve import resolve
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 OTHER = """\
 apiVersion: v1
@@ -34,7 +34,7 @@ CONTENTS = [
 def test_the_file_stays_as_it_is(text):
     files = {"package-context.yaml": text, "a.yaml": SERVICE}
     result = rendered(files)
-    before = prepare(package(files), Limits()).entries
+    before = prepare_package(package(files), RenderLimits()).entries
     for path in files:
         assert result.entries[path] == before[path]
 
@@ -61,7 +61,7 @@ def test_keys_for_it_fail_the_variant(keys):
 
 def test_its_content_is_in_the_digest():
     def digest(text):
-        prepared = prepare(package({"package-context.yaml": text}), Limits())
-        return resolve(prepared, spec(), ObjectIndex(())).digest
+        prepared = prepare_package(package({"package-context.yaml": text}), RenderLimits())
+        return resolve_inputs(prepared, spec(), ClusterObjectIndex(())).digest
 
     assert digest(OTHER) != digest(OTHER.replace("spire", "other"))

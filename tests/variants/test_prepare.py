@@ -6,9 +6,9 @@ import pytest
 from variants.builders import KPTFILE, listed, package, point, rows
 
 from fanout.errors import InvalidInput
-from fanout.package.tree import Entry
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
+from fanout.package.tree_ids import TreeEntry
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.render_model import RenderLimits
 
 
 def pipeline(entry, field="mutators"):
@@ -107,7 +107,7 @@ REFUSED = [
 @pytest.mark.parametrize(("files", "sentence"), rows(REFUSED))
 def test_a_package_is_refused_that_has(files, sentence):
     with pytest.raises(InvalidInput) as caught:
-        prepare(package(files), Limits())
+        prepare_package(package(files), RenderLimits())
     assert sentence in str(caught.value)
 
 
@@ -122,22 +122,25 @@ def changed(path, entry):
 )
 def test_links_are_refused(mode, sentence):
     with pytest.raises(InvalidInput, match=sentence):
-        prepare(changed("link", Entry(mode, "0" * 40)), Limits())
+        prepare_package(changed("link", TreeEntry(mode, "0" * 40)), RenderLimits())
 
 
 def test_a_directory_without_kptfile_is_no_package():
     upstream = replace(package({}), files={})
     with pytest.raises(InvalidInput, match="there is no Kptfile in monitoring at v1"):
-        prepare(upstream, Limits())
+        prepare_package(upstream, RenderLimits())
 
 
 @pytest.mark.parametrize(
     ("limits", "sentence"),
-    [(Limits(files=2), "3 files, more than 2"), (Limits(size=100), "bytes, more than 100")],
+    [
+        (RenderLimits(files=2), "3 files, more than 2"),
+        (RenderLimits(size=100), "bytes, more than 100"),
+    ],
 )
 def test_a_package_is_bounded(limits, sentence):
     with pytest.raises(InvalidInput, match=sentence):
-        prepare(package({"a.md": "a" * 50, "b.md": "b"}), limits)
+        prepare_package(package({"a.md": "a" * 50, "b.md": "b"}), limits)
 
 
 ACCEPTED = [
@@ -157,4 +160,4 @@ ACCEPTED = [
 
 @pytest.mark.parametrize("files", rows(ACCEPTED))
 def test_a_package_may_have(files):
-    assert prepare(package(files), Limits()).entries.keys() == {"Kptfile", *files}
+    assert prepare_package(package(files), RenderLimits()).entries.keys() == {"Kptfile", *files}

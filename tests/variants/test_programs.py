@@ -7,13 +7,13 @@ from variants.programs import LIMITS, NEW, OLD, PROGRAM, Shop, after, changed
 from variants.running import kptfile, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.reconcile.answers import Answering
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.questions import Broken, Program, Programs, Ran
-from fanout.variants.resolve import resolve
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram, ProgramOutput, ResponseError
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 WEB = """\
 # all about the web
@@ -175,7 +175,9 @@ def test_a_subpackage_s_program_sees_its_own_files_by_their_paths_in_it():
 
 
 def test_policies_may_use_programs_and_files_of_the_package_too():
-    functions = (Function("", exec="fn", config_path="m.yaml", selectors=({"kind": "Service"},)),)
+    functions = (
+        FunctionSpec("", exec="fn", config_path="m.yaml", selectors=({"kind": "Service"},)),
+    )
     found, [seen] = after({"m.yaml": MAP.format("m"), "web.yaml": WEB}, nothing, policy=functions)
     assert found == {}
     assert seen["functionConfig"]["metadata"]["name"] == "m"
@@ -186,13 +188,13 @@ def test_what_a_validator_returns_is_forgotten():
     def work(whole):
         whole["items"] = []
 
-    found, _ = after({"m.yaml": MAP.format("m")}, work, validators=(Function("", exec="fn"),))
+    found, _ = after({"m.yaml": MAP.format("m")}, work, validators=(FunctionSpec("", exec="fn"),))
     assert found == {}
 
 
 def test_it_is_asked_once_for_the_same_objects():
     shop = Shop(nothing)
-    answering = Answering(shop)
+    answering = FunctionResultCache(shop)
     for _ in range(2):
         run({"Kptfile": kptfile("exec: fn"), "web.yaml": WEB}, answering=answering, limits=LIMITS)
     assert len(shop.seen) == 1
@@ -206,7 +208,7 @@ def said(*results, status=0, stderr=""):
 
     def work(whole):
         whole["results"] = list(results)
-        return Ran(status, yaml.safe_dump(whole).encode(), stderr)
+        return ProgramOutput(status, yaml.safe_dump(whole).encode(), stderr)
 
     return work
 
@@ -220,7 +222,7 @@ ODD = {
 
 
 def test_a_warning_says_where_and_is_handed_on():
-    shop = Answering(Shop(said(ODD)))
+    shop = FunctionResultCache(Shop(said(ODD)))
     files = {"Kptfile": kptfile("exec: fn"), "web.yaml": WEB}
     [result] = rendered(files, answering=shop, limits=LIMITS).results
     assert result.severity == "warning"
@@ -242,18 +244,18 @@ FAILURES = [
     ("a status alone", said(status=4, stderr="it\nhurts"),
      "fn: it ended with status 4: it hurts"),
     ("a status and no words", said(status=4), "fn: it ended with status 4"),
-    ("garbage", lambda _: Ran(0, b"a: [", ""), "fn: its output cannot be read:"),
-    ("bytes", lambda _: Ran(0, b"\xff\xfe\x00", ""), "fn: its output cannot be read:"),
-    ("nothing", lambda _: Ran(0, b"", ""), "fn: its output is no ResourceList"),
-    ("another object", lambda _: Ran(0, MAP.format("m").encode(), ""),
+    ("garbage", lambda _: ProgramOutput(0, b"a: [", ""), "fn: its output cannot be read:"),
+    ("bytes", lambda _: ProgramOutput(0, b"\xff\xfe\x00", ""), "fn: its output cannot be read:"),
+    ("nothing", lambda _: ProgramOutput(0, b"", ""), "fn: its output is no ResourceList"),
+    ("another object", lambda _: ProgramOutput(0, MAP.format("m").encode(), ""),
      "fn: its output is no ResourceList"),
-    ("two documents", lambda _: Ran(0, b"a: 1\n---\nb: 1\n", ""),
+    ("two documents", lambda _: ProgramOutput(0, b"a: 1\n---\nb: 1\n", ""),
      "fn: its output is no ResourceList"),
     ("items that are no list", lambda whole: whole.update(items={"a": 1}),
      "fn: its output is no ResourceList: items and results must be lists"),
     ("what is no object", lambda whole: whole["items"].append({"kind": "X"}),
      r"fn: items\[\d\] of its output is no object with a kind and a name"),
-    ("what cannot be run", lambda _: Broken("it took longer than 60 s"),
+    ("what cannot be run", lambda _: ResponseError("it took longer than 60 s"),
      "fn: it took longer than 60 s"),
 ]  # fmt: skip
 
@@ -310,14 +312,14 @@ REFUSED = [
     ("gatekeeper", "image: gatekeeper:v1", "check the policies where the package is published"),
     ("a chart", "image: render-helm-chart", "render the chart upstream"),
 ]  # fmt: skip
-KNOWN = Program("x", "example.com/known:v1", image=True, missing="podman is not on the PATH")
+KNOWN = KrmProgram("x", "example.com/known:v1", image=True, missing="podman is not on the PATH")
 
 
 @pytest.mark.parametrize(("entry", "told"), rows(REFUSED))
 def test_refused_by_name_is(entry, told):
-    limits = Limits(programs=Programs({"/opt/fn": PROGRAM}, {KNOWN.command: KNOWN}))
+    limits = RenderLimits(programs=AllowedPrograms({"/opt/fn": PROGRAM}, {KNOWN.command: KNOWN}))
     with pytest.raises(InvalidInput) as caught:
-        prepare(package({"Kptfile": kptfile(entry)}), limits)
+        prepare_package(package({"Kptfile": kptfile(entry)}), limits)
     assert told in str(caught.value)
     assert (caught.value.reason, caught.value.where.line) == ("FunctionUnavailable", 7)
 
@@ -325,11 +327,11 @@ def test_refused_by_name_is(entry, told):
 def test_what_is_run_is_in_the_digest():
     def digest(version, **fields):
         known = PROGRAM._replace(version=version)
-        limits = Limits(programs=Programs({"fn": known}, {"a/b:1": known}))
-        prepared = prepare(package(fields.pop("files", {})), limits)
-        return resolve(prepared, spec(**fields), ObjectIndex(())).digest
+        limits = RenderLimits(programs=AllowedPrograms({"fn": known}, {"a/b:1": known}))
+        prepared = prepare_package(package(fields.pop("files", {})), limits)
+        return resolve_inputs(prepared, spec(**fields), ClusterObjectIndex(())).digest
 
-    function = (Function("", exec="fn"),)
+    function = (FunctionSpec("", exec="fn"),)
     own = {"Kptfile": kptfile("exec: fn")}
     digests = [
         digest(version, **fields)
@@ -338,8 +340,8 @@ def test_what_is_run_is_in_the_digest():
             {"mutators": function},
             {"validators": function},
             {"files": own},
-            {"mutators": (Function("a/b", tag="1"),)},
-            {"mutators": (Function("", exec="fn", selectors=({"kind": "Pod"},)),)},
+            {"mutators": (FunctionSpec("a/b", tag="1"),)},
+            {"mutators": (FunctionSpec("", exec="fn", selectors=({"kind": "Pod"},)),)},
         )
     ]
     assert len(set(digests)) == len(digests)

@@ -6,23 +6,25 @@ from hypothesis import strategies as st
 from variants.builders import KPTFILE, by, config_map, package, point, rows, site, spec
 
 from fanout.errors import InvalidInput
-from fanout.package.manifests import Manifest
-from fanout.package.tree import blob_id, tree_id
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.package.manifest import Manifest
+from fanout.package.tree_ids import blob_id, tree_id
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web # ours\n"
-NAMESPACE = Function("set-namespace", config={"namespace": "edge"})
+NAMESPACE = FunctionSpec("set-namespace", config={"namespace": "edge"})
 
 
 def rendered(upstream, objects=(), **fields):
-    prepared = prepare(upstream, Limits())
+    prepared = prepare_package(upstream, RenderLimits())
     variant = spec(**fields)
-    return render(prepared, variant, resolve(prepared, variant, ObjectIndex(objects)))
+    return render_variant(
+        prepared, variant, resolve_inputs(prepared, variant, ClusterObjectIndex(objects))
+    )
 
 
 def files_of(upstream, objects=(), **fields):
@@ -245,7 +247,7 @@ def test_functions_see_what_was_injected():
         "metadata": {"name": "eu", "namespace": "platform"},
         "spec": {"template": {"metadata": {"labels": {"app": "x"}}}},
     }  # fmt: skip
-    labels = Function("set-labels", config={"env": "prod"})
+    labels = FunctionSpec("set-labels", config={"env": "prod"})
     found = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),), mutators=(labels,))
     template = object_in(found["a.yaml"])["spec"]["template"]
     assert template["metadata"]["labels"] == {"app": "x", "env": "prod"}
@@ -275,8 +277,8 @@ def test_local_configuration_is_passed_by():
 
 
 def test_the_later_of_two_functions_wins_and_what_ends_as_it_began_stays():
-    there = Function("set-namespace", config={"namespace": "there"})
-    back = Function("set-namespace", config={"namespace": "here"})
+    there = FunctionSpec("set-namespace", config={"namespace": "there"})
+    back = FunctionSpec("set-namespace", config={"namespace": "here"})
     upstream = package({"a.yaml": f"{SERVICE}  namespace: 'here'\n"})
     result = rendered(upstream, mutators=(there, back))
     assert result.entries["a.yaml"] == upstream.files["a.yaml"][0]
@@ -290,18 +292,18 @@ def test_json_is_an_object_too():
 
 
 FAILURES = [
-    ("a function of the policy that is not there", {}, Function("gatekeeper"),
+    ("a function of the policy that is not there", {}, FunctionSpec("gatekeeper"),
      "PackageVariant/monitoring-eu: pipeline.mutators[0]: the function gatekeeper is"),
-    ("one that lacks its configuration", {}, Function("set-namespace"),
+    ("one that lacks its configuration", {}, FunctionSpec("set-namespace"),
      "PackageVariant/monitoring-eu: pipeline.mutators[0]: set-namespace: no namespace is given"),
-    ("a label whose key is none", {}, Function("set-labels", config={"bad key!": "b"}),
+    ("a label whose key is none", {}, FunctionSpec("set-labels", config={"bad key!": "b"}),
      "set-labels: 'bad key!' is no label key"),
-    ("a label whose value is none", {}, Function("set-labels", config={"a": "two words"}),
+    ("a label whose value is none", {}, FunctionSpec("set-labels", config={"a": "two words"}),
      "set-labels: 'two words' is no label value"),
-    ("an annotation whose key is none", {}, Function("set-annotations", config={"a b": "x y"}),
+    ("an annotation whose key is none", {}, FunctionSpec("set-annotations", config={"a b": "x y"}),
      "set-annotations: 'a b' is no label key"),
     ("an object whose labels are a list", {"sub/a.yaml": f"{SERVICE}  labels:\n  - a\n"},
-     Function("set-labels", config={"a": "b"}), "sub/a.yaml:5: Service/web: metadata.labels"),
+     FunctionSpec("set-labels", config={"a": "b"}), "sub/a.yaml:5: Service/web: metadata.labels"),
     ("a package's function whose configuration is wrong",
      {"Kptfile": f"{KPTFILE}pipeline:\n  mutators:\n  - image: set-labels\n"}, NAMESPACE,
      "Kptfile:7: Kptfile: pipeline.mutators[0]: set-labels: no labels are given"),
@@ -332,25 +334,27 @@ UPSTREAM = package(
         "d.md": "text",
     }
 )
-ONCE = prepare(UPSTREAM, Limits())
+ONCE = prepare_package(UPSTREAM, RenderLimits())
 
 
 def variant(data, namespace, context, labels):
-    mutators = (Function("set-namespace", config={"namespace": namespace}),)
+    mutators = (FunctionSpec("set-namespace", config={"namespace": namespace}),)
     fields = {"mutators": mutators, "context": context, "labels": labels, "injectors": (by("eu"),)}
-    return spec(**fields), ObjectIndex([config_map("eu", data=data)])
+    return spec(**fields), ClusterObjectIndex([config_map("eu", data=data)])
 
 
 def render_with(prepared, *arguments):
     wanted, objects = variant(*arguments)
-    return render(prepared, wanted, resolve(prepared, wanted, objects))
+    return render_variant(prepared, wanted, resolve_inputs(prepared, wanted, objects))
 
 
 @given(DATA, NAMES, DATA, st.dictionaries(st.sampled_from(["a", "b"]), TEXTS, max_size=2))
 def test_what_is_remembered_changes_nothing(data, namespace, context, labels):
     """The first variant of a revision gets the same bytes as the ten-thousandth."""
     arguments = (data, namespace, context, labels)
-    assert render_with(ONCE, *arguments) == render_with(prepare(UPSTREAM, Limits()), *arguments)
+    assert render_with(ONCE, *arguments) == render_with(
+        prepare_package(UPSTREAM, RenderLimits()), *arguments
+    )
 
 
 @given(DATA, NAMES, DATA)
@@ -388,7 +392,7 @@ def test_the_order_of_keys_means_nothing():
             [site("eu", spec=value)],
             labels=labels,
             context=labels,
-            mutators=(Function("set-labels", config=labels),),
+            mutators=(FunctionSpec("set-labels", config=labels),),
             **fields,
         )
         for value, labels in (

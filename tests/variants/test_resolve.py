@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from variants.builders import by, config_map, package, point, rows, site, spec
 
-from fanout.api.configuration import InjectableKind, InjectionRules
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.api.fanout_configuration import InjectableKind, InjectionRules
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 EU, US = config_map("eu", data={"region": "eu"}), config_map("us", data={"region": "us"})
 SITE = point("Site", "example.com/v1")
@@ -48,35 +48,35 @@ CHOICES = [
 
 @pytest.mark.parametrize(("text", "injectors", "objects", "expected"), rows(CHOICES))
 def test_the_source_of_a_point(text, injectors, objects, expected):
-    prepared = prepare(package({"a.yaml": text}), Limits())
-    inputs = resolve(prepared, spec(injectors=tuple(injectors)), ObjectIndex(objects))
+    prepared = prepare_package(package({"a.yaml": text}), RenderLimits())
+    inputs = resolve_inputs(prepared, spec(injectors=tuple(injectors)), ClusterObjectIndex(objects))
     (found,) = inputs.injections
     assert (found.source, found.problem) == expected
-    assert inputs.unmet == (() if found.source else (found,))
+    assert inputs.missing_injections == (() if found.source else (found,))
 
 
 def test_only_kinds_that_the_administrator_allows():
-    allowed = Limits(
+    allowed = RenderLimits(
         injectable=InjectionRules(kinds=(InjectableKind(kind="ConfigMap", fields_=("data",)),))
     )
-    prepared = prepare(package({"a.yaml": SITE}), allowed)
-    inputs = resolve(
-        prepared, spec(injectors=(by("eu"),)), ObjectIndex([site("eu", spec={"a": 1})])
+    prepared = prepare_package(package({"a.yaml": SITE}), allowed)
+    inputs = resolve_inputs(
+        prepared, spec(injectors=(by("eu"),)), ClusterObjectIndex([site("eu", spec={"a": 1})])
     )
-    assert inputs.unmet[0].problem == "objects of kind Site may not be injected"
+    assert inputs.missing_injections[0].problem == "objects of kind Site may not be injected"
 
 
 def test_an_optional_point_without_source_holds_nothing():
-    prepared = prepare(package({"a.yaml": point(mark="optional")}), Limits())
-    inputs = resolve(prepared, spec(), ObjectIndex())
+    prepared = prepare_package(package({"a.yaml": point(mark="optional")}), RenderLimits())
+    inputs = resolve_inputs(prepared, spec(), ClusterObjectIndex())
     assert inputs.injections[0].problem
-    assert inputs.unmet == ()
+    assert inputs.missing_injections == ()
 
 
 def digest(upstream=None, objects=(EU,), **fields):
-    prepared = prepare(upstream or package({"a.yaml": point()}), Limits())
+    prepared = prepare_package(upstream or package({"a.yaml": point()}), RenderLimits())
     fields = {"injectors": (by("eu"),), **fields}
-    return resolve(prepared, spec(**fields), ObjectIndex(objects)).digest
+    return resolve_inputs(prepared, spec(**fields), ClusterObjectIndex(objects)).digest
 
 
 SAME = [
@@ -94,7 +94,7 @@ OTHER = [
     ("the path", {"path": "other"}),
     ("the package context", {"context": {"region": "eu"}}),
     ("keys to be removed", {"remove_keys": ("region",)}),
-    ("a function", {"mutators": (Function("set-namespace", config={"namespace": "a"}),)}),
+    ("a function", {"mutators": (FunctionSpec("set-namespace", config={"namespace": "a"}),)}),
     ("the injectors", {"injectors": (by("eu", kind="ConfigMap"),)}),
     ("labels", {"labels": {"a": "b"}}),
     ("annotations", {"annotations": {"a": "b"}}),
@@ -135,18 +135,20 @@ SPECS = st.builds(
     remove_keys=st.sampled_from([(), ("region",)]),
     labels=st.dictionaries(st.sampled_from(["region", "team"]), st.just("x"), max_size=1),
     injectors=st.sampled_from([(), (by("eu"),), (by("us"),)]),
-    mutators=st.sampled_from([(), (Function("set-namespace", config={"namespace": "other"}),)]),
+    mutators=st.sampled_from([(), (FunctionSpec("set-namespace", config={"namespace": "other"}),)]),
 )
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n"
-PREPARED = prepare(package({"a.yaml": point(mark="optional"), "b.yaml": SERVICE}), Limits())
+PREPARED = prepare_package(
+    package({"a.yaml": point(mark="optional"), "b.yaml": SERVICE}), RenderLimits()
+)
 
 
 @given(SPECS, SPECS, TEXTS, TEXTS)
 def test_equal_digests_are_equal_renderings(one, other, one_value, other_value):
     def result(variant, value):
-        objects = ObjectIndex([config_map("eu", data={"value": value})])
-        inputs = resolve(PREPARED, variant, objects)
-        return inputs.digest, render(PREPARED, variant, inputs)
+        objects = ClusterObjectIndex([config_map("eu", data={"value": value})])
+        inputs = resolve_inputs(PREPARED, variant, objects)
+        return inputs.digest, render_variant(PREPARED, variant, inputs)
 
     one_digest, one_files = result(one, one_value)
     other_digest, other_files = result(replace(other, stage="canary"), other_value)

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.tree import Entry, blob_id, tree_id
-from fanout.variants.treeform import TreeForm
+from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.variants.tree_template import TreeTemplate
 
 NAMES = st.sampled_from(["a", "a.b", "a-b", "b", "z", "é"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
@@ -19,8 +19,8 @@ def possible(paths):
 @given(st.dictionaries(PATHS, MODES, min_size=1).filter(possible), st.data())
 def test_the_id_is_that_of_the_whole_tree(modes, data):
     varying = data.draw(st.sets(st.sampled_from(sorted(modes))))
-    entries = {path: Entry(mode, blob_id(path.encode())) for path, mode in modes.items()}
-    form = TreeForm(entries, varying)
+    entries = {path: TreeEntry(mode, blob_id(path.encode())) for path, mode in modes.items()}
+    form = TreeTemplate(entries, varying)
     for path in varying:
-        entries[path] = Entry(modes[path], blob_id(data.draw(st.binary(max_size=3))))
-    assert form.id_of(entries) == tree_id(entries)
+        entries[path] = TreeEntry(modes[path], blob_id(data.draw(st.binary(max_size=3))))
+    assert form.compute_id(entries) == tree_id(entries)

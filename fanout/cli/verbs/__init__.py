@@ -1,1 +1,4 @@
-"""One file per verb, named like it; the table in `fanout.cli.main` loads it when it is called."""
+"""Verbs, one file each, named like the verb.
+
+`fanout.cli.main` loads a file when its verb runs.
+"""

@@ -1,26 +1,26 @@
-"""`fanout accept-records`: an older copy of the records is meant, and what is published counts."""
+"""`fanout accept-records`: accept an older copy of the records, and what is published."""
 
 import click
 
 from fanout.api.reasons import Reason
-from fanout.cli.naming import found, refuse_stopped
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import (
-    about,
+from fanout.cli.input.name_lookup import find_policy, refuse_stopped
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.pass_output import print_report
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.recording.record_options import (
+    build_subject,
     by_option,
-    carried_out,
-    identity,
     policy_argument,
     reason_option,
+    record_and_run,
+    resolve_author,
 )
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
-from fanout.cli.telling import tell_report
-from fanout.cli.terminal import say
-from fanout.plan.book import ACCEPT_RECORDS
-from fanout.reconcile.report import PolicyPass
-from fanout.reconcile.rewound import missing_records
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
+from fanout.plan.records.policy_records import ACCEPT_RECORDS
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.records.record_integrity import describe_missing_records
 
 
 @click.command()
@@ -36,27 +36,30 @@ def command(settings: Settings, policy: str, reason: str, by: str | None) -> Non
     have published is taken as it is, with clocks that start now. Suspensions, approvals and
     evidence that are missing stay missing; those that are known are printed.
     """
-    who = identity(by)
+    author = resolve_author(by)
     with open_program(settings) as program:
-        item = found(program, policy)
-        if item.problem is None:
-            say(f"nothing to do: the records of {item.title} were not put back", settings.color)
+        item = find_policy(program, policy)
+        if item.error is None:
+            print_message(
+                f"nothing to do: the records of {item.title} were not put back", settings.color
+            )
             return
-        if item.problem.reason != Reason.RECORDS_REWOUND:
+        if item.error.reason != Reason.RECORDS_REWOUND:
             refuse_stopped(item)
-        missing = _missing(item)
-        spec = about(item, "", ()) | {"action": ACCEPT_RECORDS, "reason": reason}
-        name, report = carried_out(program, item, spec, who)
-    write(f"decision.fanout.dev/{name} recorded\n")
+        # Listed before the decision is recorded: after it, the older copy counts as complete.
+        missing = _format_missing(item)
+        spec = build_subject(item, "", ()) | {"action": ACCEPT_RECORDS, "reason": reason}
+        name, report = record_and_run(program, item, spec, author)
+    write_stdout(f"decision.fanout.dev/{name} recorded\n")
     for line in missing:
-        say(line, settings.color)
-    tell_report(report, settings)
+        print_message(line, settings.color)
+    print_report(report, settings)
 
 
-def _missing(item: PolicyPass) -> list[str]:
-    """Return what is to be told of the records that are missing."""
-    rewound = item.book.rewound
+def _format_missing(item: PolicyResult) -> list[str]:
+    """Return a line for each missing record, or one line if they are unknown."""
+    rewound = item.policy_state.rewound
     if rewound is None or rewound.records is None:
         unknown = "which records are missing is not known here"
         return [f"{unknown}; suspend, approve and report again what is still meant"]
-    return [f"missing from now on: {line}" for line in missing_records(rewound)]
+    return [f"missing from now on: {line}" for line in describe_missing_records(rewound)]

@@ -1,28 +1,42 @@
-"""`fanout approve`: a person's yes to the drafts of a stage, tree by tree."""
+"""`fanout approve`: record a person's approval of the drafts of a stage, tree by tree."""
 
 from collections.abc import Sequence
 
 import click
 
-from fanout.cli.approving import approved_before, may_approve, no_draft, own_work, seen, uncounted
-from fanout.cli.conflicted import select
-from fanout.cli.exit_codes import ExitCode, exit_code_after
-from fanout.cli.naming import judged, meant
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import about, about_options, by_option, identity, record, trees_to_see
+from fanout.cli.input.name_lookup import find_evaluated_policy, select_cases
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.approval_eligibility import (
+    build_no_draft,
+    find_approved,
+    find_own_edits,
+    find_reviewed,
+    format_not_counted,
+    is_approver,
+)
+from fanout.cli.recording.record_options import (
+    append_record,
+    build_subject,
+    by_option,
+    current_trees,
+    resolve_author,
+    subject_options,
+)
+from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
-from fanout.cli.terminal import say
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
-from fanout.gates.rules import ApprovalRule, StageRule, Verdict
-from fanout.gates.wording import counted, lasting, listed
-from fanout.plan.repository import Identity
-from fanout.reconcile.report import PolicyPass
+from fanout.gates.gate_rules import ApprovalRule, StageRule, Verdict
+from fanout.gates.gate_wording import format_count, format_elapsed, format_names
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.reconcile.pass_results import PolicyResult
 
 
 @click.command()
-@about_options
+@subject_options
 @click.option("--revision", default="", help="The revision that they were rendered for; needed.")
 @click.option("--check", default="", help="The approval check; needed where there are several.")
 @by_option
@@ -44,81 +58,98 @@ def command(
     with undecided merge conflicts are left out, unless their variants are named. Exits with 4 when
     it counts for none of the drafts.
     """
-    who = identity(by)
+    author = resolve_author(by)
     with open_program(settings) as program:
-        item = judged(program, policy)
-        spec = about(item, stage, variants)
+        item = find_evaluated_policy(program, policy)
+        spec = build_subject(item, stage, variants)
         _refuse_unnamed(item, stage, revision)
-        rule = approval_rule(item, stage, check)
+        rule = find_approval_rule(item, stage, check)
         spec |= {"revision": revision, "check": rule.name}
-        named = spec.get("variants", ())
+        named_variants = spec.get("variants", ())
         # Whoever names a variant has looked at its draft; the conflicts hold it all the same.
-        chosen = select(item, meant(item, stage, named), "approved", accept=bool(named))
-        those = chosen.cases
-        trees = spec["trees"] = trees_to_see(those, revision)
+        selection = select_decided(
+            item, select_cases(item, stage, named_variants), "approved", accept=bool(named_variants)
+        )
+        cases = selection.cases
+        trees = spec["trees"] = current_trees(cases, revision)
         if not trees:
-            raise no_draft(item, stage, revision, those)
-        drafted = seen(item, those, trees)
-        before = approved_before(item, rule, who, drafted)
-        again = bool(drafted) and len(before) == len(drafted)
-        if not again or rule.expires is not None:
-            name = record(program, item, "Approval", spec, who)
-            write(f"approval.fanout.dev/{name} recorded for {counted(len(trees), 'draft')}\n")
+            raise build_no_draft(item, stage, revision, cases)
+        reviewed = find_reviewed(item, cases, trees)
+        approved = find_approved(item, rule, author, reviewed)
+        all_approved = bool(reviewed) and len(approved) == len(reviewed)
+        if not all_approved or rule.expires is not None:
+            name = append_record(program, item, "Approval", spec, author)
+            write_stdout(
+                f"approval.fanout.dev/{name} recorded for {format_count(len(trees), 'draft')}\n"
+            )
     notes = (
-        uncounted(rule, who, drafted),
-        _said_before(rule, who, before, all_=again),
-        chosen.note,
+        format_not_counted(rule, author, reviewed),
+        _format_repeated(rule, author, approved, all_=all_approved),
+        selection.note,
     )
     for note in notes:
         if note:
-            say(note, settings.color)
-    counts = may_approve(rule, who) and len(own_work(rule, who, drafted)) < len(drafted)
-    return exit_code_after(int(bool(chosen.note)), effect=counts)
+            print_message(note, settings.color)
+    has_effect = is_approver(rule, author) and len(find_own_edits(rule, author, reviewed)) < len(
+        reviewed
+    )
+    return exit_code_after(int(bool(selection.note)), effect=has_effect)
 
 
-def _said_before(rule: ApprovalRule, who: Identity, before: Sequence[str], *, all_: bool) -> str:
-    """That a person has approved drafts before. Again changes something where approvals expire."""
-    if not before:
+def _format_repeated(
+    rule: ApprovalRule, author: CommitIdentity, approved: Sequence[str], *, all_: bool
+) -> str:
+    """Return a note that the person approved drafts before.
+
+    It has an effect only if approvals expire.
+    """
+    if not approved:
         return ""
-    those = "these drafts" if all_ else f"{len(before)} of them ({listed(before)})"
-    said = f"{who.email.lower()} has approved {those} already"
+    drafts = "these drafts" if all_ else f"{len(approved)} of them ({format_names(approved)})"
+    sentence = f"{author.email.lower()} has approved {drafts} already"
     if rule.expires is not None:
-        return f"{said}; that counts anew from now, for {lasting(rule.expires)}"
-    return f"nothing to do: {said}" if all_ else said
+        return f"{sentence}; that counts anew from now, for {format_elapsed(rule.expires)}"
+    return f"nothing to do: {sentence}" if all_ else sentence
 
 
-def approval_rule(item: PolicyPass, stage: str, check: str) -> ApprovalRule:
-    """The approval check that is meant. Raises InvalidInput where that is not clear."""
+def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRule:
+    """Return the approval check of this name, or the only one.
+
+    Raises InvalidInput if it is ambiguous.
+    """
     rules = item.facts.stages if item.facts else ()
-    found = {rule.name: rule for it in rules if it.name == stage for rule in it.approvals}
-    if check in found:
-        return found[check]
-    if not check and len(found) == 1:
-        return next(iter(found.values()))
-    checks = list(found)
-    known = f"it asks for: {', '.join(checks)}" if checks else "it asks for none"
+    rules_by_check = {rule.name: rule for it in rules if it.name == stage for rule in it.approvals}
+    if check in rules_by_check:
+        return rules_by_check[check]
+    if not check and len(rules_by_check) == 1:
+        return next(iter(rules_by_check.values()))
+    checks = list(rules_by_check)
+    required = f"it asks for: {', '.join(checks)}" if checks else "it asks for none"
     raise InvalidInput(
-        f"stage {stage} of {item.title}: {known}",
+        f"stage {stage} of {item.title}: {required}",
         reason="NotFound",
         remedy="name one with --check" if checks else "there is nothing to approve",
     )
 
 
-def _refuse_unnamed(item: PolicyPass, stage: str, revision: str) -> None:
-    """Raises InvalidInput without a stage or a revision; the remedy is what may be approved now."""
+def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
+    """Raise InvalidInput without a stage or a revision.
+
+    The remedy lists what can be approved now.
+    """
     missing = [name for name, said in (("stage", stage), ("revision", revision)) if not said]
     if not missing:
         return
-    asking = [rule for rule in item.rules if rule.approvals and stage in ("", rule.name)]
+    approval_stages = [rule for rule in item.rules if rule.approvals and stage in ("", rule.name)]
     lines = [
         f"--stage {rule.name} --revision {waiting}"
-        for rule in asking
-        for waiting in sorted(_waiting(item, rule))
+        for rule in approval_stages
+        for waiting in sorted(_revisions_to_approve(item, rule))
     ]
     if lines:
         remedy = f"write {' or '.join(lines)}: that waits for an approval"
-    elif asking:
-        names = ", ".join(rule.name for rule in asking)
+    elif approval_stages:
+        names = ", ".join(rule.name for rule in approval_stages)
         remedy = f"no draft waits for one now; who asks for approvals: stage {names}"
     else:
         remedy = "no stage asks for approvals" if not stage else f"stage {stage} asks for none"
@@ -129,17 +160,17 @@ def _refuse_unnamed(item: PolicyPass, stage: str, revision: str) -> None:
     )
 
 
-def _waiting(item: PolicyPass, rule: StageRule) -> set[str]:
-    """The revisions of the stage's drafts that stand and lack an approval."""
-    decided = item.decision.variants if item.decision else {}
-    asked = {check.name for check in rule.approvals}
+def _revisions_to_approve(item: PolicyResult, rule: StageRule) -> set[str]:
+    """Return the revisions of the stage's current drafts that lack an approval."""
+    decisions = item.decision.variants if item.decision else {}
+    checks = {check.name for check in rule.approvals}
     return {
         case.draft.trailers.revision
-        for case in meant(item, rule.name)
+        for case in select_cases(item, rule.name)
         if case.draft is not None
-        and case.standing
+        and case.has_current_draft
         and any(
-            check.name in asked and check.verdict is not Verdict.PASSED
-            for check in decided[case.spec.name].checks
+            check.name in checks and check.verdict is not Verdict.PASSED
+            for check in decisions[case.spec.name].checks
         )
     }

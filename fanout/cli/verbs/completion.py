@@ -1,9 +1,9 @@
-"""`fanout completion`: the script that teaches a shell to complete verbs and options."""
+"""`fanout completion`: print the script that makes a shell complete verbs and options."""
 
 import click
 from click.shell_completion import get_completion_class
 
-from fanout.cli.output import write
+from fanout.cli.output.printer import write_stdout
 
 
 @click.command()
@@ -19,4 +19,4 @@ def command(ctx: click.Context, /, shell: str) -> None:
     """
     script = get_completion_class(shell)
     assert script is not None  # Choice lets no other name through
-    write(script(ctx.find_root().command, {}, "fanout", "_FANOUT_COMPLETE").source() + "\n")
+    write_stdout(script(ctx.find_root().command, {}, "fanout", "_FANOUT_COMPLETE").source() + "\n")

@@ -1,21 +1,21 @@
-"""`fanout crds`: the kinds as Kubernetes takes them, for `kubectl apply -f -`."""
+"""`fanout crds`: print CustomResourceDefinitions, for `kubectl apply -f -`."""
 
 import click
 
-from fanout.api.crds import crds
-from fanout.cli.options import with_settings
-from fanout.cli.output import as_yaml, list_of, show_value, write
-from fanout.cli.settings import Format, Settings
+from fanout.api.crd_schemas import build_crds
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import build_list, format_yaml, print_value, write_stdout
+from fanout.cli.settings import OutputFormat, Settings
 
 
 @click.command()
-@with_settings(sources=False, formats=(Format.YAML, Format.JSON))
+@with_settings(objects=False, formats=(OutputFormat.YAML, OutputFormat.JSON))
 def command(settings: Settings) -> None:
     """Print the CustomResourceDefinitions.
 
     As YAML it is one document each: `fanout crds | kubectl apply -f -`.
     """
-    if settings.output is Format.JSON:
-        show_value(list_of(crds()), Format.JSON)
+    if settings.output is OutputFormat.JSON:
+        print_value(build_list(build_crds()), OutputFormat.JSON)
     else:
-        write("---\n".join(as_yaml(crd) for crd in crds()))
+        write_stdout("---\n".join(format_yaml(crd) for crd in build_crds()))

@@ -1,19 +1,18 @@
-"""`fanout diff`: a variant beside what is published, its draft or its upstream."""
+"""`fanout diff`: compare a variant with its published package, draft or upstream."""
 
 import sys
 from itertools import pairwise
 
 import click
 
-from fanout.cli.exit_codes import ExitCode, detailed
-from fanout.cli.options import detailed_option, with_settings
-from fanout.cli.output import write
-from fanout.cli.patches import patch
+from fanout.cli.input.options import detailed_option, with_settings
+from fanout.cli.input.variant_files import VariantFiles, open_variant_files
+from fanout.cli.output.package_patch import format_patch, format_three_way
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import Settings
-from fanout.cli.sides import Sides, open_sides
-from fanout.cli.start import open_program
-from fanout.cli.terminal import printable
-from fanout.cli.threeway import three_way
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import escape_control
 
 
 @click.command()
@@ -44,42 +43,44 @@ def command(settings: Settings, variant: str, against: str, each_side: bool, **h
     is to be written. VARIANT is a name, a target, or repository:path.
     """
     with open_program(settings) as program:
-        sides = open_sides(program, variant)
-        sides.refuse_without_draft()
-        lines = _since(sides, against) if each_side else _patch(sides, against)
+        files = open_variant_files(program, variant)
+        files.refuse_without_draft()
+        lines = _format_three_way(files, against) if each_side else _format_patch(files, against)
     text = "".join(f"{line}\n" for line in lines)
-    write(printable(text) if sys.stdout.isatty() else text)
-    return detailed(ExitCode.OK, changes=bool(lines)) if how["detailed"] else ExitCode.OK
+    # In a pipe the patch stays exact so that `git apply` takes it; a terminal gets no escape
+    # sequences.
+    write_stdout(escape_control(text) if sys.stdout.isatty() else text)
+    return detailed_exit_code(ExitCode.OK, changes=bool(lines)) if how["detailed"] else ExitCode.OK
 
 
-def _patch(sides: Sides, against: str) -> list[str]:
+def _format_patch(files: VariantFiles, against: str) -> list[str]:
     match against:
         case "published":
-            steps = [("published", sides.published())]
+            steps = [("published", files.read_published())]
         case "draft":
-            written, draft = sides.drafted()
+            written, draft = files.read_draft_change()
             steps = [("written", written), ("draft", draft)]
         case _:
-            steps = [("upstream", sides.upstream())]
-    steps.append(("rendered", sides.rendered()))
-    disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in sides.undecided]
+            steps = [("upstream", files.read_upstream())]
+    steps.append(("rendered", files.read_merged()))
+    disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in files.undecided]
     lines = [
         line
         for (old, before), (new, after) in pairwise(steps)
-        for line in patch(before, after, (old, new))
+        for line in format_patch(before, after, (old, new))
     ]
-    notes = [f"# note: {note}" for note in sides.notes] if lines else []
+    notes = [f"# note: {note}" for note in files.notes] if lines else []
     return [*disputed, *notes, *lines]
 
 
-def _since(sides: Sides, against: str) -> list[str]:
+def _format_three_way(files: VariantFiles, against: str) -> list[str]:
     match against:
         case "published":
-            before, after = sides.since_published()
-            three = before, sides.rendering(), after
+            before, after = files.read_published_change()
+            three = before, files.read_rendering(), after
         case "draft":
-            written, draft = sides.drafted()
-            three = written, sides.rendering(), draft
+            written, draft = files.read_draft_change()
+            three = written, files.read_rendering(), draft
         case _:
-            three = sides.upstream_before(), sides.upstream(), sides.published()
-    return list(three_way(*three))
+            three = files.read_published_upstream(), files.read_upstream(), files.read_published()
+    return list(format_three_way(*three))

@@ -1,40 +1,52 @@
-"""`fanout explain`: what something waits for, since when, who can do what, when it can change."""
+"""`fanout explain`: explain what blocks a subject, and who can unblock it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import click
 
-from fanout.cli.called import called, names_of, target_names
-from fanout.cli.completing import complete_subjects
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.folding import fold
-from fanout.cli.leaving import explain_leaving, leaving_called
-from fanout.cli.lookup import check_policies, not_found
-from fanout.cli.naming import not_one, variant_called
-from fanout.cli.options import with_settings
-from fanout.cli.output import show_value, write
-from fanout.cli.remarks import disputed, of_conflicts, of_policy, of_stage, of_variant
-from fanout.cli.settings import Format, Settings
-from fanout.cli.sides import open_sides
-from fanout.cli.start import Program, open_program
-from fanout.cli.telling import tell_faults
-from fanout.cluster.declared import Declared
+from fanout.cli.declarations import build_not_found, check_policies
+from fanout.cli.input.completion import complete_subjects
+from fanout.cli.input.name_lookup import (
+    build_ambiguous_name,
+    explain_orphaned,
+    find_cases,
+    find_orphaned,
+    find_variant_of,
+    target_names,
+    unique_names,
+)
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.variant_files import open_variant_files
+from fanout.cli.output.explanation_remarks import (
+    build_conflict_remarks,
+    build_policy_remarks,
+    build_stage_remarks,
+    build_variant_remarks,
+    has_conflicts,
+    shorten_explanation,
+)
+from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import Program, open_program
+from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
-from fanout.gates.answer import State
-from fanout.gates.explain import Explanation, explain_policy, explain_stage, explain_variant
-from fanout.gates.rules import Verdict
-from fanout.package.merge.conflicts import Conflict
-from fanout.plan.cases import Case
-from fanout.plan.status import written
-from fanout.reconcile.passes import Mode
-from fanout.reconcile.report import PolicyPass
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.explanation import Explanation, explain_policy, explain_stage, explain_variant
+from fanout.gates.gate_rules import Verdict
+from fanout.package.merge.merge_conflicts import MergeConflict
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
 
 
 @click.command()
 @click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_subjects)
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings, subject: str) -> ExitCode:
     """Say what something waits for, and who can do what about it.
 
@@ -44,155 +56,182 @@ def command(settings: Settings, subject: str) -> ExitCode:
     what a person must mend.
     """
     with open_program(settings) as program:
-        faults = tell_faults(program.declared())
-        found, stage, variant = _meant(program, subject)
-        explanations = [_explain(program, item, stage, variant) for item in found]
-    if settings.output is Format.TABLE:
-        write("".join(f"{line}\n" for one in explanations for line in _lines(fold(one), 0)))
+        faults = report_file_errors(program.read_declared())
+        policies, stage, variant = _find_subject(program, subject)
+        explanations = [_explain(program, item, stage, variant) for item in policies]
+    if settings.output is OutputFormat.TABLE:
+        write_stdout(
+            "".join(
+                f"{line}\n"
+                for one in explanations
+                for line in _format_lines(shorten_explanation(one), 0)
+            )
+        )
     else:
-        show_value([_plain(one) for one in explanations], settings.output)
-    failed = any(item.problem is not None or _failed(item, stage, variant) for item in found)
+        print_value([_serialize_explanation(one) for one in explanations], settings.output)
+    failed = any(item.error is not None or _has_failed(item, stage, variant) for item in policies)
     return ExitCode.SOME_FAILED if faults or failed else ExitCode.OK
 
 
-def _meant(program: Program, subject: str) -> tuple[Sequence[PolicyPass], str, str]:
-    """The policies of the name, a stage and a variant of theirs; or the one variant of the name.
+def _find_subject(program: Program, subject: str) -> tuple[Sequence[PolicyResult], str, str]:
+    """Return the policies of this name with their stage and variant.
 
-    Raises InvalidInput when nothing has it.
+    Without a policy of this name, the variant of this name is returned with its policy.
+    Raises InvalidInput if nothing has the name.
     """
     policy, _, rest = subject.partition("/")
     stage, _, variant = rest.partition("/")
     namespace = program.settings.namespace
     try:
-        check_policies([policy], program.declared(), namespace)
+        check_policies([policy], program.read_declared(), namespace)
     except InvalidInput:
-        policies = program.observe(Mode(namespace=namespace)).policies
-        item, stage, variant = _alone(policies, subject, program.declared())
+        policies = program.observe(PassMode(namespace=namespace)).policies
+        item, stage, variant = _find_single_variant(policies, subject, program.read_declared())
         if item is None:
             raise
         return [item], stage, variant
-    mode = Mode(only=frozenset([policy]), namespace=namespace)
+    mode = PassMode(only=frozenset([policy]), namespace=namespace)
     return program.observe(mode).policies, stage, variant
 
 
-def _alone(
-    policies: Sequence[PolicyPass], name: str, declared: Declared
-) -> tuple[PolicyPass | None, str, str]:
-    """The one variant that goes by this name, whatever its policy, and its stage.
+def _find_single_variant(
+    policies: Sequence[PolicyResult], name: str, declared: DeclaredObjects
+) -> tuple[PolicyResult | None, str, str]:
+    """Return the only variant of this name in any policy, with its policy and stage.
 
-    One whose target is gone is there too. Raises InvalidInput when several have the name, and for
-    a target without a variant, with the reason.
+    Orphaned variants are found too. Raises InvalidInput if several have the name, and
+    Stopped for a target without a variant, with the reason.
     """
-    those = [(item, case) for item in policies for case in called(item.cases, name)]
-    own = [it for it in those if name in names_of(it[1])] or those
-    if len(own) == 1:
-        item, case = own[0]
-        by_hand = item.named.policy is None
-        return item, case.spec.stage, "" if by_hand else case.spec.name
-    if own:
-        raise not_one(name, [case for _, case in own], (), "")
+    matches = [(item, case) for item in policies for case in find_cases(item.cases, name)]
+    preferred = [it for it in matches if name in unique_names(it[1])] or matches
+    if len(preferred) == 1:
+        item, case = preferred[0]
+        is_hand_written = item.resolved_policy.upstream_policy is None
+        return item, case.spec.stage, "" if is_hand_written else case.spec.name
+    if preferred:
+        raise build_ambiguous_name(name, [case for _, case in preferred], (), "")
     for item in policies:
         _refuse_failed(item, name)
-    gone = [(item, it) for item in policies for it in leaving_called(item, declared, name)]
-    return (gone[0][0], "", gone[0][1]) if len(gone) == 1 else (None, "", "")
+    orphaned = [(item, it) for item in policies for it in find_orphaned(item, declared, name)]
+    return (orphaned[0][0], "", orphaned[0][1]) if len(orphaned) == 1 else (None, "", "")
 
 
-_THROUGH = (State.READY.value, Verdict.PASSED.value)
+_PASSED_STATES = (VariantState.READY.value, Verdict.PASSED.value)
 
 
-def _failed(item: PolicyPass, stage: str, variant: str) -> bool:
-    """Could something of it not be served? A target that has no variant is in no stage."""
-    about = {case.spec.name for case in item.cases if case.spec.stage == stage}
+def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
+    """Return whether part of the subject failed.
+
+    A target without a variant is in no stage.
+    """
+    names = {case.spec.name for case in item.cases if case.spec.stage == stage}
     if variant:
-        about = {case.spec.name for case in called(item.cases, variant)}
-    return any(it.unmended and (not stage or it.subject in about) for it in item.troubles)
+        names = {case.spec.name for case in find_cases(item.cases, variant)}
+    return any(it.needs_fix and (not stage or it.subject in names) for it in item.problems)
 
 
-def _explain(program: Program, item: PolicyPass, stage: str, variant: str) -> Explanation:
-    if stage and item.named.policy is not None:
-        stages = [rule.name for rule in item.named.policy.spec.stages]
+def _explain(program: Program, item: PolicyResult, stage: str, variant: str) -> Explanation:
+    if stage and item.resolved_policy.upstream_policy is not None:
+        stages = [rule.name for rule in item.resolved_policy.upstream_policy.spec.stages]
         if stage not in stages:
-            raise not_found("stage", [stage], stages)
-    if item.problem is not None or item.facts is None or item.decision is None:
-        problem = item.problem
+            raise build_not_found("stage", [stage], stages)
+    if item.error is not None or item.facts is None or item.decision is None:
+        problem = item.error
         reason = problem.reason if problem else "Unknown"
-        return Explanation(f"policy {item.named.name}", reason, str(problem))
+        return Explanation(f"policy {item.resolved_policy.name}", reason, str(problem))
     if variant:
-        gone = leaving_called(item, program.declared(), variant)
-        if len(gone) == 1 and not called(item.cases, variant):
-            return explain_leaving(item, gone[0])
-        case = _variant(item, stage, variant)
-        explained = explain_variant(item.facts, item.decision, case.spec.name)
-        return _with(explained, of_variant(item, case, _conflicts(program, case)))
+        orphaned = find_orphaned(item, program.read_declared(), variant)
+        if len(orphaned) == 1 and not find_cases(item.cases, variant):
+            return explain_orphaned(item, orphaned[0])
+        case = _find_variant(item, stage, variant)
+        explanation = explain_variant(item.facts, item.decision, case.spec.name)
+        return _with_remarks(
+            explanation, build_variant_remarks(item, case, _find_conflicts(program, case))
+        )
     if stage:
-        return _with(explain_stage(item.facts, item.decision, stage), of_stage(item, stage))
-    explained = _with(explain_policy(item.facts, item.decision), of_policy(item))
-    if item.named.policy is None:  # a variant written by hand, which is explained as its own policy
+        return _with_remarks(
+            explain_stage(item.facts, item.decision, stage), build_stage_remarks(item, stage)
+        )
+    explanation = _with_remarks(
+        explain_policy(item.facts, item.decision), build_policy_remarks(item)
+    )
+    if (
+        item.resolved_policy.upstream_policy is None
+    ):  # a variant written by hand, which is explained as its own policy
         for case in item.cases:
-            told = of_conflicts(item, case, _conflicts(program, case))
-            explained = _with(explained, tuple(told))
-    return explained
+            remarks = build_conflict_remarks(item, case, _find_conflicts(program, case))
+            explanation = _with_remarks(explanation, tuple(remarks))
+    return explanation
 
 
-def _conflicts(program: Program, case: Case) -> tuple[Conflict, ...]:
-    """The conflicts of the variant's draft, decided or not, from merging it once more."""
-    known = case.standing and disputed(case)
-    return open_sides(program, case.spec.name).conflicts if known else ()
+def _find_conflicts(program: Program, case: VariantCase) -> tuple[MergeConflict, ...]:
+    """Return the conflicts of the variant's draft, decided or not, by merging it again."""
+    # The draft's trailers have only keys and winners of conflicts; the values take another
+    # merge. A draft without conflicts is spared it.
+    is_current = case.has_current_draft and has_conflicts(case)
+    return open_variant_files(program, case.spec.name).conflicts if is_current else ()
 
 
-def _with(one: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
-    return replace(one, children=(*one.children, *remarks))
+def _with_remarks(explanation: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
+    return replace(explanation, children=(*explanation.children, *remarks))
 
 
-def _variant(item: PolicyPass, stage: str, name: str) -> Case:
-    """The variant that is meant; a target without one says why."""
+def _find_variant(item: PolicyResult, stage: str, name: str) -> VariantCase:
+    """Return the variant of this name.
+
+    Raises Stopped for a target that has none, with the reason.
+    """
     _refuse_failed(item, name)
     try:
-        return variant_called(item, name, stage)
+        return find_variant_of(item, name, stage)
     except InvalidInput as error:
         if error.reason == "NotInStage":
-            own = variant_called(item, name).spec.stage
-            error.remedy = f"say `fanout explain {item.named.name}/{own}/{name}`"
+            own_stage = find_variant_of(item, name).spec.stage
+            error.remedy = f"say `fanout explain {item.resolved_policy.name}/{own_stage}/{name}`"
         raise
 
 
-def _refuse_failed(item: PolicyPass, name: str) -> None:
-    """Raises Stopped with what became of the target of this name that has no variant."""
-    short = not called(item.cases, name)
-    for failure in item.named.failures:
-        if failure.target == name or (short and name in target_names(failure.target)):
+def _refuse_failed(item: PolicyResult, name: str) -> None:
+    """Raise Stopped with the failure of the target of this name that has no variant."""
+    allows_short = not find_cases(item.cases, name)
+    for failure in item.resolved_policy.failures:
+        if failure.target == name or (allows_short and name in target_names(failure.target)):
             raise Stopped(failure.problem, reason=failure.reason)
 
 
-def _lines(one: Explanation, depth: int) -> Iterator[str]:
+def _format_lines(explanation: Explanation, depth: int) -> Iterator[str]:
     marks = {"passed": "+", "Ready": "+", "failed": "x", "Failed": "x"}
-    about = [one.sentence]
-    if one.since and written(one.since) not in one.sentence:
-        about.append(f"since {written(one.since)}")
-    if one.until and written(one.until) not in one.sentence:
-        about.append(f"can change at {written(one.until)}")
-    if one.who:
-        about.append(f"who can act: {one.who}")
-    mark = "-" if one.waits and one.state in _THROUGH else marks.get(one.state, "-")
-    head = f"{'  ' * depth}{mark} {one.subject}: {one.state}"
-    yield f"{head}: {'; '.join(about)}"
-    for child in one.children:
-        yield from _lines(child, depth + 1)
+    details = [explanation.sentence]
+    if explanation.since and format_instant(explanation.since) not in explanation.sentence:
+        details.append(f"since {format_instant(explanation.since)}")
+    if explanation.until and format_instant(explanation.until) not in explanation.sentence:
+        details.append(f"can change at {format_instant(explanation.until)}")
+    if explanation.actor:
+        details.append(f"who can act: {explanation.actor}")
+    mark = (
+        "-"
+        if explanation.waits and explanation.state in _PASSED_STATES
+        else marks.get(explanation.state, "-")
+    )
+    head = f"{'  ' * depth}{mark} {explanation.subject}: {explanation.state}"
+    yield f"{head}: {'; '.join(details)}"
+    for child in explanation.children:
+        yield from _format_lines(child, depth + 1)
 
 
-def _plain(one: Explanation) -> dict[str, object]:
+def _serialize_explanation(explanation: Explanation) -> dict[str, object]:
     body: dict[str, object] = {
-        "subject": one.subject,
-        "state": one.state,
-        "sentence": one.sentence,
-        "since": _instant(one.since),
-        "until": _instant(one.until),
-        "who": one.who,
-        "waits": one.waits,
-        "children": [_plain(child) for child in one.children],
+        "subject": explanation.subject,
+        "state": explanation.state,
+        "sentence": explanation.sentence,
+        "since": _format_instant(explanation.since),
+        "until": _format_instant(explanation.until),
+        "who": explanation.actor,
+        "waits": explanation.waits,
+        "children": [_serialize_explanation(child) for child in explanation.children],
     }
     return {name: value for name, value in body.items() if value}
 
 
-def _instant(moment: datetime | None) -> str:
-    return written(moment) if moment else ""
+def _format_instant(instant: datetime | None) -> str:
+    return format_instant(instant) if instant else ""

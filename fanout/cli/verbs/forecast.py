@@ -1,4 +1,4 @@
-"""`fanout forecast`: the earliest time at which each stage can be reached."""
+"""`fanout forecast`: print the earliest time at which each stage can have a revision."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -6,33 +6,33 @@ from datetime import datetime, timedelta
 import click
 
 from fanout.api.durations import parse_duration
-from fanout.api.faults import BadValue
-from fanout.api.views import ForecastView, HoldView, ViewMeta
-from fanout.cli.completing import complete_policies
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.lookup import check_policies, not_found
-from fanout.cli.options import with_settings
-from fanout.cli.output import Column, Object, show
-from fanout.cli.settings import Format, Settings
-from fanout.cli.start import Program, open_program
-from fanout.cli.telling import tell_faults
-from fanout.cluster.declared import Declared
-from fanout.errors import InvalidInput, Where
-from fanout.gates.facts import PolicyFacts
-from fanout.gates.forecast import NextSweep, Reach, forecast
-from fanout.plan.status import written
-from fanout.reconcile.passes import Mode, Subject
-from fanout.reconcile.report import PolicyPass
-from fanout.schedule.sweeps import timetable
+from fanout.api.field_errors import InvalidValue
+from fanout.api.output_views import ForecastView, HoldView, ViewMeta
+from fanout.cli.declarations import build_not_found, check_policies
+from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.printer import Object, TableColumn, print_objects
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import Program, open_program
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.gates.forecast import NextSweep, StageForecast, forecast_stages
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.plan.records.policy_status import format_instant
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.schedule.sweep_schedule import build_timetable
 
 _SECOND = timedelta(seconds=1)
 _COLUMNS = (
-    Column("STAGE", lambda view: view["stage"]),
-    Column("REVISION", lambda view: view["revision"]),
-    Column("BEGINS", lambda view: view.get("begins")),
-    Column("PASSES", lambda view: view.get("passes")),
-    Column("WAITS FOR", lambda view: "; ".join(it["message"] for it in view["holds"])),
-    Column("IF", lambda view: "; ".join(view["assumptions"])),
+    TableColumn("STAGE", lambda view: view["stage"]),
+    TableColumn("REVISION", lambda view: view["revision"]),
+    TableColumn("BEGINS", lambda view: view.get("begins")),
+    TableColumn("PASSES", lambda view: view.get("passes")),
+    TableColumn("WAITS FOR", lambda view: "; ".join(it["message"] for it in view["holds"])),
+    TableColumn("IF", lambda view: "; ".join(view["assumptions"])),
 )
 
 
@@ -45,7 +45,7 @@ _COLUMNS = (
     metavar="STAGE=DURATION",
     help="How long a variant of the stage takes to become ready; as was seen, if not said.",
 )
-@with_settings(formats=tuple(Format))
+@with_settings(formats=tuple(OutputFormat))
 def command(
     settings: Settings, policy: str, revision: str | None, takes: Sequence[str]
 ) -> ExitCode:
@@ -57,97 +57,106 @@ def command(
     person.
     """
     with open_program(settings) as program:
-        faults = tell_faults(program.declared())
-        item = _item(program, policy)
-        reaches = _forecast(program.declared(), item, revision, takes)
-    show([_view(item, reach) for reach in reaches], _COLUMNS, settings.output)
+        faults = report_file_errors(program.read_declared())
+        item = _find_policy(program, policy)
+        reaches = _forecast_stages(program.read_declared(), item, revision, takes)
+    print_objects([_serialize_reach(item, reach) for reach in reaches], _COLUMNS, settings.output)
     if faults:
         return ExitCode.SOME_FAILED
     reached = all(reach.passes is not None for reach in reaches)
     return ExitCode.OK if reached else ExitCode.SOME_FAILED
 
 
-def _item(program: Program, policy: str) -> PolicyPass:
-    """The one policy of the name. Raises InvalidInput when there is none, or several."""
+def _find_policy(program: Program, policy: str) -> PolicyResult:
+    """Return the only policy of this name.
+
+    Raises InvalidInput if there is none, or several.
+    """
     namespace = program.settings.namespace
-    check_policies([policy], program.declared(), namespace)
-    mode = Mode(only=frozenset([policy]), namespace=namespace)
-    found = program.observe(mode).policies
-    if len(found) > 1:
-        there = ", ".join(item.named.namespace for item in found)
+    check_policies([policy], program.read_declared(), namespace)
+    mode = PassMode(only=frozenset([policy]), namespace=namespace)
+    policies = program.observe(mode).policies
+    if len(policies) > 1:
+        namespaces = ", ".join(item.resolved_policy.namespace for item in policies)
         raise InvalidInput(
-            f"policy {policy} is in several namespaces: {there}",
+            f"policy {policy} is in several namespaces: {namespaces}",
             reason="NotFound",
             remedy="name one with --namespace",
         )
-    if found[0].problem is not None:
-        raise found[0].problem
-    return found[0]
+    if policies[0].error is not None:
+        raise policies[0].error
+    return policies[0]
 
 
-def _forecast(
-    declared: Declared, item: PolicyPass, revision: str | None, takes: Sequence[str]
-) -> tuple[Reach, ...]:
+def _forecast_stages(
+    declared: DeclaredObjects, item: PolicyResult, revision: str | None, takes: Sequence[str]
+) -> tuple[StageForecast, ...]:
     facts = item.facts
     assert facts is not None, "a policy without a problem was judged"
     wanted = revision or next(reversed(facts.revisions), "")
     if wanted not in facts.revisions:
-        raise not_found("revision", [wanted or "at all"], facts.revisions)
-    about = Subject(item.named.namespace, item.named.name)
-    durations = _durations(takes, facts)
-    return forecast(facts, wanted, _sweeps(declared, about), durations)
+        raise build_not_found("revision", [wanted or "at all"], facts.revisions)
+    subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+    durations = _parse_durations(takes, facts)
+    return forecast_stages(facts, wanted, _find_next_sweep(declared, subject), durations)
 
 
-def _durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:
-    known = [rule.name for rule in facts.stages]
-    found: dict[str, timedelta] = {}
+def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:
+    stages = [rule.name for rule in facts.stages]
+    durations: dict[str, timedelta] = {}
     for text in takes:
         stage, _, duration = text.partition("=")
-        if stage not in known:
-            raise not_found("stage", [stage], known)
+        if stage not in stages:
+            raise build_not_found("stage", [stage], stages)
         try:
-            found[stage] = parse_duration(duration)
-        except BadValue as error:
+            durations[stage] = parse_duration(duration)
+        except InvalidValue as error:
             raise InvalidInput(
                 f"{text}: {error.problem}",
                 reason="InvalidSetting",
                 remedy="write it as STAGE=DURATION, like dev=10m",
-                where=Where(field="--takes"),
+                where=ErrorLocation(field="--takes"),
             ) from None
-    return found
+    return durations
 
 
-def _sweeps(declared: Declared, about: Subject) -> NextSweep:
-    """When automation publishes: whenever a gate opens, or in the sweeps of its schedules."""
-    table = timetable(declared)
-    mine = [timed for timed in table.timed if about in timed.names]
-    if about not in table.bound or not mine:
-        return _whenever
-    return _earliest([timed.next for timed in mine])
+def _find_next_sweep(declared: DeclaredObjects, subject: PassSubject) -> NextSweep:
+    """Return the times at which automation publishes.
+
+    That is whenever a gate opens, or in scheduled sweeps only.
+    """
+    table = build_timetable(declared)
+    schedules = [timed for timed in table.schedules if subject in timed.subjects]
+    if subject not in table.sweep_only or not schedules:
+        return _at_once
+    return _earliest([timed.next_start for timed in schedules])
 
 
-def _whenever(at: datetime) -> datetime:
+def _at_once(at: datetime) -> datetime:
     return at
 
 
 def _earliest(schedules: Sequence[Callable[[datetime], datetime]]) -> NextSweep:
+    # Schedules answer with a time after the given one; a sweep at that very instant counts as
+    # well.
     return lambda at: min(following(at - _SECOND) for following in schedules)
 
 
-def _view(item: PolicyPass, reach: Reach) -> Object:
-    name = item.named.name
+def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:
+    name = item.resolved_policy.name
     view = ForecastView(
         metadata=ViewMeta(
-            name=f"{name}/{reach.stage}" if reach.stage else name, namespace=item.named.namespace
+            name=f"{name}/{reach.stage}" if reach.stage else name,
+            namespace=item.resolved_policy.namespace,
         ),
-        policy=name if item.named.policy is not None else "",
+        policy=name if item.resolved_policy.upstream_policy is not None else "",
         stage=reach.stage,
         revision=reach.revision,
-        begins=written(reach.begins) if reach.begins else None,
-        passes=written(reach.passes) if reach.passes else None,
+        begins=format_instant(reach.begins) if reach.begins else None,
+        passes=format_instant(reach.passes) if reach.passes else None,
         assumptions=reach.assumptions,
         holds=tuple(
-            HoldView(reason=str(hold.reason), message=hold.sentence, who=hold.who)
+            HoldView(reason=str(hold.reason), message=hold.sentence, who=hold.actor)
             for hold in reach.holds
         ),
     )

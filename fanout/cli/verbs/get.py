@@ -1,51 +1,107 @@
-"""`fanout get`: the observed state, as tables or as objects."""
+"""`fanout get`: print the observed state as tables or objects.
 
+With --watch also its changes. Between two observations, an instant that is not recorded
+yet is the present time and moves with each of them; an object in which only such
+instants moved has not changed.
+"""
+
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import click
 
-from fanout.api.nearest import suggestion
-from fanout.cli import recorded
-from fanout.cli.columns import COLUMNS
-from fanout.cli.completing import (
+from fanout.api.name_suggestions import suggest_name
+from fanout.cli.declarations import check_policies
+from fanout.cli.input.completion import (
     complete_names,
-    complete_nouns,
     complete_policies,
+    complete_resource_types,
     complete_stages,
 )
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.filters import Filter, refuse_gone
-from fanout.cli.lookup import check_policies
-from fanout.cli.nouns import ALIASES, NOUNS, RECORDS
-from fanout.cli.options import with_settings
-from fanout.cli.output import show
-from fanout.cli.settings import Format, Settings
-from fanout.cli.start import Program, open_program
-from fanout.cli.telling import tell_faults
-from fanout.cli.terminal import say
-from fanout.cli.watching import changed
+from fanout.cli.input.object_filter import ObjectFilter, refuse_orphaned
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.resource_types import ALIASES, RECORD_TYPES, RESOURCE_TYPES
+from fanout.cli.output import get_tables
+from fanout.cli.output.get_tables import COLUMNS
+from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.printer import Object, print_objects
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import Program, open_program
+from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
-from fanout.gates.answer import State
-from fanout.reconcile import present
-from fanout.reconcile.passes import Mode
-from fanout.reconcile.reachability import repositories
-from fanout.reconcile.report import Observed
-from fanout.selection.typed_selectors import parse_selector
+from fanout.gates.evaluation_results import VariantState
+from fanout.plan.records.policy_status import format_instant, parse_instant
+from fanout.reconcile.pass_results import PassPlan
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.report import object_views
+from fanout.reconcile.report.object_views import list_repositories
+from fanout.selection.selector_flag import parse_selector
 
-_PAUSE = 2.0  # seconds between two looks of --watch
-_VIEWS: Mapping[str, Callable[[Observed], list[dict[str, Any]]]] = {
-    "policies": present.policies,
-    "variants": present.variants,
-    "stages": present.stages,
-    "drafts": present.drafts,
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def find_changed(
+    before: Iterable[Object], after: Iterable[Object], elapsed: timedelta
+) -> list[Object]:
+    """Return the items that are new or differ from `elapsed` ago.
+
+    Instants that moved along are equal.
+    """
+    previous = {_item_key(item): item for item in before}
+    return [
+        item for item in after if not _is_unchanged(previous.get(_item_key(item)), item, elapsed)
+    ]
+
+
+def _item_key(item: Object) -> tuple[Any, ...]:
+    """Return the key of an item.
+
+    Policies can share a target, so its name alone is not unique.
+    """
+    return item["kind"], item["metadata"]["namespace"], item["metadata"]["name"], item.get("policy")
+
+
+def _is_unchanged(old: Any, new: Any, elapsed: timedelta) -> bool:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return old.keys() == new.keys() and all(
+            _is_unchanged(old[it], new[it], elapsed) for it in old
+        )
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple):
+        pairs = zip(old, new, strict=False)
+        return len(old) == len(new) and all(_is_unchanged(one, two, elapsed) for one, two in pairs)
+    if isinstance(old, str) and isinstance(new, str):
+        return old == new or _differs_by_elapsed(old, new, elapsed)
+    return bool(old == new)
+
+
+def _differs_by_elapsed(old: str, new: str, elapsed: timedelta) -> bool:
+    """Return whether the texts differ at most in instants that moved by `elapsed`."""
+    old_instants, new_instants = _INSTANT.findall(old), _INSTANT.findall(new)
+    return (
+        len(old_instants) == len(new_instants)
+        and _INSTANT.sub("", old) == _INSTANT.sub("", new)
+        and all(
+            it in (was, format_instant(parse_instant(was) + elapsed))
+            for was, it in zip(old_instants, new_instants, strict=True)
+        )
+    )
+
+
+_WATCH_SECONDS = 2.0  # seconds between two looks of --watch
+_OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
+    "policies": object_views.list_policies,
+    "variants": object_views.list_variants,
+    "stages": object_views.list_stages,
+    "drafts": object_views.list_drafts,
 }
 
 
 @click.command()
-@click.argument("what", default="", metavar="WHAT", shell_complete=complete_nouns)
+@click.argument("what", default="", metavar="WHAT", shell_complete=complete_resource_types)
 @click.argument("names", nargs=-1, shell_complete=complete_names)
 @click.option(
     "-l",
@@ -63,12 +119,12 @@ _VIEWS: Mapping[str, Callable[[Observed], list[dict[str, Any]]]] = {
 )
 @click.option(
     "--state",
-    type=click.Choice(list(State), case_sensitive=False),
+    type=click.Choice(list(VariantState), case_sensitive=False),
     metavar="STATE",
     help="Only variants, targets and drafts in this state, such as Held.",
 )
 @click.option("-w", "--watch", is_flag=True, help="Print again whenever something changed.")
-@with_settings(formats=tuple(Format))
+@with_settings(formats=tuple(OutputFormat))
 def command(
     settings: Settings,
     what: str,
@@ -86,61 +142,71 @@ def command(
     fanout.dev/repository. Variants, targets and drafts go by the name of their cluster too, by path
     and by repository:path.
     """
-    noun = _noun(what)
-    said = {name: value or "" for name, value in asked.items()}
-    chosen = Filter(noun, names, parse_selector(selector, "--selector"), **said)
+    resource_type = _resolve_type(what)
+    criteria = {name: value or "" for name, value in asked.items()}
+    object_filter = ObjectFilter(
+        resource_type, names, parse_selector(selector, "--selector"), **criteria
+    )
     with open_program(settings) as program:
-        faults = tell_faults(program.declared())
-        chosen.check(program.declared(), settings.namespace)
-        columns = COLUMNS.get(noun) or recorded.columns(
-            noun, settings.now(), wide=settings.output is Format.WIDE
+        faults = report_file_errors(program.read_declared())
+        object_filter.check_criteria(program.read_declared(), settings.namespace)
+        columns = COLUMNS.get(resource_type) or get_tables.record_columns(
+            resource_type, settings.now(), wide=settings.output is OutputFormat.WIDE
         )
-        seen, now = _items(program, noun, names)
-        chosen.refuse_unknown(seen)
-        shown = chosen.chosen(seen)
-        if shown or settings.output not in (Format.TABLE, Format.WIDE):
-            show(shown, columns, settings.output)
+        items, now = _read_items(program, resource_type, names)
+        object_filter.refuse_unknown(items)
+        matching = object_filter.select(items)
+        # A program that reads JSON or YAML gets an empty List; only people need the message.
+        if matching or settings.output not in (OutputFormat.TABLE, OutputFormat.WIDE):
+            print_objects(matching, columns, settings.output)
         else:
-            say("nothing found", settings.color)
+            print_message("nothing found", settings.color)
         while watch:
-            time.sleep(_PAUSE)
-            before, past = shown, now
-            seen, now = _items(program, noun, names)
-            shown = chosen.chosen(seen)
-            if fresh := changed(before, shown, now - past):
-                show(fresh, columns, settings.output)
+            time.sleep(_WATCH_SECONDS)
+            before, observed_before = matching, now
+            items, now = _read_items(program, resource_type, names)
+            matching = object_filter.select(items)
+            if changed_items := find_changed(before, matching, now - observed_before):
+                print_objects(changed_items, columns, settings.output)
     return ExitCode.SOME_FAILED if faults else ExitCode.OK
 
 
-def _items(
-    program: Program, noun: str, names: Sequence[str]
+def _read_items(
+    program: Program, resource_type: str, names: Sequence[str]
 ) -> tuple[list[dict[str, Any]], datetime]:
-    """What there is, and when it was looked at; of records, those of these policies."""
+    """Return the items of the resource type and the time of the observation.
+
+    Records by policy names.
+    """
     namespace = program.settings.namespace
-    if noun in RECORDS:
-        check_policies(names, program.declared(), namespace)
-        return recorded.recorded(program, noun, names), program.settings.now()
-    observed = program.observe(Mode(namespace=namespace))
-    if noun == "policies":
-        for sentence in observed.undeclared:
-            say(f"warning: {sentence}", program.settings.color, fg="yellow")
-    if noun == "targets":
-        return present.targets(observed, program.declared()), observed.now
-    if noun != "repositories":
-        items = _VIEWS[noun](observed)
-        if noun == "variants" and names:
-            refuse_gone(names, items, present.targets(observed, program.declared()))
+    if resource_type in RECORD_TYPES:
+        check_policies(names, program.read_declared(), namespace)
+        return get_tables.list_records(program, resource_type, names), program.settings.now()
+    observed = program.observe(PassMode(namespace=namespace))
+    if resource_type == "policies":
+        for warning in observed.undeclared_warnings:
+            print_message(f"warning: {warning}", program.settings.color, fg="yellow")
+    if resource_type == "targets":
+        return object_views.list_targets(observed, program.read_declared()), observed.now
+    if resource_type != "repositories":
+        items = _OBJECT_BUILDERS[resource_type](observed)
+        if resource_type == "variants" and names:
+            refuse_orphaned(
+                names, items, object_views.list_targets(observed, program.read_declared())
+            )
         return items, observed.now
-    items = repositories(observed, program.declared())
+    items = list_repositories(observed, program.read_declared())
     return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
 
 
-def _noun(what: str) -> str:
-    noun = ALIASES.get(what.lower(), what.lower())
-    if noun not in NOUNS:
+def _resolve_type(what: str) -> str:
+    resource_type = ALIASES.get(what.lower(), what.lower())
+    if resource_type not in RESOURCE_TYPES:
         raise InvalidInput(
             f"there is nothing like {what} to list" if what else "it is not said what to list",
             reason="NotFound",
-            remedy=suggestion(what, (*NOUNS, *ALIASES), f"say one of: {', '.join(NOUNS)}"),
+            remedy=suggest_name(
+                what, (*RESOURCE_TYPES, *ALIASES), f"say one of: {', '.join(RESOURCE_TYPES)}"
+            ),
         )
-    return noun
+    return resource_type

@@ -1,4 +1,4 @@
-"""`fanout import`: objects of other programs as fanout's."""
+"""`fanout import`: print objects of Porch and Kargo as fanout's."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,39 +7,38 @@ from typing import Any, NamedTuple
 
 import click
 
-from fanout.api.faults import Fault, field_name
-from fanout.api.faults import Path as FieldPath
-from fanout.api.foreign.assembly import Judge
-from fanout.api.foreign.pieces import Imported, Remark
-from fanout.api.kargo.translate import translate as from_kargo
-from fanout.api.meta import DEFAULT_NAMESPACE
-from fanout.api.places import fields
-from fanout.api.porch.translate import expressions
-from fanout.api.porch.translate import translate as from_porch
+from fanout.api.field_errors import FieldError, FieldPath, format_path
+from fanout.api.field_paths import as_mapping
+from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validation import validate
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
-from fanout.cli.output import list_of, show_value, write
-from fanout.cli.settings import Format, Settings
-from fanout.cli.start import open_sandbox
-from fanout.cli.terminal import say
-from fanout.cluster.discovery import discover
-from fanout.cluster.findings import Finding, InvalidFiles
-from fanout.cluster.times import time_faults
-from fanout.errors import InvalidInput, Where
-from fanout.package.dump import dump_all
-from fanout.package.invalid import InvalidManifest
-from fanout.package.manifests import Document, Manifest
+from fanout.api.validators.object_validation import validate_object
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import build_list, print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import open_sandbox
+from fanout.cli.terminal import print_message
+from fanout.cluster.file_findings import FileFinding, InvalidFiles
+from fanout.cluster.manifest_discovery import discover_manifests
+from fanout.cluster.manifest_documents import time_faults
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.migrate.field_conversion import ImportResult, Remark
+from fanout.migrate.kargo.kargo_import import import_kargo_objects as from_kargo
+from fanout.migrate.object_assembly import ObjectValidator
+from fanout.migrate.porch.porch_import import find_expressions
+from fanout.migrate.porch.porch_import import import_porch_objects as from_porch
+from fanout.package.manifest import Document, Manifest
 from fanout.package.revision import parse_range
+from fanout.package.yaml_nodes import InvalidManifest
+from fanout.package.yaml_output import dump_all
 from fanout.ports import Sandbox
-from fanout.reconcile.compile import Code, code_faults
+from fanout.reconcile.validation.expression_validation import DeclaredCode, find_code_faults
 
 _STDIN = Path("-")
 
 
 class _Item(NamedTuple):
-    """An object of the input and where it stands: its document, and the way through a List."""
+    """Object of the input with its file, its document, and its path inside a List."""
 
     value: Any
     file: str
@@ -47,18 +46,18 @@ class _Item(NamedTuple):
     prefix: FieldPath
 
     def is_in(self, namespace: str) -> bool:
-        """Is the object in this namespace? Everything is in ""."""
-        meta = fields(fields(self.value).get("metadata"))
+        """Return whether the object is in this namespace; "" stands for all namespaces."""
+        meta = as_mapping(as_mapping(self.value).get("metadata"))
         return not namespace or (meta.get("namespace") or DEFAULT_NAMESPACE) == namespace
 
-    def line(self, path: FieldPath) -> int:
-        """The line of a field, or of what is nearest above it."""
+    def find_line(self, path: FieldPath) -> int:
+        """Return the line of a field, or of its nearest ancestor in the file."""
         return self.document.line_of((*self.prefix, *path))
 
     def __str__(self) -> str:
-        """`Kind/name`, as far as it can be said."""
-        name = fields(fields(self.value).get("metadata")).get("name")
-        return "/".join(str(part) for part in (fields(self.value).get("kind"), name) if part)
+        """Return `Kind/name`, as far as the object has them."""
+        name = as_mapping(as_mapping(self.value).get("metadata")).get("name")
+        return "/".join(str(part) for part in (as_mapping(self.value).get("kind"), name) if part)
 
 
 @click.group()
@@ -67,7 +66,7 @@ def command() -> None:
 
 
 @command.command("porch")
-@with_settings(formats=(Format.YAML, Format.JSON))
+@with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
 def porch(settings: Settings) -> ExitCode:
     """Print Porch's objects as fanout's.
 
@@ -77,11 +76,13 @@ def porch(settings: Settings) -> ExitCode:
     is not lost. The result passes `fanout validate`.
     """
     with open_sandbox(settings) as sandbox:
-        return _import(settings, lambda objects: from_porch(objects, _judge_expressions(sandbox)))
+        return _import_objects(
+            settings, lambda objects: from_porch(objects, _build_validator(sandbox))
+        )
 
 
 @command.command("kargo")
-@with_settings(formats=(Format.YAML, Format.JSON))
+@with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
 def kargo(settings: Settings) -> ExitCode:
     """Print Kargo's objects as fanout's.
 
@@ -92,26 +93,30 @@ def kargo(settings: Settings) -> ExitCode:
     lost. What a person has to fill in is called `fill-in` in the result, which passes `fanout
     validate`.
     """
-    return _import(settings, lambda objects: from_kargo(objects, _judge_times))
+    return _import_objects(settings, lambda objects: from_kargo(objects, _validate_object))
 
 
-def _import(settings: Settings, translate: Callable[[Sequence[Any]], Imported]) -> ExitCode:
-    """Translate what -f names, print the result, and tell what is to be said about it."""
-    found = [item for item in _items(settings.sources()) if item.is_in(settings.namespace)]
-    imported = translate([item.value for item in found])
-    remarks = [(index, found[index].line(it.path), it) for index, it in imported.remarks]
+def _import_objects(
+    settings: Settings, translate: Callable[[Sequence[Any]], ImportResult]
+) -> ExitCode:
+    """Translate the objects of -f, print the result, and report what has no translation."""
+    items = [
+        item for item in _read_items(settings.require_files()) if item.is_in(settings.namespace)
+    ]
+    imported = translate([item.value for item in items])
+    remarks = [(index, items[index].find_line(it.path), it) for index, it in imported.remarks]
     for index, line, remark in sorted(remarks, key=lambda told: told[:2]):
-        _tell(found[index], line, remark, settings)
-    if settings.output is Format.JSON:
-        show_value(list_of(imported.objects), Format.JSON)
+        _report_remark(items[index], line, remark, settings)
+    if settings.output is OutputFormat.JSON:
+        print_value(build_list(imported.objects), OutputFormat.JSON)
     else:
-        write(dump_all([dict(item) for item in imported.objects]))
-    return ExitCode.OK if imported.complete else ExitCode.SOME_FAILED
+        write_stdout(dump_all([dict(item) for item in imported.objects]))
+    return ExitCode.OK if imported.is_complete else ExitCode.SOME_FAILED
 
 
-def _judge_times(data: Mapping[str, Any]) -> Iterator[Fault]:
-    """As `fanout validate` judges one object that has no expressions: its range, its times."""
-    item, faults = validate(data)
+def _validate_object(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Validate one object without expressions: fields, times and revision range."""
+    item, faults = validate_object(data)
     yield from faults
     yield from time_faults(item)
     semver = item.spec.upstream.revision.semver if isinstance(item, UpstreamPolicy) else None
@@ -120,38 +125,44 @@ def _judge_times(data: Mapping[str, Any]) -> Iterator[Fault]:
             parse_range(semver)
     except InvalidInput as error:
         path = ("spec", "upstream", "revision", "semver")
-        yield Fault(path, error.problem, error.remedy)
+        yield FieldError(path, error.problem, error.remedy)
 
 
-def _judge_expressions(sandbox: Sandbox) -> Judge:
-    """As `fanout validate` judges one object: its fields, then its expressions."""
+def _build_validator(sandbox: Sandbox) -> ObjectValidator:
+    """Return a validator of one object: of its fields, then of its expressions."""
 
-    def judge(data: Mapping[str, Any]) -> Iterable[Fault]:
-        _, faults = validate(data)
-        asked = () if faults else tuple(expressions(data))
-        if not asked:
+    def validate_expressions(data: Mapping[str, Any]) -> Iterable[FieldError]:
+        _, faults = validate_object(data)
+        codes = () if faults else tuple(find_expressions(data))
+        if not codes:
             return faults
-        found = code_faults([Code(field_name(path), text) for path, text in asked], sandbox)
-        return [Fault(path, *words) for (path, _), words in zip(asked, found, strict=True) if words]
+        messages = find_code_faults(
+            [DeclaredCode(format_path(path), text) for path, text in codes], sandbox
+        )
+        return [
+            FieldError(path, *words)
+            for (path, _), words in zip(codes, messages, strict=True)
+            if words
+        ]
 
-    return judge
+    return validate_expressions
 
 
-def _tell(item: _Item, line: int, remark: Remark, settings: Settings) -> None:
-    where = Where(str(item), field_name(remark.path), item.file, line)
-    sentence = str(Finding(where, remark.problem, remark.remedy))
-    if remark.lost:
-        say(sentence, settings.color, fg="yellow")
+def _report_remark(item: _Item, line: int, remark: Remark, settings: Settings) -> None:
+    where = ErrorLocation(str(item), format_path(remark.path), item.file, line)
+    sentence = str(FileFinding(where, remark.problem, remark.remedy))
+    if remark.is_lost:
+        print_message(sentence, settings.color, fg="yellow")
     else:
-        say(f"note: {sentence}", settings.color)
+        print_message(f"note: {sentence}", settings.color)
 
 
-def _items(paths: Iterable[Path]) -> Iterator[_Item]:
-    """All objects of the input. Raises InvalidInput when a part of it cannot be read."""
-    named = discover([path for path in paths if path != _STDIN])
-    if named.findings:
-        raise InvalidFiles(named.findings)
-    texts = [(str(path), _bytes(path)) for path in named.files]
+def _read_items(paths: Iterable[Path]) -> Iterator[_Item]:
+    """Yield all objects of the input. Raises InvalidInput if a part of it cannot be read."""
+    discovered = discover_manifests([path for path in paths if path != _STDIN])
+    if discovered.findings:
+        raise InvalidFiles(discovered.findings)
+    texts = [(str(path), _read_bytes(path)) for path in discovered.files]
     if _STDIN in paths:
         texts.append(("<stdin>", sys.stdin.buffer.read()))
     problems: list[InvalidInput] = []
@@ -162,25 +173,25 @@ def _items(paths: Iterable[Path]) -> Iterator[_Item]:
             problems += error.problems
             continue
         for document in documents:
-            yield from _unrolled(document.value, file, document, ())
+            yield from _expand_lists(document.value, file, document, ())
     if problems:
         raise InvalidManifest(problems)
 
 
-def _unrolled(value: Any, file: str, document: Document, prefix: FieldPath) -> Iterator[_Item]:
-    """The object itself, or those of a List."""
-    listed = isinstance(value, Mapping) and str(value.get("kind")).endswith("List")
-    if listed and isinstance(value.get("items"), list):
-        for index, inner in enumerate(value["items"]):
-            yield from _unrolled(inner, file, document, (*prefix, "items", index))
+def _expand_lists(value: Any, file: str, document: Document, prefix: FieldPath) -> Iterator[_Item]:
+    """Yield the object itself, or the objects of a List, at any depth."""
+    is_list = isinstance(value, Mapping) and str(value.get("kind")).endswith("List")
+    if is_list and isinstance(value.get("items"), list):
+        for index, element in enumerate(value["items"]):
+            yield from _expand_lists(element, file, document, (*prefix, "items", index))
     else:
         yield _Item(value, file, document, prefix)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        finding = Finding(Where(file=str(path)), problem, "make it readable")
+        finding = FileFinding(ErrorLocation(file=str(path)), problem, "make it readable")
         raise InvalidFiles([finding]) from error

@@ -1,7 +1,7 @@
-"""`fanout package`: the package engine alone, on plain directories.
+"""`fanout package`: the package engine on plain directories.
 
-It needs no policy, no repository and no cluster, so that people and other programs can merge,
-render and check packages of their own.
+It needs no policy, no repository and no cluster, so that people and other programs can
+merge, render, compare and validate packages of their own.
 """
 
 import click

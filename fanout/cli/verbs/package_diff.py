@@ -1,18 +1,17 @@
-"""`fanout package diff`: two packages side by side, or three with what is in dispute marked."""
+"""`fanout package diff`: compare two packages, or three with conflicts marked."""
 
 import sys
 from pathlib import Path
 
 import click
 
-from fanout.cli.directories import read_files
-from fanout.cli.exit_codes import ExitCode, detailed
-from fanout.cli.options import detailed_option, with_settings
-from fanout.cli.output import write
-from fanout.cli.patches import patch
+from fanout.cli.input.options import detailed_option, with_settings
+from fanout.cli.input.package_directory import read_files
+from fanout.cli.output.package_patch import format_patch, format_three_way
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import Settings
-from fanout.cli.terminal import printable
-from fanout.cli.threeway import three_way
+from fanout.cli.terminal import escape_control
 from fanout.cli.verbs.package_merge import DIRECTORY
 
 
@@ -21,7 +20,7 @@ from fanout.cli.verbs.package_merge import DIRECTORY
 @click.option("--local", required=True, type=DIRECTORY, help="The package with people's edits.")
 @click.option("--origin", type=DIRECTORY, help="What both began with: show what each side did.")
 @detailed_option
-@with_settings(sources=False)
+@with_settings(objects=False)
 def diff(
     settings: Settings,  # noqa: ARG001
     upstream: Path,
@@ -34,12 +33,12 @@ def diff(
     Prints a patch that makes upstream's package the local one. With --origin, prints what each
     side changed since then, and where they disagree.
     """
-    theirs, ours = read_files(upstream), read_files(local)
+    upstream_files, local_files = read_files(upstream), read_files(local)
     lines = (
-        patch(theirs, ours, ("upstream", "local"))
+        format_patch(upstream_files, local_files, ("upstream", "local"))
         if origin is None
-        else three_way(read_files(origin), theirs, ours)
+        else format_three_way(read_files(origin), upstream_files, local_files)
     )
     text = "".join(f"{line}\n" for line in lines)
-    write(printable(text) if sys.stdout.isatty() else text)
-    return detailed(ExitCode.OK, changes=bool(text)) if how["detailed"] else ExitCode.OK
+    write_stdout(escape_control(text) if sys.stdout.isatty() else text)
+    return detailed_exit_code(ExitCode.OK, changes=bool(text)) if how["detailed"] else ExitCode.OK

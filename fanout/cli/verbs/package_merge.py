@@ -1,4 +1,4 @@
-"""`fanout package merge`: three directories become one."""
+"""`fanout package merge`: merge three directories into one."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -7,17 +7,21 @@ from typing import Any
 
 import click
 
-from fanout.cli.directories import located, new_directory, read_files, write_files
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
-from fanout.cli.output import show_value, write
-from fanout.cli.settings import Format, Settings
-from fanout.cli.terminal import printable
-from fanout.errors import InvalidInput, Where
-from fanout.package.edits import MISSING
-from fanout.package.merge.conflicts import Conflict
-from fanout.package.merge.packages import MergeResult
-from fanout.package.merge.strategies import Strategy, update_package
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.package_directory import (
+    read_files,
+    require_new_directory,
+    with_directory,
+    write_files,
+)
+from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.terminal import escape_control
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import MISSING
+from fanout.package.merge.merge_conflicts import MergeConflict
+from fanout.package.merge.package_update import KptUpdateStrategy, MergeResult, update_package
 
 DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
@@ -31,12 +35,12 @@ NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 @click.option("--in-place", is_flag=True, help="The result goes to the local directory.")
 @click.option(
     "--strategy",
-    type=click.Choice([strategy.value for strategy in Strategy]),
-    default=Strategy.RESOURCE_MERGE.value,
+    type=click.Choice([strategy.value for strategy in KptUpdateStrategy]),
+    default=KptUpdateStrategy.RESOURCE_MERGE.value,
     show_default=True,
     help="How to merge; the names are those of a Kptfile.",
 )
-@with_settings(sources=False, formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(objects=False, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def merge(
     settings: Settings,
     origin: Path,
@@ -51,21 +55,28 @@ def merge(
     The result is written also where there are conflicts: it has the winner's values. Exits with 3
     when there are any.
     """
-    target = _target(local, to, in_place)
-    base, theirs, mine = read_files(origin), read_files(upstream), read_files(local)
+    target = _require_target(local, to, in_place)
+    origin_files, upstream_files, local_files = (
+        read_files(origin),
+        read_files(upstream),
+        read_files(local),
+    )
     try:
-        result = update_package(Strategy(strategy), base, theirs, mine)
+        result = update_package(
+            KptUpdateStrategy(strategy), origin_files, upstream_files, local_files
+        )
     except InvalidInput as error:
-        raise located(error, local) from None
-    write_files(target, mine if in_place else {}, result.files)
-    if settings.output is Format.TABLE:
-        write("".join(f"{printable(line)}\n" for line in report_lines(result)))
+        raise with_directory(error, local) from None
+    write_files(target, local_files if in_place else {}, result.files)
+    if settings.output is OutputFormat.TABLE:
+        write_stdout("".join(f"{escape_control(line)}\n" for line in format_merge_report(result)))
     else:
-        show_value(_report(result), settings.output)
+        print_value(_serialize_merge(result), settings.output)
     return ExitCode.SOME_FAILED if result.conflicts else ExitCode.OK
 
 
-def _target(local: Path, to: Path | None, in_place: bool) -> Path:
+def _require_target(local: Path, to: Path | None, in_place: bool) -> Path:
+    # --to that names the local directory contradicts nothing.
     if in_place and (to is None or to.resolve() == local.resolve()):
         return local
     if to is None or in_place:
@@ -73,13 +84,13 @@ def _target(local: Path, to: Path | None, in_place: bool) -> Path:
             "it is not clear where the result goes",
             reason="InvalidSetting",
             remedy="give --to a new directory, or give --in-place without it",
-            where=Where(field="--to"),
+            where=ErrorLocation(field="--to"),
         )
-    return new_directory(to)
+    return require_new_directory(to)
 
 
-def report_lines(result: MergeResult) -> Iterator[str]:
-    """What people should know of a merge, one line each."""
+def format_merge_report(result: MergeResult) -> Iterator[str]:
+    """Yield the conflicts, dropped files and notes of a merge, one line each."""
     for conflict in result.conflicts:
         yield f"conflict: {conflict}"
     for path in result.dropped:
@@ -88,20 +99,21 @@ def report_lines(result: MergeResult) -> Iterator[str]:
         yield f"note: {note}"
 
 
-def _report(result: MergeResult) -> dict[str, Any]:
+def _serialize_merge(result: MergeResult) -> dict[str, Any]:
     return {
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "MergeReport",
-        "conflicts": [_plain(conflict) for conflict in result.conflicts],
+        "conflicts": [_serialize_conflict(conflict) for conflict in result.conflicts],
         "dropped": list(result.dropped),
         "notes": list(result.notes),
     }
 
 
-def _plain(conflict: Conflict) -> dict[str, Any]:
-    """A conflict as data. A side that has no value has no field, for null is a value too.
+def _serialize_conflict(conflict: MergeConflict) -> dict[str, Any]:
+    """Return a conflict as data.
 
-    Of a Secret no value is told.
+    A side without a value has no field, since null is a value too. Values of a Secret are
+    left out.
     """
     values = {"base": conflict.origin, "upstream": conflict.upstream, "local": conflict.local}
     return {
@@ -111,16 +123,16 @@ def _plain(conflict: Conflict) -> dict[str, Any]:
         "field": conflict.field,
         "cause": str(conflict.cause),
         "winner": str(conflict.winner),
-        **({} if conflict.is_secret else _present(values)),
+        **({} if conflict.is_secret else _present_values(values)),
     }
 
 
-def _present(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _value(value) for name, value in values.items() if value is not MISSING}
+def _present_values(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _serialize_value(value) for name, value in values.items() if value is not MISSING}
 
 
-def _value(value: Any) -> Any:
-    """The value; of a whole file its size and digest."""
+def _serialize_value(value: Any) -> Any:
+    """Return the value; for a complete file its size and digest."""
     if isinstance(value, bytes):
         return {"bytes": len(value), "sha256": sha256(value).hexdigest()}
     return value

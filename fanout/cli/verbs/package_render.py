@@ -1,4 +1,4 @@
-"""`fanout package render`: the functions of a package's own pipeline, run on a directory."""
+"""`fanout package render`: run a package's own pipeline on a directory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,56 +6,63 @@ from typing import Any
 
 import click
 
-from fanout.cli.directories import (
-    differing,
-    located,
-    new_directory,
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.package_directory import (
+    find_changed_paths,
     read_files,
+    require_new_directory,
+    with_directory,
     write_files,
 )
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
-from fanout.cli.output import show_value, write
-from fanout.cli.pipelines import rendered
-from fanout.cli.settings import Format, Settings
-from fanout.cli.terminal import printable
+from fanout.cli.input.package_functions import load_package_functions, run_pipeline
+from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.terminal import escape_control
 from fanout.cli.verbs.package_merge import DIRECTORY, NEW_DIRECTORY
-from fanout.cli.workshop import workshop
 from fanout.errors import InvalidInput
-from fanout.package.merge.packages import Files
-from fanout.variants.functions.function import Result
-from fanout.variants.results import errors_of
+from fanout.package.merge.package_update import Files
+from fanout.variants.function_failures import find_errors
+from fanout.variants.functions.function_interface import FunctionResult
 
 
 @click.command()
 @click.argument("directory", type=DIRECTORY)
 @click.option("--to", type=NEW_DIRECTORY, help="Write to a new or empty directory instead.")
-@with_settings(sources=False, config=True, formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(
+    objects=False, config=True, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+)
 def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     """Run the functions of a package's Kptfile.
 
     Those of subpackages run first. The package is changed in place, as a whole or not at all; not
     at all where a function finds an error.
     """
-    target = directory if to is None else new_directory(to)
+    target = directory if to is None else require_new_directory(to)
     before = read_files(directory)
     try:
-        after, results = rendered(before, workshop(settings))
+        after, results = run_pipeline(before, load_package_functions(settings))
     except InvalidInput as error:
-        raise located(error, directory) from None
-    failed = bool(errors_of(results))
+        raise with_directory(error, directory) from None
+    failed = bool(find_errors(results))
+    # Functions that ran before the failing one may have changed files; none of that is written.
     if not failed:
         write_files(target, before if to is None else {}, after)
-    changed = [] if failed else differing(before, after)
-    if settings.output is Format.TABLE:
-        write("".join(f"{printable(line)}\n" for line in _lines(before, after, changed, results)))
+    changed = [] if failed else find_changed_paths(before, after)
+    if settings.output is OutputFormat.TABLE:
+        write_stdout(
+            "".join(
+                f"{escape_control(line)}\n"
+                for line in _format_changes(before, after, changed, results)
+            )
+        )
     else:
-        show_value(_report(changed, results), settings.output)
+        print_value(_serialize_render(changed, results), settings.output)
     return ExitCode.INVALID if failed else ExitCode.OK
 
 
-def _lines(
-    before: Files, after: Files, changed: list[str], results: tuple[Result, ...]
+def _format_changes(
+    before: Files, after: Files, changed: list[str], results: tuple[FunctionResult, ...]
 ) -> Iterator[str]:
     for result in results:
         yield f"{result.severity}: {result.sentence}"
@@ -64,7 +71,7 @@ def _lines(
         yield f"{verb if path in after else 'removed'}: {path}"
 
 
-def _report(changed: list[str], results: tuple[Result, ...]) -> dict[str, Any]:
+def _serialize_render(changed: list[str], results: tuple[FunctionResult, ...]) -> dict[str, Any]:
     return {
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "RenderReport",

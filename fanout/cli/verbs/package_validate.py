@@ -1,53 +1,61 @@
-"""`fanout package validate`: every fault of a package, each with file and line."""
+"""`fanout package validate`: report every error of a package with its file and line."""
 
 from pathlib import Path
 
 import click
 
 from fanout.api.reasons import Reason
-from fanout.cli.directories import located, scan
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
-from fanout.cli.output import show_value, write
-from fanout.cli.package_faults import Faults, faults_of
-from fanout.cli.settings import Format, Settings
-from fanout.cli.terminal import printable
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.package_directory import scan_directory, with_directory
+from fanout.cli.input.package_functions import load_package_functions
+from fanout.cli.input.package_validation import PackageFaults, validate_package
+from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.terminal import escape_control
 from fanout.cli.verbs.package_merge import DIRECTORY
-from fanout.cli.workshop import workshop
 from fanout.errors import InvalidInput
-from fanout.variants.functions.function import Result
+from fanout.variants.functions.function_interface import FunctionResult
 
 
 @click.command()
 @click.argument("directory", type=DIRECTORY)
-@with_settings(sources=False, config=True, formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(
+    objects=False, config=True, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+)
 def validate(settings: Settings, directory: Path) -> ExitCode:
     """Name every fault of a package.
 
     Its Kptfiles, manifests, duplicate objects, injection points and functions, and what no package
     may have. Exits with 2 when there are any.
     """
-    files, refused = scan(directory)
-    whole = all(fault.reason != Reason.LIMIT_EXCEEDED for fault in refused)
-    found = faults_of(files, workshop(settings)) if whole else Faults([])
-    faults = [*refused, *(located(fault, directory) for fault in found.faults)]
-    warnings = [_located(result, directory) for result in found.warnings]
-    if settings.output is Format.TABLE:
+    files, scan_errors = scan_directory(directory)
+    # Of a package that was read in part, missing files would be reported as errors of the
+    # others.
+    is_complete = all(fault.reason != Reason.LIMIT_EXCEEDED for fault in scan_errors)
+    package_faults = (
+        validate_package(files, load_package_functions(settings))
+        if is_complete
+        else PackageFaults([])
+    )
+    faults = [*scan_errors, *(with_directory(fault, directory) for fault in package_faults.errors)]
+    warnings = [_with_directory(result, directory) for result in package_faults.warnings]
+    if settings.output is OutputFormat.TABLE:
         lines = [*map(str, faults), *(f"warning: {result.sentence}" for result in warnings)]
-        told = "".join(f"{printable(line)}\n" for line in lines)
-        write(told if faults else f"{told}no faults\n")
+        report = "".join(f"{escape_control(line)}\n" for line in lines)
+        write_stdout(report if faults else f"{report}no faults\n")
     else:
-        plain = [*map(_plain, faults), *map(_warning, warnings)]
-        show_value(plain, settings.output)
+        plain = [*map(_serialize_error, faults), *map(_serialize_warning, warnings)]
+        print_value(plain, settings.output)
     return ExitCode.INVALID if faults else ExitCode.OK
 
 
-def _located(result: Result, directory: Path) -> Result:
+def _with_directory(result: FunctionResult, directory: Path) -> FunctionResult:
     return result._replace(file=str(directory / result.file)) if result.file else result
 
 
-def _warning(result: Result) -> dict[str, object]:
-    """A warning of a function, which is no fault."""
+def _serialize_warning(result: FunctionResult) -> dict[str, object]:
+    """Return a warning of a function as data."""
     return {
         "file": result.file,
         "line": result.line,
@@ -59,8 +67,8 @@ def _warning(result: Result) -> dict[str, object]:
     }
 
 
-def _plain(fault: InvalidInput) -> dict[str, object]:
-    """As in the answer of `fanout validate`."""
+def _serialize_error(fault: InvalidInput) -> dict[str, object]:
+    """Return an error as data, in the form of `fanout validate`."""
     return {
         "file": fault.where.file,
         "line": fault.where.line,

@@ -1,20 +1,20 @@
-"""`fanout plan`: what a sweep would do now, and nothing is done."""
+"""`fanout plan`: print what a sweep would do now, without doing it."""
 
 import json
 from pathlib import Path
 
 import click
 
-from fanout.cli.completing import complete_policies
-from fanout.cli.exit_codes import ExitCode, detailed
-from fanout.cli.lookup import check_policies
-from fanout.cli.options import detailed_option, with_settings
-from fanout.cli.settings import Format, Settings
-from fanout.cli.start import open_program
-from fanout.cli.telling import tell_faults, tell_plan
-from fanout.errors import InvalidInput, Where
+from fanout.cli.declarations import check_policies
+from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.options import detailed_option, with_settings
+from fanout.cli.output.pass_output import print_plan, report_file_errors
+from fanout.cli.process_exit import ExitCode, detailed_exit_code
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import open_program
+from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.actions import Plan
-from fanout.reconcile.passes import Mode
+from fanout.reconcile.pass_scope import PassMode
 
 
 @click.command()
@@ -26,7 +26,7 @@ from fanout.reconcile.passes import Mode
     help="Save the plan, for `fanout sweep --plan`.",
 )
 @detailed_option
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, out: Path | None, **how: bool
 ) -> int:
@@ -36,38 +36,41 @@ def command(
     something to do, and with 3 when something failed or is held by what a person must mend, as the
     sweep would.
     """
+    # Checked before the pass, which can take minutes.
     if out is not None and not out.parent.is_dir():
-        raise _unwritable(out, f"there is no directory {out.parent}")
-    mode = Mode(
+        raise _build_unwritable(out, f"there is no directory {out.parent}")
+    mode = PassMode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
-    with open_program(settings, read=False) as program:
+    with open_program(settings, check=False) as program:
         # What a pass at rest remembers are troubles alone; data has the holds too.
-        faults, table = 0, settings.output is Format.TABLE
-        observed = program.at_rest(mode) if table else None
+        faults, is_table = 0, settings.output is OutputFormat.TABLE
+        observed = program.find_noop_result(mode) if is_table else None
         if observed is None:
-            program.check()
-            faults = tell_faults(program.declared())
-            check_policies(policies, program.declared(), settings.namespace)
+            program.check_input()
+            faults = report_file_errors(program.read_declared())
+            check_policies(policies, program.read_declared(), settings.namespace)
             observed = program.observe(mode)
     if out is not None:
-        _save(observed.plan, out)
-    tell_plan(observed, settings, faults)
-    code = ExitCode.SOME_FAILED if faults or observed.unmended else ExitCode.OK
-    return detailed(code, changes=bool(observed.plan)) if how["detailed"] else code
+        _save_plan(observed.plan, out)
+    print_plan(observed, settings, faults)
+    code = ExitCode.SOME_FAILED if faults or observed.fix_count else ExitCode.OK
+    return detailed_exit_code(code, changes=bool(observed.plan)) if how["detailed"] else code
 
 
-def _save(plan: Plan, out: Path) -> None:
+def _save_plan(plan: Plan, out: Path) -> None:
     try:
-        out.write_text(json.dumps(plan.plain(), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        out.write_text(
+            json.dumps(plan.as_json(), indent=2, sort_keys=True) + "\n", encoding="utf-8"
+        )
     except OSError as error:
-        raise _unwritable(out, str(error.strerror)) from error
+        raise _build_unwritable(out, str(error.strerror)) from error
 
 
-def _unwritable(out: Path, why: str) -> InvalidInput:
+def _build_unwritable(out: Path, why: str) -> InvalidInput:
     return InvalidInput(
         f"the plan cannot be saved as {out}: {why}",
         reason="InvalidSetting",
         remedy="name a file in a directory that is there and may be written to",
-        where=Where(field="--out"),
+        where=ErrorLocation(field="--out"),
     )

@@ -1,46 +1,57 @@
-"""`fanout promote`: a person says publish, and it goes through the same gates."""
+"""`fanout promote`: publish in a stage by a person's decision, through the same gates."""
 
 from collections.abc import Iterator, Sequence
 
 import click
 
-from fanout.cli.conflicted import refuse_unnamed, select
-from fanout.cli.effects import changed, promoted
-from fanout.cli.exit_codes import ExitCode, exit_code_after
-from fanout.cli.naming import candidate_of, judged, meant, refuse_no_stage
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import (
-    about,
-    about_options,
-    by_option,
-    carried_out,
-    identity,
-    reason_option,
-    recorded_line,
-    trees_to_see,
+from fanout.cli.input.name_lookup import (
+    find_evaluated_policy,
+    refuse_no_stage,
+    require_candidate,
+    select_cases,
 )
-from fanout.cli.repeated import before, decided_before
-from fanout.cli.settings import Format, Settings, parse_instant
-from fanout.cli.start import open_program
-from fanout.cli.telling import tell_report
-from fanout.cli.terminal import say
-from fanout.cli.waiting import nothing_to_publish, refuse_unreachable, unpublished, unseen
-from fanout.errors import InvalidInput, Where
-from fanout.gates.records import Override
-from fanout.plan.cases import Case
-from fanout.plan.status import written
-from fanout.reconcile.report import Observed, PolicyPass, Report
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.pass_output import print_report
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.decision_effect import (
+    compare_evaluations,
+    find_nothing_to_publish,
+    promotion_effect,
+    refuse_unreachable,
+    report_undrafted,
+    report_unpublished,
+)
+from fanout.cli.recording.idempotency import evaluate_without, find_equal_decision
+from fanout.cli.recording.record_options import (
+    build_subject,
+    by_option,
+    current_trees,
+    format_recorded,
+    reason_option,
+    record_and_run,
+    resolve_author,
+    subject_options,
+)
+from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
+from fanout.cli.settings import OutputFormat, Settings, parse_instant
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.gates.record_facts import GateOverride
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 
 @click.command()
-@about_options
+@subject_options
 @click.option("--revision", default="", help="Only this revision; by default the candidate.")
 @click.option(
     "--override",
     "overrides",
     multiple=True,
-    type=click.Choice([item.value for item in Override]),
+    type=click.Choice([item.value for item in GateOverride]),
     help="A gate to lift, and no other.",
 )
 @click.option(
@@ -52,7 +63,7 @@ from fanout.reconcile.report import Observed, PolicyPass, Report
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Until when the decision stands.")
 @by_option
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(
     settings: Settings,
     policy: str,
@@ -70,82 +81,102 @@ def command(
     recorded. Variants whose drafts have undecided merge conflicts are left out, unless they are
     named and --accept-conflicts is given.
     """
-    who = identity(by)
-    expires = _expires(str(said["expires"]), settings)
+    author = resolve_author(by)
+    expires = _parse_expiry(str(said["expires"]), settings)
     with open_program(settings) as program:
-        item = judged(program, policy)
+        item = find_evaluated_policy(program, policy)
         refuse_no_stage(item, stage)
-        spec = about(item, stage, tuple(said["variants"]))
-        candidate = _known(item, str(said["revision"])) or candidate_of(item, stage)
+        spec = build_subject(item, stage, tuple(said["variants"]))
+        candidate = _require_known(item, str(said["revision"])) or require_candidate(item, stage)
         if accept_conflicts:
             refuse_unnamed(item, said["variants"])
-        named = spec.get("variants", ())
-        chosen = select(item, meant(item, stage, named), "published", accept=accept_conflicts)
-        those = chosen.cases
-        trees = trees_to_see(those, candidate)
-        lifts = Override.VERIFICATION.value in said["overrides"]
-        idle = "" if trees or lifts else nothing_to_publish(item, stage, those, candidate)
-        if idle:
-            tell_report(Report(Observed(settings.now(), (item,))), settings)
-            say(idle, settings.color)
-            return exit_code_after(int(bool(chosen.note)), effect=bool(those))
-        refuse_unreachable(item, stage, named, candidate, lifts=lifts)
+        names = spec.get("variants", ())
+        selection = select_decided(
+            item, select_cases(item, stage, names), "published", accept=accept_conflicts
+        )
+        cases = selection.cases
+        trees = current_trees(cases, candidate)
+        overrides_verification = GateOverride.VERIFICATION.value in said["overrides"]
+        # An override of verification is also about the published revision, which needs no draft.
+        no_effect_reason = (
+            ""
+            if trees or overrides_verification
+            else find_nothing_to_publish(item, stage, cases, candidate)
+        )
+        if no_effect_reason:
+            print_report(PassReport(PassPlan(settings.now(), (item,))), settings)
+            print_message(no_effect_reason, settings.color)
+            return exit_code_after(int(bool(selection.note)), effect=bool(cases))
+        refuse_unreachable(
+            item, stage, names, candidate, overrides_verification=overrides_verification
+        )
         spec |= {
             "action": "Publish",
             "revision": candidate,
             "trees": trees,
-            "acceptConflicts": chosen.conflicted,
+            "acceptConflicts": selection.has_conflicts,
             "reason": said["reason"],
             "overrides": list(said["overrides"]),
             "expires": expires,
         }
-        earlier = decided_before(item, spec, who, settings.now())
-        again = earlier.name if earlier else ""
-        name, report = carried_out(program, item, spec, who, again)
-    if settings.output is Format.TABLE:
-        write(recorded_line(name, f" for {candidate}", again=bool(again)))
-    effect = promoted(report, stage, named, candidate, trees, earlier)
-    if lifts and not trees:
-        effect = changed(before(item, earlier), report, stage, candidate, _names(those))
-    tell_report(report, settings, effect.sentence)
-    for sentence in (*_left(item, report, stage, those, trees, candidate), chosen.note):
+        earlier = find_equal_decision(item, spec, author, settings.now())
+        earlier_name = earlier.name if earlier else ""
+        name, report = record_and_run(program, item, spec, author, earlier_name)
+    if settings.output is OutputFormat.TABLE:
+        write_stdout(format_recorded(name, f" for {candidate}", is_repeated=bool(earlier_name)))
+    # Outside the program: what follows reads only the report of the pass.
+    effect = promotion_effect(report, stage, names, candidate, trees, earlier)
+    if overrides_verification and not trees:
+        effect = compare_evaluations(
+            evaluate_without(item, earlier), report, stage, candidate, _names_of(cases)
+        )
+    print_report(report, settings, effect.sentence)
+    for sentence in (
+        *_format_remaining(item, report, stage, cases, trees, candidate),
+        selection.note,
+    ):
         if sentence:
-            say(sentence, settings.color)
-    whom = _names(meant(item, stage, named))  # those that are left out are to be mended
-    return exit_code_after(report.unmended_of(whom), effect=effect.any)
+            print_message(sentence, settings.color)
+    stage_names = _names_of(
+        select_cases(item, stage, names)
+    )  # those that are left out are to be mended
+    return exit_code_after(report.fix_count_of(stage_names), effect=effect.happened)
 
 
-def _left(
-    item: PolicyPass,
-    report: Report,
+def _format_remaining(
+    item: PolicyResult,
+    report: PassReport,
     stage: str,
-    those: Sequence[Case],
+    cases: Sequence[VariantCase],
     trees: Sequence[str],
     candidate: str,
 ) -> Iterator[str]:
-    """Which variants the promotion is not about, and which are not published yet, and why."""
+    """Yield variants that the promotion leaves out, or did not publish, with reasons."""
     if trees:
-        yield from unseen(item, those, trees, candidate)
-    yield from unpublished(report, stage, _names(those), candidate)
+        yield from report_undrafted(item, cases, trees, candidate)
+    yield from report_unpublished(report, stage, _names_of(cases), candidate)
 
 
-def _names(cases: Sequence[Case]) -> list[str]:
+def _names_of(cases: Sequence[VariantCase]) -> list[str]:
     return [case.spec.name for case in cases]
 
 
-def _known(item: PolicyPass, revision: str) -> str:
-    """The revision, if there is one. A decision about another would wait for ever."""
+def _require_known(item: PolicyResult, revision: str) -> str:
+    """Return the revision if the policy has it.
+
+    A decision about another would wait forever.
+    """
     if revision and revision not in item.revisions:
-        there = f"there are: {', '.join(item.revisions)}" if item.revisions else "there is none"
+        allowed = f"there are: {', '.join(item.revisions)}" if item.revisions else "there is none"
         raise InvalidInput(
-            f"{revision} is not a revision of {item.title}; {there}",
+            f"{revision} is not a revision of {item.title}; {allowed}",
             reason="NotFound",
             remedy="choose one that the policy's rule allows",
         )
     return revision
 
 
-def _expires(text: str, settings: Settings) -> str:
+def _parse_expiry(text: str, settings: Settings) -> str:
     if not text:
         return ""
     until = parse_instant(text, "--expires")
@@ -154,6 +185,6 @@ def _expires(text: str, settings: Settings) -> str:
             f"{text} is over",
             reason="InvalidTime",
             remedy="name a time to come",
-            where=Where(field="--expires"),
+            where=ErrorLocation(field="--expires"),
         )
-    return written(until)
+    return format_instant(until)

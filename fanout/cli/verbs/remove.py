@@ -1,51 +1,54 @@
-"""`fanout remove`: a person lets a variant go, or what one left behind."""
+"""`fanout remove`: remove an orphaned variant, or the leftovers of a move."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 import click
 
-from fanout.api.meta import DEFAULT_NAMESPACE
-from fanout.api.nearest import suggestion
-from fanout.cli.called import called, gone_called
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.leaving import places
-from fanout.cli.naming import found
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import (
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.cli.input.name_lookup import (
+    find_cases,
+    find_orphaned_paths,
+    find_policy,
+    match_orphaned,
+)
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.recording.idempotency import find_equal_decision
+from fanout.cli.recording.record_options import (
+    append_record,
     by_option,
-    identity,
+    format_recorded,
     policy_argument,
     reason_option,
-    record,
-    recorded_line,
+    resolve_author,
 )
-from fanout.cli.repeated import decided_before
 from fanout.cli.settings import Settings
-from fanout.cli.start import Program, open_program
-from fanout.cli.terminal import say
-from fanout.cluster.declared import Declared
+from fanout.cli.startup import Program, open_program
+from fanout.cli.terminal import print_message
+from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
-from fanout.gates.facts import Hold
-from fanout.gates.fates import Fate
-from fanout.gates.removal import closed
-from fanout.gates.wording import listed
-from fanout.plan.book import Recorded
-from fanout.plan.facts import CONFIRM_REMOVAL
-from fanout.plan.removal import Removal
-from fanout.plan.repository import Identity
-from fanout.plan.rules import calendars
-from fanout.reconcile.absence import doubt
-from fanout.reconcile.promotions import all_promotions_read, promotions_of
-from fanout.reconcile.remove import (
-    Said,
+from fanout.gates.active_decisions import DecisionStatus
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import format_names
+from fanout.gates.removal_gate import closed_window_hold
+from fanout.plan.gate_inputs.policy_facts import CONFIRM_REMOVAL
+from fanout.plan.gate_inputs.stage_rule_builder import build_calendars
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.removal.removal_plan import PackageRemoval
+from fanout.reconcile.execution.removal_execution import (
+    RemovalRequest,
     find_removals,
-    lost_variant,
+    find_undeclared_variant,
     remove_by_level,
 )
-from fanout.reconcile.report import PolicyPass
-from fanout.reconcile.undeclared import refuse_undeclared
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.records.undeclared_policies import refuse_undeclared
+from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
+from fanout.reconcile.selection.policy_resolution import are_all_promotions_read, find_promotions
 
 
 @click.command()
@@ -71,157 +74,195 @@ def command(
     by level, those of the last stages first. While a window is closed the decision is recorded, a
     sweep carries it out, and this exits with 4. Interrupted, it is run again.
     """
-    who = identity(by)
-    everything = bool(said["all_gone"])
+    author = resolve_author(by)
+    all_orphaned = bool(said["all_gone"])
     with open_program(settings) as program:
-        item = _meant(program, policy, alone=variant is None and not everything)
-        declared = program.declared()
+        item = _find_policy(program, policy, without_variant=variant is None and not all_orphaned)
+        declared = program.read_declared()
         try:
-            names = _chosen(item, variant, declared, everything=everything)
+            names = _select_names(item, variant, declared, all_orphaned=all_orphaned)
         except InvalidInput:
-            carried_out = _removed(item, variant, str(said["reason"]), who, settings.now())
-            if carried_out is None:
+            earlier_removal = _find_earlier_removal(
+                item, variant, str(said["reason"]), author, settings.now()
+            )
+            if earlier_removal is None:
                 raise
-            write(recorded_line(carried_out.name, "; it is carried out", again=True))
+            write_stdout(
+                format_recorded(earlier_removal.name, "; it is carried out", is_repeated=True)
+            )
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
-        work = {it: tree for removal in removals for it, tree in removal.edited.items()}
-        if work and not said["edited"]:
+        edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
+        if edited_trees and not said["edited"]:
             raise InvalidInput(
-                f"people have changed {' and '.join(work)}",
+                f"people have changed {' and '.join(edited_trees)}",
                 reason="EditedDownstream",
                 remedy="look at it, and say --edited to remove it all the same",
             )
-        shut = _shut(item, declared, names, settings.now())
+        window_hold = _find_closed_window(item, declared, names, settings.now())
         spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": said["reason"]}
-        spec |= {"trees": sorted(set(work.values()))} if work else {}
-        if item.named.policy is not None:
-            spec["policy"] = item.named.name
-        earlier = decided_before(item, spec, who, settings.now())
-        name = earlier.name if earlier else record(program, item, "Decision", spec, who)
-        write(recorded_line(name, "", again=earlier is not None))
-        if shut is not None:
-            say(f"a sweep carries it out: {shut.sentence}", settings.color)
+        spec |= {"trees": sorted(set(edited_trees.values()))} if edited_trees else {}
+        if item.resolved_policy.upstream_policy is not None:
+            spec["policy"] = item.resolved_policy.name
+        earlier = find_equal_decision(item, spec, author, settings.now())
+        name = earlier.name if earlier else append_record(program, item, "Decision", spec, author)
+        write_stdout(format_recorded(name, "", is_repeated=earlier is not None))
+        if window_hold is not None:
+            print_message(f"a sweep carries it out: {window_hold.sentence}", settings.color)
             return ExitCode.NO_EFFECT
-        about = Said(str(said["reason"]), settings.now())
-        for done in remove_by_level(program.world, item, declared, removals, about):
-            for removal in done:
-                write(_told(removal))
+        request = RemovalRequest(str(said["reason"]), settings.now())
+        for removed in remove_by_level(program.world, item, declared, removals, request):
+            for removal in removed:
+                write_stdout(_format_removal(removal))
     return ExitCode.OK
 
 
-def _removed(
-    item: PolicyPass, variant: str | None, reason: str, who: Identity, now: datetime
-) -> Recorded | None:
-    """Return the decision by which an earlier run has removed what is meant to the end."""
-    for it in reversed(item.about):
-        names = it.spec.get("variants", ())
-        if it.spec.get("action") == CONFIRM_REMOVAL and (variant is None or [variant] == [*names]):
-            same = {**it.spec, "reason": reason}
-            return decided_before(item, same, who, now, (Fate.SPENT,))
+def _find_earlier_removal(
+    item: PolicyResult, variant: str | None, reason: str, author: CommitIdentity, now: datetime
+) -> RecordEntry | None:
+    """Return the decision by which an earlier run removed the variants, or None."""
+    for record in reversed(item.records):
+        names = record.spec.get("variants", ())
+        if record.spec.get("action") == CONFIRM_REMOVAL and (
+            variant is None or [variant] == [*names]
+        ):
+            equal_spec = {**record.spec, "reason": reason}
+            return find_equal_decision(item, equal_spec, author, now, (DecisionStatus.APPLIED,))
     return None
 
 
-def _chosen(
-    item: PolicyPass, variant: str | None, declared: Declared, *, everything: bool
+def _select_names(
+    item: PolicyResult, variant: str | None, declared: DeclaredObjects, *, all_orphaned: bool
 ) -> list[str]:
-    """The names of the variants that are to go. Raises InvalidInput when there is none."""
-    if everything:
-        return _all_gone(item, variant, declared)
-    by_hand = item.named.policy is None and variant is None
-    return [item.named.name if by_hand else _named(item, variant or "", declared)]
+    """Return the names of the variants to remove. Raises InvalidInput if there is none."""
+    if all_orphaned:
+        return _select_orphaned(item, variant, declared)
+    is_hand_written = item.resolved_policy.upstream_policy is None and variant is None
+    return [
+        item.resolved_policy.name
+        if is_hand_written
+        else _resolve_name(item, variant or "", declared)
+    ]
 
 
-def _all_gone(item: PolicyPass, variant: str | None, declared: Declared) -> list[str]:
-    """All that is gone, if that is sure: who says all has looked at a list and not at each."""
+def _select_orphaned(
+    item: PolicyResult, variant: str | None, declared: DeclaredObjects
+) -> list[str]:
+    """Return all orphaned variants.
+
+    Raises InvalidInput if the files leave it uncertain which these are.
+    """
     if variant is not None:
         raise InvalidInput(
             f"{variant} is named beside --all-gone",
             reason="InvalidSetting",
             remedy="say one of them",
         )
-    unsure = doubt(declared)
-    if unsure:
+    # An unreadable file may declare targets that only seem to be deleted. Whoever says
+    # --all-gone has looked at a list and not at each variant.
+    uncertainty = find_removal_doubt(declared)
+    if uncertainty:
         raise InvalidInput(
-            f"nobody can be sure which targets of {item.title} are gone: {unsure}",
+            f"nobody can be sure which targets of {item.title} are gone: {uncertainty}",
             reason="InvalidObject",
             remedy="correct that first, see `fanout validate`; or name a variant",
         )
-    if not item.gone:
+    if not item.orphans:
         raise InvalidInput(
             f"{item.title} has no variant without a target",
             reason="NothingToDo",
             remedy="see `fanout get targets`",
         )
-    return [one.name for one in item.gone]
+    return [one.name for one in item.orphans]
 
 
-def _shut(item: PolicyPass, declared: Declared, names: Sequence[str], now: datetime) -> Hold | None:
-    """The window that does not let it be done now.
+def _find_closed_window(
+    item: PolicyResult, declared: DeclaredObjects, names: Sequence[str], now: datetime
+) -> Hold | None:
+    """Return the closed window that holds the removal now, or None.
 
-    Raises InvalidInput where no sweep would do it later: of what was written by hand, and of what
-    one that moved has left.
+    Raises InvalidInput if no later sweep would remove the variants: those written by hand,
+    and the leftovers of a move.
     """
-    found = calendars(promotions_of(item.named, declared.promotions))
-    unread = not all_promotions_read(declared, item.named.namespace)
-    shut = closed(found, now, unread=unread)
-    swept = item.named.policy is not None and set(names) <= {one.name for one in item.gone}
-    if shut is not None and not swept:
-        raise InvalidInput(shut.sentence, reason=shut.reason, remedy="run it again then")
-    return shut
+    windows = build_calendars(find_promotions(item.resolved_policy, declared.promotions))
+    unread = not are_all_promotions_read(declared, item.resolved_policy.namespace)
+    window_hold = closed_window_hold(windows, now, has_unreadable_calendar=unread)
+    is_swept = item.resolved_policy.upstream_policy is not None and set(names) <= {
+        one.name for one in item.orphans
+    }
+    if window_hold is not None and not is_swept:
+        raise InvalidInput(
+            window_hold.sentence, reason=window_hold.reason, remedy="run it again then"
+        )
+    return window_hold
 
 
-def _meant(program: Program, policy: str, *, alone: bool) -> PolicyPass:
-    """The policy, or the variant written by hand that is named alone; its object may be gone."""
+def _find_policy(program: Program, policy: str, *, without_variant: bool) -> PolicyResult:
+    """Return the policy, or variant written by hand, even if its object is deleted."""
     try:
-        return found(program, policy)
+        return find_policy(program, policy)
     except InvalidInput:
         namespace = program.settings.namespace or DEFAULT_NAMESPACE
-        declared = program.declared()
-        lost = lost_variant(program.world, declared, namespace, policy) if alone else None
-        if lost is None:
+        declared = program.read_declared()
+        undeclared = (
+            find_undeclared_variant(program.world, declared, namespace, policy)
+            if without_variant
+            else None
+        )
+        if undeclared is None:
             refuse_undeclared(program.world, declared, namespace, policy)
             raise
-        return lost
+        return undeclared
 
 
-def _named(item: PolicyPass, name: str, declared: Declared) -> str:
-    """The name of the variant that is meant; one that nothing has is answered by what removes."""
-    gone = {one.name for one in item.gone}
-    names = sorted(gone)
-    otherwise = f"without a target there are: {listed(names)}" if names else ""
+def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> str:
+    """Return the name of the variant that is to be removed.
+
+    Raises InvalidInput unless it is one.
+    """
+    orphaned = {one.name for one in item.orphans}
+    names = sorted(orphaned)
+    default_remedy = f"without a target there are: {format_names(names)}" if names else ""
     if not name:
         raise InvalidInput(
             f"no variant of {item.title} is named",
             reason="NotFound",
-            remedy=otherwise or "name the one that is to go",
+            remedy=default_remedy or "name the one that is to go",
         )
-    if name in gone or name in item.status.variants:
+    if name in orphaned or name in item.status.variants:
         return name
-    those = gone | item.status.variants.keys() - {case.spec.name for case in item.cases}
-    lost = gone_called(item.named, those, places(item, declared), name)
-    found = sorted({*lost, *(case.spec.name for case in called(item.cases, name))})
-    if len(found) > 1:
+    removable = orphaned | item.status.variants.keys() - {case.spec.name for case in item.cases}
+    matching_orphans = match_orphaned(
+        item.resolved_policy, removable, find_orphaned_paths(item, declared), name
+    )
+    matches = sorted(
+        {*matching_orphans, *(case.spec.name for case in find_cases(item.cases, name))}
+    )
+    if len(matches) > 1:
         raise InvalidInput(
             f"{name} is several variants of {item.title}",
             reason="NotFound",
-            remedy=f"name one of them: {listed(found)}",
+            remedy=f"name one of them: {format_names(matches)}",
         )
-    if not found:
+    if not matches:
         raise InvalidInput(
             f"{item.title} has no variant {name} without a target",
             reason="NotFound",
-            remedy=suggestion(name, names, otherwise or "see `fanout get targets`"),
+            remedy=suggest_name(name, names, default_remedy or "see `fanout get targets`"),
         )
-    return found[0]
+    return matches[0]
 
 
-def _told(removal: Removal) -> str:
-    at = f"{removal.path} in {removal.view.key}" if removal.view else removal.path
-    if removal.deletes:
-        return f"{removal.variant} removed: {at} left the branch\n"
-    if removal.view is None:
+def _format_removal(removal: PackageRemoval) -> str:
+    location = (
+        f"{removal.path} in {removal.repository_state.identity}"
+        if removal.repository_state
+        else removal.path
+    )
+    if removal.removes_package:
+        return f"{removal.variant} removed: {location} left the branch\n"
+    if removal.repository_state is None:
         return f"{removal.variant} forgotten: nobody declares its repository any more\n"
-    if removal.state.tree is None:
+    if removal.path_state.tree is None:
         return f"{removal.variant} removed: nothing of it was on the branch\n"
-    return f"{removal.variant} removed: {at} stays on the branch\n"
+    return f"{removal.variant} removed: {location} stays on the branch\n"

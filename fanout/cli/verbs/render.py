@@ -1,18 +1,57 @@
-"""`fanout render`: the files of a variant as fanout renders them now."""
+"""`fanout render`: print the files of a variant as fanout renders them now."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
-from fanout.cli.applying import for_cluster
-from fanout.cli.directories import new_directory, write_files
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.package_directory import require_new_directory, write_files
+from fanout.cli.input.variant_files import open_variant_files
+from fanout.cli.output.printer import write_stdout
 from fanout.cli.settings import Settings
-from fanout.cli.sides import open_sides
-from fanout.cli.start import open_program
-from fanout.cli.terminal import say
-from fanout.gates.wording import listed
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
+from fanout.gates.gate_wording import format_names
+from fanout.package.manifest import Manifest
+from fanout.variants.functions.function_interface import LOCAL_CONFIG
+from fanout.variants.manifest_objects import find_objects
+from fanout.variants.manifest_rewrite import remove_objects
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_SEPARATOR = "---\n"
+
+
+def format_applicable(path: str, data: bytes) -> str:
+    """Return the objects of a file that a cluster accepts, as they are written.
+
+    "" if there is none. The Kptfile and local configuration are left out: an API server
+    would refuse the one, and the other would litter it. Raises InvalidManifest for what
+    cannot be read.
+    """
+    if not path.endswith(_SUFFIXES):
+        return ""
+    manifest = Manifest.parse(data, path)
+    local_objects = [
+        number for number, it in find_objects(manifest).items() if not _is_applicable(it.value)
+    ]
+    remaining = remove_objects(manifest, local_objects)
+    if remaining is None:
+        return ""
+    # Every file is printed behind a separator of its own; a byte order mark inside a stream is
+    # an error.
+    text = remaining.decode("utf-8-sig").removeprefix(_SEPARATOR)
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _is_applicable(value: Any) -> bool:
+    if not isinstance(value, Mapping) or not {"apiVersion", "kind"} <= value.keys():
+        return False
+    metadata = value.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    local_config = annotations.get(LOCAL_CONFIG) if isinstance(annotations, Mapping) else None
+    return value["kind"] != "Kptfile" and str(local_config).lower() != "true"
 
 
 @click.command()
@@ -32,13 +71,15 @@ def command(settings: Settings, variant: str, to: Path | None) -> None:
     a name, a target, or repository:path.
     """
     with open_program(settings) as program:
-        files = open_sides(program, variant).rendered()
+        files = open_variant_files(program, variant).read_merged()
     if to is not None:
-        write_files(new_directory(to), {}, files)
+        write_files(require_new_directory(to), {}, files)
         return
-    printed = {path: for_cluster(path, files[path][1]) for path in sorted(files)}
+    printed = {path: format_applicable(path, files[path][1]) for path in sorted(files)}
     for path, text in printed.items():
-        write(f"---\n# {path}\n{text}" if text else "")
-    left = listed(path for path, text in printed.items() if not text)
-    if left:
-        say(f"left out, not for a cluster: {left}; --to DIR writes all", settings.color)
+        write_stdout(f"---\n# {path}\n{text}" if text else "")
+    omitted = format_names(path for path, text in printed.items() if not text)
+    if omitted:
+        print_message(
+            f"left out, not for a cluster: {omitted}; --to DIR writes all", settings.color
+        )

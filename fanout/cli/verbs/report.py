@@ -1,4 +1,4 @@
-"""`fanout report`: the answer to a check, as Evidence."""
+"""`fanout report`: record the result of a check as Evidence."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,26 +7,32 @@ from typing import Any
 
 import click
 
-from fanout.api.texts import LINK
-from fanout.cli.commits import checked_commit
-from fanout.cli.naming import meant, recordable, refuse_no_stage
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import about, about_options, by_option, identity, record
-from fanout.cli.repeated import recorded_before
+from fanout.api.text_fields import LINK
+from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_cases
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.recording.evidence_commit import resolve_commit
+from fanout.cli.recording.idempotency import find_equal_record
+from fanout.cli.recording.record_options import (
+    append_record,
+    build_subject,
+    by_option,
+    resolve_author,
+    subject_options,
+)
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
-from fanout.errors import InvalidInput, Where
-from fanout.gates.rules import CheckRule, Way
-from fanout.plan.cases import Case
-from fanout.plan.repository import Identity
-from fanout.reconcile.report import PolicyPass
+from fanout.cli.startup import open_program
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.gates.gate_rules import CheckMethod, CheckRule
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
 
-_AGAIN = timedelta(minutes=10)  # within it an equal report is the earlier one, run again
+_REPEAT_INTERVAL = timedelta(minutes=10)  # within it an equal report is the earlier one, run again
 
 
 @click.command()
-@about_options
+@subject_options
 @click.option("--check", required=True, help="The check's name.")
 @click.option(
     "--status", required=True, type=click.Choice(["passed", "failed", "pending"]), help="Answer."
@@ -56,114 +62,133 @@ def command(
             reason="InvalidSetting",
             remedy="give exactly one of --revision and --commit",
         )
-    _refuse_no_link(said["link"])
-    who = identity(by)
+    # Checked before the program is opened: evidence is never changed, so a wrong link would
+    # stay in it.
+    _require_link(said["link"])
+    reporter = resolve_author(by)
     with open_program(settings) as program:
-        item = recordable(program, policy)
+        item = find_recordable_policy(program, policy)
         refuse_no_stage(item, stage)
-        spec = about(item, stage, variants)
-        drafted = _is_of_drafts(item, stage, said["check"])
-        those = meant(item, stage, spec.get("variants", ()))
+        spec = build_subject(item, stage, variants)
+        drafted = _is_draft_check(item, stage, said["check"])
+        cases = select_cases(item, stage, spec.get("variants", ()))
         if said["commit"]:
             git = program.world.git
-            said["commit"] = checked_commit(said["commit"], stage, those, git, drafted=drafted)
+            said["commit"] = resolve_commit(said["commit"], stage, cases, git, drafted=drafted)
         elif drafted:
-            _refuse_undrafted(item, stage, those, said["revision"])
+            _refuse_undrafted(item, stage, cases, said["revision"])
         else:
-            _refuse_unpublished(item, stage, those, said["revision"])
+            _refuse_unpublished(item, stage, cases, said["revision"])
         spec |= {name: value for name, value in said.items() if value}
-        earlier = _reported_before(item, spec, who, those, settings.now(), drafted=drafted)
-        name = earlier or record(program, item, "Evidence", spec, who)
-    write(f"evidence.fanout.dev/{name} {'already recorded' if earlier else 'recorded'}\n")
+        earlier = _find_equal_report(item, spec, reporter, cases, settings.now(), drafted=drafted)
+        name = earlier or append_record(program, item, "Evidence", spec, reporter)
+    write_stdout(f"evidence.fanout.dev/{name} {'already recorded' if earlier else 'recorded'}\n")
 
 
-def _reported_before(
-    item: PolicyPass,
+def _find_equal_report(
+    item: PolicyResult,
     spec: Mapping[str, Any],
-    who: Identity,
-    those: Sequence[Case],
+    reporter: CommitIdentity,
+    cases: Sequence[VariantCase],
     now: datetime,
     *,
     drafted: bool,
 ) -> str:
-    """Return the name of an equal report of the last minutes that counts as a new one would.
+    """Return the name of an equal report of the last ten minutes; empty if none.
 
-    Later ones are recorded: `freshFor` and `minReady` go by when somebody reported last. So are
-    those that follow on what was published or drafted since.
+    An earlier report is returned only if it counts like a new one. Later reports are
+    recorded, because `freshFor` and `minReady` count from the last one. So are reports that
+    follow a publication or a draft since.
     """
-    found = recorded_before(item, "Evidence", spec, who)
-    if found is None or not timedelta() <= now - found.at <= _AGAIN:
+    earlier = find_equal_record(item, "Evidence", spec, reporter)
+    if earlier is None or not timedelta() <= now - earlier.at <= _REPEAT_INTERVAL:
         return ""
-    names = [it.name for it in item.about]
-    for case in those:
+    names = [it.name for it in item.records]
+    for case in cases:
         draft, published = case.draft, case.published
         if drafted:
             line = item.status.drafts.get(case.spec.name)
             if line is None or draft is None or line.digest != draft.trailers.digest:
                 return ""
-            since, heard = line.at, ""
+            since, last_evidence = line.at, ""
         elif published is not None:
-            since, heard = published.at, published.heard
+            since, last_evidence = published.at, published.heard
         else:
             continue
-        after = heard in names and names.index(heard) >= names.index(found.name)
-        if since >= found.at or after:
+        is_later = last_evidence in names and names.index(last_evidence) >= names.index(
+            earlier.name
+        )
+        if since >= earlier.at or is_later:
             return ""
-    return found.name
+    return earlier.name
 
 
-def _refuse_no_link(link: str) -> None:
+def _require_link(link: str) -> None:
     if not re.fullmatch(LINK, link):
         raise InvalidInput(
             f"{link} is no web address",
             reason="InvalidSetting",
             remedy="write one that begins with https:// or http://",
-            where=Where(field="--link"),
+            where=ErrorLocation(field="--link"),
         )
 
 
-def _is_of_drafts(item: PolicyPass, stage: str, check: str) -> bool:
-    """Is the check asked before publication? Raises InvalidInput for one that nobody reports."""
-    asked = {
-        it.name: (it.way, group == "requires")
+def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:
+    """Return whether the check precedes publication.
+
+    Raises InvalidInput if it is not a reported check.
+    """
+    checks = {
+        it.name: (it.method, group == "requires")
         for rule in item.rules
         for group in ("verification", "requires")
         for it in getattr(rule, group)
         if rule.name == stage and isinstance(it, CheckRule)
     }
-    reported = [name for name, (way, _) in asked.items() if way is Way.REPORT]
+    reported = [name for name, (way, _) in checks.items() if way is CheckMethod.REPORT]
     if check in reported:
-        return asked[check][1]
-    known = f"it has: {', '.join(reported)}" if reported else "it has none"
-    if check in asked:
-        problem = f"check {check} is answered by a machine ({asked[check][0]})"
-        remedy = f"name a check that is reported; {known}"
+        return checks[check][1]
+    available = f"it has: {', '.join(reported)}" if reported else "it has none"
+    if check in checks:
+        problem = f"check {check} is answered by a machine ({checks[check][0]})"
+        remedy = f"name a check that is reported; {available}"
     else:
-        problem = f"stage {stage or '(none)'} of {item.title} has no check {check}; {known}"
+        problem = f"stage {stage or '(none)'} of {item.title} has no check {check}; {available}"
         remedy = "name a check of the stage that is reported"
     raise InvalidInput(problem, reason="NotFound", remedy=remedy)
 
 
-def _refuse_unpublished(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> None:
-    """Evidence about another revision than the published one would never count. (Design §6.)"""
-    there = (case.published for case in those if case.undone is None)
-    published = sorted({item.revision for item in there if item})
+def _refuse_unpublished(
+    item: PolicyResult, stage: str, cases: Sequence[VariantCase], revision: str
+) -> None:
+    """Raise InvalidInput unless the revision is published.
+
+    Evidence about another revision would never count (design §6).
+    """
+    publications = (case.published for case in cases if case.revert_hold is None)
+    published = sorted({item.revision for item in publications if item})
     if revision not in published:
-        what = f"published there: {', '.join(published)}" if published else "nothing is published"
+        published_sentence = (
+            f"published there: {', '.join(published)}" if published else "nothing is published"
+        )
         raise InvalidInput(
-            f"{revision} is not published in stage {stage} of {item.title}; {what}",
+            f"{revision} is not published in stage {stage} of {item.title}; {published_sentence}",
             reason="WrongRevision",
             remedy="report on what is published, after it is",
         )
 
 
-def _refuse_undrafted(item: PolicyPass, stage: str, those: Sequence[Case], revision: str) -> None:
-    """Evidence about no draft would never count."""
-    drafted = sorted({it.draft.trailers.revision for it in those if it.draft is not None})
+def _refuse_undrafted(
+    item: PolicyResult, stage: str, cases: Sequence[VariantCase], revision: str
+) -> None:
+    """Raise InvalidInput unless the revision is drafted: the evidence would never count."""
+    drafted = sorted({it.draft.trailers.revision for it in cases if it.draft is not None})
     if revision not in drafted:
-        what = f"drafted there: {', '.join(drafted)}" if drafted else "nothing is drafted"
+        drafted_sentence = (
+            f"drafted there: {', '.join(drafted)}" if drafted else "nothing is drafted"
+        )
         raise InvalidInput(
-            f"{revision} is not drafted in stage {stage} of {item.title}; {what}",
+            f"{revision} is not drafted in stage {stage} of {item.title}; {drafted_sentence}",
             reason="WrongRevision",
             remedy="report on what is drafted, before it is published",
         )

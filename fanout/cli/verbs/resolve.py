@@ -1,38 +1,38 @@
-"""`fanout resolve`: the conflicts of drafts are decided."""
+"""`fanout resolve`: decide merge conflicts of drafts by recorded Decisions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from fanout.cli.naming import judged
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import (
-    about,
-    about_options,
+from fanout.cli.input.name_lookup import find_evaluated_policy
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.recording.idempotency import find_equal_decision
+from fanout.cli.recording.record_options import (
+    append_record,
+    build_subject,
     by_option,
-    identity,
+    format_recorded,
     reason_option,
-    record,
-    recorded_line,
+    resolve_author,
+    subject_options,
 )
-from fanout.cli.repeated import decided_before
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
+from fanout.cli.startup import open_program
 from fanout.errors import InvalidInput
-from fanout.gates.wording import counted
-from fanout.package.merge.conflicts import Side, Winners
-from fanout.plan.cases import Case
-from fanout.plan.disputes import RESOLVE, Dispute, read
-from fanout.plan.repository import Identity
-from fanout.reconcile.report import PolicyPass
+from fanout.gates.gate_wording import format_count
+from fanout.package.merge.merge_conflicts import MergeSide, Winners
+from fanout.plan.edits.merge_disputes import RESOLVE, MergeDispute, parse_disputes
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
 
-_Groups = dict[tuple[str, frozenset[tuple[str, Side]]], list[str]]
+_Groups = dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]]
 
 
 @click.command()
-@about_options
+@subject_options
 @click.option(
     "--take",
     "taken",
@@ -58,19 +58,24 @@ def command(
     What is decided holds until one of the three values changes. A commit on a draft decides the
     conflicts of the files that it changes, and otherwise if need be.
     """
-    who = identity(by)
-    everywhere, by_key = _read(taken)
+    author = resolve_author(by)
+    default_side, by_key = _parse_sides(taken)
     with open_program(settings) as program:
-        item = judged(program, policy)
-        spec = about(item, stage, variants)
-        asked = _disputed(item, stage, spec.get("variants", ()), decided=bool(taken))
-        groups = _groups(asked, everywhere, by_key)
+        item = find_evaluated_policy(program, policy)
+        spec = build_subject(item, stage, variants)
+        drafts = _find_conflicts(item, stage, spec.get("variants", ()), include_decided=bool(taken))
+        groups = _group_choices(drafts, default_side, by_key)
         if not groups:
-            decided = _disputed(item, stage, spec.get("variants", ()), decided=True)
-            again = _recorded(item, _groups(decided, everywhere, by_key), spec, reason, who)
-            for line in again:
-                write(line)
-            if again:
+            # Nothing is left to decide, perhaps because an earlier run of this command decided it.
+            all_drafts = _find_conflicts(
+                item, stage, spec.get("variants", ()), include_decided=True
+            )
+            earlier_lines = _find_recorded(
+                item, _group_choices(all_drafts, default_side, by_key), spec, reason, author
+            )
+            for line in earlier_lines:
+                write_stdout(line)
+            if earlier_lines:
                 return
             raise InvalidInput(
                 f"no draft of {item.title} that is meant has such a conflict"
@@ -80,15 +85,19 @@ def command(
                 remedy="see `fanout get drafts`, and `fanout diff` for the keys",
             )
         for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1]):
-            decision = spec | _decision(revision, choices, names, reason)
-            earlier = decided_before(item, decision, who, settings.now())
-            name = earlier.name if earlier else record(program, item, "Decision", decision, who)
-            about_them = f" for {counted(len(names), 'draft')} at {revision}"
-            write(recorded_line(name, about_them, again=earlier is not None))
+            decision = spec | _build_decision(revision, choices, names, reason)
+            earlier = find_equal_decision(item, decision, author, settings.now())
+            name = (
+                earlier.name
+                if earlier
+                else append_record(program, item, "Decision", decision, author)
+            )
+            subject = f" for {format_count(len(names), 'draft')} at {revision}"
+            write_stdout(format_recorded(name, subject, is_repeated=earlier is not None))
 
 
-def _decision(
-    revision: str, choices: frozenset[tuple[str, Side]], names: Sequence[str], reason: str
+def _build_decision(
+    revision: str, choices: frozenset[tuple[str, MergeSide]], names: Sequence[str], reason: str
 ) -> dict[str, Any]:
     return {
         "action": RESOLVE,
@@ -99,79 +108,91 @@ def _decision(
     }
 
 
-def _recorded(
-    item: PolicyPass, groups: _Groups, spec: dict[str, Any], reason: str, who: Identity
+def _find_recorded(
+    item: PolicyResult, groups: _Groups, spec: dict[str, Any], reason: str, author: CommitIdentity
 ) -> list[str]:
-    """Return a line for each of the decisions, if an earlier run has recorded them all."""
+    """Return a line per decision if an earlier run recorded all of them, else none."""
     assert item.facts is not None, "a policy that is judged has its facts"
     lines = []
     for (revision, choices), names in sorted(groups.items(), key=lambda group: group[1]):
-        decision = spec | _decision(revision, choices, names, reason)
-        found = decided_before(item, decision, who, item.facts.now)
-        if found is None:
+        decision = spec | _build_decision(revision, choices, names, reason)
+        earlier = find_equal_decision(item, decision, author, item.facts.now)
+        if earlier is None:
             return []
-        about_them = f" for {counted(len(names), 'draft')} at {revision}"
-        lines.append(recorded_line(found.name, about_them, again=True))
+        subject = f" for {format_count(len(names), 'draft')} at {revision}"
+        lines.append(format_recorded(earlier.name, subject, is_repeated=True))
     return lines
 
 
-def _read(taken: Sequence[str]) -> tuple[Side | None, Winners]:
-    """The side for all conflicts, None where each keeps its winner, and those for some of them."""
-    everywhere: Side | None = None
-    by_key: dict[str, Side] = {}
+def _parse_sides(taken: Sequence[str]) -> tuple[MergeSide | None, Winners]:
+    """Return the side that wins all conflicts, and the sides by conflict key.
+
+    The first is None if each conflict keeps its winner.
+    """
+    default_side: MergeSide | None = None
+    by_key: dict[str, MergeSide] = {}
     for text in taken:
-        key, equals, word = text.rpartition("=")
-        if word not in tuple(Side) or bool(key) != bool(equals):
+        key, equals, side_name = text.rpartition("=")
+        if side_name not in tuple(MergeSide) or bool(key) != bool(equals):
             raise InvalidInput(
                 f"--take {text} is neither a side nor a key with one",
                 reason="InvalidSetting",
                 remedy="write --take upstream, --take local or --take KEY=local",
             )
         if key:
-            by_key[key] = Side(word)
+            by_key[key] = MergeSide(side_name)
         else:
-            everywhere = Side(word)
-    return everywhere, by_key
+            default_side = MergeSide(side_name)
+    return default_side, by_key
 
 
-def _disputed(
-    item: PolicyPass, stage: str, variants: Sequence[str], *, decided: bool
-) -> list[tuple[Case, list[Dispute]]]:
-    """The drafts that are meant, with their conflicts: those undecided, or with `decided` all."""
-    found = []
+def _find_conflicts(
+    item: PolicyResult, stage: str, variants: Sequence[str], *, include_decided: bool
+) -> list[tuple[VariantCase, list[MergeDispute]]]:
+    """Return the selected drafts with their undecided conflicts, or with all of them."""
+    drafts = []
     undecided = {
         variant.name
         for variant in (item.facts.variants if item.facts else ())
-        if variant.draft is not None and variant.draft.disputed
+        if variant.draft is not None and variant.draft.conflict_count
     }
     for case in item.cases:
         spec, draft = case.spec, case.draft
-        meant = stage in ("", spec.stage) and (not variants or spec.name in variants)
-        if not meant or draft is None:
+        is_selected = stage in ("", spec.stage) and (not variants or spec.name in variants)
+        if not is_selected or draft is None:
             continue
-        disputes = [it for it in read(draft.trailers.conflicts) if it.key not in draft.settled]
-        if disputes and (decided or spec.name in undecided):
-            found.append((case, disputes))
-    return found
+        conflicts = [
+            it
+            for it in parse_disputes(draft.trailers.conflicts)
+            if it.key not in draft.settled_keys
+        ]
+        if conflicts and (include_decided or spec.name in undecided):
+            drafts.append((case, conflicts))
+    return drafts
 
 
-def _groups(
-    asked: Sequence[tuple[Case, list[Dispute]]], everywhere: Side | None, by_key: Winners
+def _group_choices(
+    drafts: Sequence[tuple[VariantCase, list[MergeDispute]]],
+    default_side: MergeSide | None,
+    by_key: Winners,
 ) -> _Groups:
-    """Variants by revision and choices: what is recorded as one decision."""
+    """Return variant names by revision and choices.
+
+    Each group is recorded as one decision.
+    """
     groups: _Groups = {}
-    for case, disputes in asked:
+    for case, conflicts in drafts:
         assert case.draft is not None, "it has disputes"
-        choices = _choices(disputes, everywhere, by_key)
+        choices = _choose_sides(conflicts, default_side, by_key)
         if choices:
             key = (case.draft.trailers.revision, frozenset(choices.items()))
             groups.setdefault(key, []).append(case.spec.name)
     return groups
 
 
-def _choices(
-    disputes: Sequence[Dispute], everywhere: Side | None, by_key: Winners
-) -> Mapping[str, Side]:
-    if by_key and everywhere is None:
-        return {it.key: by_key[it.key] for it in disputes if it.key in by_key}
-    return {it.key: by_key.get(it.key, everywhere or it.winner) for it in disputes}
+def _choose_sides(
+    conflicts: Sequence[MergeDispute], default_side: MergeSide | None, by_key: Winners
+) -> Mapping[str, MergeSide]:
+    if by_key and default_side is None:
+        return {it.key: by_key[it.key] for it in conflicts if it.key in by_key}
+    return {it.key: by_key.get(it.key, default_side or it.winner) for it in conflicts}

@@ -1,10 +1,10 @@
-"""`fanout resume`: what was suspended by a recorded Decision goes on."""
+"""`fanout resume`: resume what a recorded Decision suspended."""
 
-from fanout.cli.suspension import verb
-from fanout.gates.records import Action
+from fanout.cli.recording.suspend_resume import build_suspension_command
+from fanout.gates.record_facts import GateAction
 
-command = verb(
-    Action.RESUME,
+command = build_suspension_command(
+    GateAction.RESUME,
     "Resume what was suspended. What a file suspends, a file resumes; where no decision suspends"
     " what is named, nothing is recorded. Exits with 4 when nothing goes on by it.",
 )

@@ -1,51 +1,57 @@
-"""`fanout retry`: what has failed tries again, by a recorded Decision."""
+"""`fanout retry`: let failed variants try again, by a recorded Decision."""
 
-from fanout.cli.attempts import Those, verb
+from fanout.cli.recording.skip_retry import ChosenVariants, build_command
 from fanout.errors import InvalidInput
-from fanout.gates.answer import State
-from fanout.gates.records import Action
-from fanout.gates.wording import counted, listed, stage_named
-from fanout.plan.cases import Case
-from fanout.reconcile.report import PolicyPass
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.record_facts import GateAction
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
 
-_TO_RETRY = (State.FAILED, State.SKIPPED)
+_TO_RETRY = (VariantState.FAILED, VariantState.SKIPPED)
 
 
-def _chosen(
-    item: PolicyPass, stage: str, named: tuple[str, ...], those: list[Case], revision: str
-) -> Those:
-    """Those of them that have failed at the revision, or are named and were skipped for it."""
+def _choose_failed(
+    item: PolicyResult, stage: str, names: tuple[str, ...], cases: list[VariantCase], revision: str
+) -> ChosenVariants:
+    """Return the variants that failed at the revision.
+
+    Named variants that were skipped for it are returned too. Raises InvalidInput if there
+    is none.
+    """
     assert item.decision is not None, "a policy that is judged is decided"
-    decided = item.decision.variants
-    states = _TO_RETRY if named else (State.FAILED,)
+    decisions = item.decision.variants
+    states = _TO_RETRY if names else (VariantState.FAILED,)
     stopped = [
         case
-        for case in those
-        if decided[case.spec.name].candidate == revision and decided[case.spec.name].state in states
+        for case in cases
+        if decisions[case.spec.name].candidate == revision
+        and decisions[case.spec.name].state in states
     ]
-    left = [case for case in stopped if case.failure is None]
-    broken = [case for case in stopped if case.failure is not None]
+    retried = [case for case in stopped if case.render_failure is None]
+    not_rendered = [case for case in stopped if case.render_failure is not None]
     notes = []
-    if broken:
+    if not_rendered:
         notes.append(
-            f"{counted(len(broken), 'variant')} cannot be rendered"
-            f" ({listed(case.spec.name for case in broken)}), which every sweep tries again"
+            f"{format_count(len(not_rendered), 'variant')} cannot be rendered"
+            f" ({format_names(case.spec.name for case in not_rendered)}), which every sweep"
+            " tries again"
         )
-    if not left:
-        where = listed(named) if named else stage_named(stage)
-        more = f": {notes[0]}" if notes else ""
+    if not retried:
+        subject = format_names(names) if names else label_stage(stage)
+        detail = f": {notes[0]}" if notes else ""
         raise InvalidInput(
-            f"nothing of {where} has failed at {revision}{more}",
+            f"nothing of {subject} has failed at {revision}{detail}",
             reason="NothingToDo",
             remedy="see `fanout explain`",
         )
-    return left, notes
+    return retried, notes
 
 
-command = verb(
-    Action.RETRY,
+command = build_command(
+    GateAction.RETRY,
     "Let what has failed try again. Failures that were recorded before count no more, and deadlines"
     " and timeouts begin anew. By default all that have failed in the stage; who is named and was"
     " skipped takes part again.",
-    _chosen,
+    _choose_failed,
 )

@@ -1,22 +1,27 @@
-"""`fanout revoke`: an approval is taken back."""
+"""`fanout revoke`: revoke an approval."""
 
 import click
 
-from fanout.api.people import person
-from fanout.cli.approving import may_approve, stranger
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.naming import judged
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import by_option, identity, policy_argument, record
+from fanout.api.approver_groups import normalize_person
+from fanout.cli.input.name_lookup import find_evaluated_policy
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
+from fanout.cli.recording.record_options import (
+    append_record,
+    by_option,
+    policy_argument,
+    resolve_author,
+)
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
-from fanout.cli.terminal import say
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
-from fanout.gates.approvals import taken_back
-from fanout.gates.rules import ApprovalRule
-from fanout.plan.book import Recorded
-from fanout.reconcile.report import PolicyPass
+from fanout.gates.approval_index import find_revoked
+from fanout.gates.gate_rules import ApprovalRule
+from fanout.plan.records.policy_records import RecordEntry
+from fanout.reconcile.pass_results import PolicyResult
 
 
 @click.command()
@@ -29,44 +34,50 @@ def command(settings: Settings, policy: str, approval: str, by: str | None) -> E
 
     APPROVAL is the name that `fanout approve` printed. Exits with 4 when it does not count.
     """
-    who = identity(by)
+    author = resolve_author(by)
     name = approval.removeprefix("approval.fanout.dev/")
     with open_program(settings) as program:
-        item = judged(program, policy)
-        taken = [
+        item = find_evaluated_policy(program, policy)
+        matches = [
             record
-            for record in item.book.records
+            for record in item.policy_state.records
             if record.kind == "Approval" and record.name == name and not record.spec.get("revokes")
         ]
-        if not taken:
+        if not matches:
             raise InvalidInput(
                 f"{item.title} has no approval {name}",
                 reason="NotFound",
-                remedy=f"see `fanout get approvals {item.named.name}`",
+                remedy=f"see `fanout get approvals {item.resolved_policy.name}`",
             )
-        earlier = taken[0]
+        revoked_approval = matches[0]
         facts = item.facts
-        if facts and name in taken_back(facts.records.approvals, facts.stages):
-            say(f"nothing to do: {name} has been revoked already", settings.color)
+        if facts and name in find_revoked(facts.records.approvals, facts.stages):
+            print_message(f"nothing to do: {name} has been revoked already", settings.color)
             return ExitCode.OK
-        spec = {**earlier.spec, "revokes": name}
-        revoked = record(program, item, "Approval", spec, who)
-    write(f"approval.fanout.dev/{revoked} revokes {name}\n")
-    rule = _rule(item, earlier)
-    own = person(f"{who.name} <{who.email}>") == person(earlier.by)
-    if rule is not None and not own and not may_approve(rule, who):
-        say(
-            f"it is recorded and does not count: {who.email} did not give it, and"
-            f" {stranger(rule, who)}",
+        spec = {**revoked_approval.spec, "revokes": name}
+        revoked = append_record(program, item, "Approval", spec, author)
+    write_stdout(f"approval.fanout.dev/{revoked} revokes {name}\n")
+    rule = _find_rule(item, revoked_approval)
+    # Whoever gave an approval may revoke it, also after leaving the group of approvers.
+    is_own = normalize_person(f"{author.name} <{author.email}>") == normalize_person(
+        revoked_approval.by
+    )
+    if rule is not None and not is_own and not is_approver(rule, author):
+        print_message(
+            f"it is recorded and does not count: {author.email} did not give it, and"
+            f" {format_not_entitled(rule, author)}",
             settings.color,
         )
         return ExitCode.NO_EFFECT
     return ExitCode.OK
 
 
-def _rule(item: PolicyPass, approval: Recorded) -> ApprovalRule | None:
-    """What the approval was for; None when nobody asks for it any more."""
-    about = (approval.spec.get("stage", ""), approval.spec["check"])
+def _find_rule(item: PolicyResult, approval: RecordEntry) -> ApprovalRule | None:
+    """Return the approval check that the approval was for.
+
+    None if no stage requires it any more.
+    """
+    check_key = (approval.spec.get("stage", ""), approval.spec["check"])
     rules = item.facts.stages if item.facts else ()
-    asked = {(stage.name, rule.name): rule for stage in rules for rule in stage.approvals}
-    return asked.get(about)
+    rules_by_check = {(stage.name, rule.name): rule for stage in rules for rule in stage.approvals}
+    return rules_by_check.get(check_key)

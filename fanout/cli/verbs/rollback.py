@@ -1,36 +1,39 @@
-"""`fanout rollback`: a stage, or variants in it, go back to what they had published before."""
+"""`fanout rollback`: return a stage or variants to an earlier revision."""
 
 import click
 
-from fanout.cli.effects import returned
-from fanout.cli.exit_codes import ExitCode, exit_code_after
-from fanout.cli.naming import judged, meant, refuse_no_stage
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import (
-    about,
-    about_options,
+from fanout.cli.input.name_lookup import find_evaluated_policy, refuse_no_stage, select_cases
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.pass_output import print_report
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
+from fanout.cli.recording.record_options import (
+    build_subject,
     by_option,
-    carried_out,
-    decided,
-    identity,
+    decision_mode,
+    format_recorded,
     reason_option,
-    recorded_line,
+    record_and_run,
+    resolve_author,
+    subject_options,
 )
-from fanout.cli.returning import edits_left, goes_back_to, rollback_in_force
-from fanout.cli.settings import Format, Settings
-from fanout.cli.start import open_program
-from fanout.cli.telling import tell_report
-from fanout.cli.terminal import say
-from fanout.cli.waiting import unpublished
-from fanout.gates.records import Override
-from fanout.plan.actions import Kind
-from fanout.reconcile.report import Report
+from fanout.cli.recording.rollback_target import (
+    find_active_rollback,
+    find_rollback_revision,
+    report_lost_edits,
+)
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
+from fanout.gates.record_facts import GateOverride
+from fanout.plan.actions import ActionKind
+from fanout.reconcile.pass_results import PassReport
 from fanout.values import replace
 
 
 @click.command()
-@about_options
+@subject_options
 @click.option(
     "--revision",
     default="",
@@ -40,12 +43,12 @@ from fanout.values import replace
     "--override",
     "overrides",
     multiple=True,
-    type=click.Choice([Override.WINDOW.value]),
+    type=click.Choice([GateOverride.WINDOW.value]),
     help="Also while the window is closed.",
 )
 @reason_option
 @by_option
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(
     settings: Settings, policy: str, stage: str, by: str | None, **said: tuple[str, ...] | str
 ) -> ExitCode:
@@ -57,42 +60,45 @@ def command(
     is withdrawn (`fanout withdraw`) or another revision is promoted.
     Where a rollback to the revision is in force, nothing is recorded, and it is carried on.
     """
-    who = identity(by)
+    author = resolve_author(by)
     with open_program(settings) as program:
-        item = judged(program, policy)
+        item = find_evaluated_policy(program, policy)
         refuse_no_stage(item, stage)
-        spec = about(item, stage, tuple(said["variants"]))
-        those = meant(item, stage, spec.get("variants", ()))
-        revision = goes_back_to(program, item, stage, those, str(said["revision"]))
+        spec = build_subject(item, stage, tuple(said["variants"]))
+        cases = select_cases(item, stage, spec.get("variants", ()))
+        revision = find_rollback_revision(program, item, stage, cases, str(said["revision"]))
         overrides = list(said["overrides"])
-        earlier = rollback_in_force(item, stage, spec.get("variants", ()), revision, overrides)
+        earlier = find_active_rollback(item, stage, spec.get("variants", ()), revision, overrides)
         spec |= {
             "action": "Rollback",
             "revision": revision,
             "reason": said["reason"],
             "overrides": overrides,
         }
-        name, report = carried_out(program, item, spec, who, earlier)
-        if _drafted(report):  # nobody has to look at it first: it was in force before
-            report = _together(report, program.sweep(decided(item)))
-    if settings.output is Format.TABLE:
-        further = "; name an older --revision to go further back" if earlier else ""
-        write(recorded_line(name, f": back to {revision}{further}", again=bool(earlier)))
-    named = spec.get("variants", ())
-    effect = returned(report, stage, named, revision)
-    tell_report(report, settings, effect.sentence)
-    for sentence in edits_left(those, revision):
-        say(sentence, settings.color)
-    for sentence in unpublished(report, stage, named, revision):
-        say(sentence, settings.color)
+        name, report = record_and_run(program, item, spec, author, earlier)
+        # A draft is published in the pass after the one that wrote it.
+        if _has_drafted(report):  # nobody has to look at it first: it was in force before
+            report = _join_reports(report, program.sweep(decision_mode(item)))
+    if settings.output is OutputFormat.TABLE:
+        hint = "; name an older --revision to go further back" if earlier else ""
+        write_stdout(
+            format_recorded(name, f": back to {revision}{hint}", is_repeated=bool(earlier))
+        )
+    names = spec.get("variants", ())
+    effect = rollback_effect(report, stage, names, revision)
+    print_report(report, settings, effect.sentence)
+    for sentence in report_lost_edits(cases, revision):
+        print_message(sentence, settings.color)
+    for sentence in report_unpublished(report, stage, names, revision):
+        print_message(sentence, settings.color)
     return exit_code_after(
-        report.unmended_of({case.spec.name for case in those}), effect=effect.any
+        report.fix_count_of({case.spec.name for case in cases}), effect=effect.happened
     )
 
 
-def _drafted(report: Report) -> bool:
-    return any(it.done and it.action.kind is Kind.WRITE_DRAFT for it in report.outcomes)
+def _has_drafted(report: PassReport) -> bool:
+    return any(it.is_done and it.action.kind is ActionKind.WRITE_DRAFT for it in report.outcomes)
 
 
-def _together(first: Report, second: Report) -> Report:
+def _join_reports(first: PassReport, second: PassReport) -> PassReport:
     return replace(second, outcomes=(*first.outcomes, *second.outcomes))

@@ -1,4 +1,7 @@
-"""`fanout run`: stay, watch the files, sweep by schedule, end at a safe point."""
+"""`fanout run`: run continuously.
+
+Watch the files, sweep on schedule, and stop at a safe point.
+"""
 
 import logging
 import signal
@@ -12,20 +15,20 @@ import click
 import structlog
 
 from fanout.api.durations import parse_duration
-from fanout.api.faults import BadValue
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
+from fanout.api.field_errors import InvalidValue
+from fanout.cli.input.options import with_settings
+from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
-from fanout.cli.start import Program, open_program, warn_about_records
-from fanout.cli.terminal import colored
-from fanout.cluster.declared import Declared
-from fanout.errors import InvalidInput, Where
-from fanout.reconcile.execute import run_pass
-from fanout.reconcile.passes import Mode
-from fanout.reconcile.report import Report
-from fanout.schedule.loop import Loop, Plant
-from fanout.telemetry.barrier import LOGGER, TracesOnce
-from fanout.telemetry.logs import configure
+from fanout.cli.startup import Program, open_program, warn_about_records
+from fanout.cli.terminal import is_colored
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.reconcile.execution.plan_execution import run_pass
+from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassMode
+from fanout.schedule.run_loop import LoopDependencies, RunLoop
+from fanout.telemetry.error_isolation import LOGGER_NAME, TracesOnce
+from fanout.telemetry.logging_setup import configure_logging
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = structlog.get_logger()
@@ -48,40 +51,41 @@ def command(settings: Settings, interval: str) -> ExitCode:
     nobody ran is made up once. SIGTERM and SIGINT end it after the pass that runs; a second one
     ends it at once.
     """
-    pause = _interval(interval)
-    _refuse_to_forget(settings)
+    pause = _parse_interval(interval)
+    _refuse_new_records(settings)
     _refuse_pretended_time(settings)
-    with open_program(settings, stays=True) as program:
-        warn_about_records(program, program.declared())
-        configure(
+    with open_program(settings, long_running=True) as program:
+        warn_about_records(program, program.read_declared())
+        configure_logging(
             program.redactor,
             level=logging.DEBUG if settings.verbosity else logging.INFO,
-            colour=colored(settings.color, sys.stderr),
+            use_color=is_colored(settings.color, sys.stderr),
         )
-        logging.getLogger(LOGGER).addFilter(TracesOnce())  # the same may come in every pass
-        loop = Loop(_plant(program), pause, settings.namespace)
-        with _on_signals(loop.stop):
+        logging.getLogger(LOGGER_NAME).addFilter(TracesOnce())  # the same may come in every pass
+        loop = RunLoop(_build_dependencies(program), pause, settings.namespace)
+        with _handle_signals(loop.stop):
             _log.info("Started", install=program.world.setup.install, interval=interval)
             loop.run()
             _log.info("Stopped")
     return ExitCode.OK
 
 
-def _plant(program: Program) -> Plant:
-    def run(declared: Declared, now: datetime, mode: Mode) -> Report:
+def _build_dependencies(program: Program) -> LoopDependencies:
+    def run(declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassReport:
         return run_pass(program.world, program.reconciler, declared, now, mode)
 
-    return Plant(program.cluster.read, run, program.sweeps, program.settings.now)
+    return LoopDependencies(program.cluster.read, run, program.sweeps, program.settings.now)
 
 
-def _interval(text: str) -> timedelta:
-    where = Where(field="--interval")
+def _parse_interval(text: str) -> timedelta:
+    where = ErrorLocation(field="--interval")
     try:
         interval = parse_duration(text)
-    except BadValue as error:
+    except InvalidValue as error:
         raise InvalidInput(
             error.problem, reason="InvalidSetting", remedy=error.remedy, where=where
         ) from error
+    # An interval of zero would list all refs of all repositories without a pause.
     if not interval:
         problem = "without an interval it would never rest"
         raise InvalidInput(problem, reason="InvalidSetting", remedy="write 1s or more", where=where)
@@ -89,40 +93,44 @@ def _interval(text: str) -> timedelta:
 
 
 def _refuse_pretended_time(settings: Settings) -> None:
-    if settings.pretended is not None:
+    if settings.now_override is not None:
         raise InvalidInput(
             "a process that stays goes by the real clock",
             reason="InvalidSetting",
             remedy="leave it out, or use `fanout sweep`",
-            where=Where(field="--now"),
+            where=ErrorLocation(field="--now"),
         )
 
 
-def _refuse_to_forget(settings: Settings) -> None:
-    """It would begin anew whenever the records are lost, for as long as it stays."""
+def _refuse_new_records(settings: Settings) -> None:
+    """Raise InvalidInput for --new-records.
+
+    The loop would accept lost records again and again.
+    """
     if settings.new_records:
         raise InvalidInput(
             "a process that stays begins nothing anew",
             reason="InvalidSetting",
             remedy="say `fanout sweep --new-records` once",
-            where=Where(field="--new-records"),
+            where=ErrorLocation(field="--new-records"),
         )
 
 
 @contextmanager
-def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """The first SIGTERM or SIGINT calls `stop`; the next one does what it always does."""
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+def _handle_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` on the first SIGTERM or SIGINT; the next one has its default action."""
+    previous_handlers = {number: signal.getsignal(number) for number in _SIGNALS}
 
-    def once(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signal wants it
+    def handle_first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signal wants it
         for each in _SIGNALS:
+            # Both are reset by the first signal, so that any second one ends a pass that hangs.
             signal.signal(each, signal.SIG_DFL)
         stop()
 
     for number in _SIGNALS:
-        signal.signal(number, once)
+        signal.signal(number, handle_first)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""`fanout schedule`: what cron lines and windows mean, before a production relies on them."""
+"""`fanout schedule`: print the meaning of cron lines and windows."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,31 +8,40 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from fanout.calendar.fires import fires
-from fanout.calendar.schedule import parse_schedule
-from fanout.calendar.windows import Calendar, Opening, changes, opening
-from fanout.calendar.zone import parse_zone
-from fanout.cli.calendars import Stated, declared_calendars, stated_calendar
-from fanout.cli.completing import complete_promotions
-from fanout.cli.files import files_of
-from fanout.cli.options import with_settings
-from fanout.cli.output import Column, show, show_value
-from fanout.cli.settings import Format, Settings, parse_instant
-from fanout.cli.terminal import say
+from fanout.calendar.cron_schedule import parse_schedule
+from fanout.calendar.cron_times import list_fires
+from fanout.calendar.publication_calendar import (
+    PublicationCalendar,
+    WindowState,
+    compute_window_state,
+    iterate_changes,
+)
+from fanout.calendar.time_zone import parse_zone
+from fanout.cli.declarations import open_files
+from fanout.cli.input.completion import complete_promotions
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.window_calendars import (
+    WindowFlags,
+    find_declared_calendars,
+    parse_window_flags,
+)
+from fanout.cli.output.printer import TableColumn, print_objects, print_value
+from fanout.cli.settings import OutputFormat, Settings, parse_instant
+from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
 
-_COLUMNS = (
-    Column("DAY", lambda view: view["weekday"]),
-    Column("LOCAL", lambda view: view["local"]),
-    Column("UTC", lambda view: view["metadata"]["name"]),
+_INSTANT_COLUMNS = (
+    TableColumn("DAY", lambda view: view["weekday"]),
+    TableColumn("LOCAL", lambda view: view["local"]),
+    TableColumn("UTC", lambda view: view["metadata"]["name"]),
 )
-_WINDOWS = (
-    Column("PUBLICATION", lambda view: "open" if view["open"] else "closed"),
-    *_COLUMNS,
-    Column("UNTIL", lambda view: view["until"] or "for ever"),
-    Column("MESSAGE", lambda view: view["message"], wide=True),
+_WINDOW_COLUMNS = (
+    TableColumn("PUBLICATION", lambda view: "open" if view["open"] else "closed"),
+    *_INSTANT_COLUMNS,
+    TableColumn("UNTIL", lambda view: view["until"] or "for ever"),
+    TableColumn("MESSAGE", lambda view: view["message"], wide=True),
 )
-_AT = (*_WINDOWS[:-1], Column("MESSAGE", lambda view: view["message"]))
+_AT_COLUMNS = (*_WINDOW_COLUMNS[:-1], TableColumn("MESSAGE", lambda view: view["message"]))
 
 
 @click.group()
@@ -47,7 +56,7 @@ def command() -> None:
 @click.option(
     "-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many."
 )
-@with_settings(sources=False, formats=tuple(Format))
+@with_settings(objects=False, formats=tuple(OutputFormat))
 def next_(
     settings: Settings, words: tuple[str, ...], time_zone: str, after: str | None, count: int
 ) -> None:
@@ -58,8 +67,12 @@ def next_(
     """
     zone = parse_zone(time_zone)
     start = parse_instant(after, "--after") if after else settings.now()
-    instants = fires(parse_schedule(_one(words)), zone, start, count)
-    show([_view(at, at.astimezone(zone)) for at in instants], _COLUMNS, settings.output)
+    instants = list_fires(parse_schedule(_single_argument(words)), zone, start, count)
+    print_objects(
+        [_serialize_instant(at, at.astimezone(zone)) for at in instants],
+        _INSTANT_COLUMNS,
+        settings.output,
+    )
 
 
 @command.command("windows")
@@ -74,7 +87,7 @@ def next_(
 @click.option(
     "-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many."
 )
-@with_settings(sources=False, files=True, formats=tuple(Format))
+@with_settings(objects=False, files=True, formats=tuple(OutputFormat))
 def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """Print when windows open and close.
 
@@ -82,72 +95,83 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     Or they are given by flags: --allow and --deny may be repeated, and all last alike.
     """
     if flags["at"] and flags["after"]:
-        raise _setting("--at and --after exclude each other", "keep one of them")
-    stated = Stated(*(flags[name] for name in ("allow", "deny", "duration", "until", "time_zone")))
-    calendars, zone = _calendars(settings, names, stated)
+        raise _invalid_setting("--at and --after exclude each other", "keep one of them")
+    window_flags = WindowFlags(
+        *(flags[name] for name in ("allow", "deny", "duration", "until", "time_zone"))
+    )
+    calendars, zone = _find_calendars(settings, names, window_flags)
     if flags["at"]:
         at = parse_instant(flags["at"], "--at")
-        view = _opening(at, opening(calendars, at), zone)
-        if settings.output in (Format.JSON, Format.YAML):
-            show_value(view, settings.output)
+        view = _serialize_opening(at, compute_window_state(calendars, at), zone)
+        if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+            print_value(view, settings.output)
         else:
-            show([view], _AT, settings.output)
+            print_objects([view], _AT_COLUMNS, settings.output)
         return
     start = parse_instant(flags["after"], "--after") if flags["after"] else settings.now()
-    edges = list(islice(changes(calendars, start), flags["count"]))
-    show([_opening(at, found, zone) for at, found in edges], _WINDOWS, settings.output)
+    edges = list(islice(iterate_changes(calendars, start), flags["count"]))
+    print_objects(
+        [_serialize_opening(at, found, zone) for at, found in edges],
+        _WINDOW_COLUMNS,
+        settings.output,
+    )
     if not edges:
-        say(f"nothing changes within five years: {opening(calendars, start).sentence}")
+        print_message(
+            f"nothing changes within five years: {compute_window_state(calendars, start).sentence}"
+        )
 
 
-def _calendars(
-    settings: Settings, names: Sequence[str], stated: Stated
-) -> tuple[Sequence[Calendar], ZoneInfo]:
-    """The windows that are asked about, and the zone to show times in."""
-    if names and stated:
-        raise _setting("windows are given by NAMES and by flags", "give them in one way")
+def _find_calendars(
+    settings: Settings, names: Sequence[str], window_flags: WindowFlags
+) -> tuple[Sequence[PublicationCalendar], ZoneInfo]:
+    """Return the calendars of NAMES or of flags, and the time zone to show times in."""
+    if names and window_flags:
+        raise _invalid_setting("windows are given by NAMES and by flags", "give them in one way")
     if not names:
-        return stated_calendar(stated)
-    declared = files_of(settings).read()
-    return declared_calendars(names, declared, settings.namespace, stated.zone)
+        return parse_window_flags(window_flags)
+    declared = open_files(settings).read()
+    return find_declared_calendars(names, declared, settings.namespace, window_flags.zone)
 
 
-def _one(words: Sequence[str]) -> str:
-    """The schedule, which is one word for the shell: it would replace stars by names of files."""
+def _single_argument(words: Sequence[str]) -> str:
+    """Return the schedule as one argument. Raises InvalidInput if it is not quoted."""
+    # Joining the words would hide that the shell has replaced `*` with names of files.
     if len(words) != 1:
         problem = f"the schedule is {len(words)} words" if words else "no schedule is given"
         remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
-        raise _setting(problem, remedy)
+        raise _invalid_setting(problem, remedy)
     return words[0]
 
 
-def _setting(problem: str, remedy: str) -> InvalidInput:
+def _invalid_setting(problem: str, remedy: str) -> InvalidInput:
     return InvalidInput(problem, reason="InvalidSetting", remedy=remedy)
 
 
-def _view(at: datetime, local: datetime) -> Mapping[str, Any]:
-    """An InstantView."""
+def _serialize_instant(at: datetime, local: datetime) -> Mapping[str, Any]:
+    """Return an InstantView of this time."""
     return {
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "InstantView",
-        "metadata": {"name": _utc(at)},
+        "metadata": {"name": _format_utc(at)},
         "local": local.isoformat(),
         "weekday": local.strftime("%a"),
     }
 
 
-def _opening(at: datetime, found: Opening, zone: ZoneInfo) -> Mapping[str, Any]:
-    """A WindowView: what holds from an instant on."""
+def _serialize_opening(
+    at: datetime, opening_state: WindowState, zone: ZoneInfo
+) -> Mapping[str, Any]:
+    """Return a WindowView: whether publication is allowed, from when and until when."""
     return {
-        **_view(at, at.astimezone(zone)),
+        **_serialize_instant(at, at.astimezone(zone)),
         "kind": "WindowView",
-        "open": found.open,
-        "until": _utc(found.until) if found.until else None,
-        "promotionPolicy": found.calendar,
-        "window": found.window,
-        "message": found.sentence,
+        "open": opening_state.open,
+        "until": _format_utc(opening_state.until) if opening_state.until else None,
+        "promotionPolicy": opening_state.calendar,
+        "window": opening_state.window,
+        "message": opening_state.sentence,
     }
 
 
-def _utc(at: datetime) -> str:
+def _format_utc(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,23 +1,23 @@
-"""`fanout simulate`: the gates' answers in a stated world, without any repository."""
+"""`fanout simulate`: print the decisions of the gates for a scenario."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
 
-from fanout.api.simulation import HeldView, MomentView, ReasonView, Simulation
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.options import with_settings
-from fanout.cli.output import list_of, show_value, table, write
-from fanout.cli.scenarios import open_scenarios
-from fanout.cli.settings import Format, Settings
-from fanout.cli.terminal import say
+from fanout.api.scenarios.simulation_result import HeldView, MomentView, ReasonView, Simulation
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.scenario_files import open_scenarios
+from fanout.cli.output.printer import build_list, format_table, print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.wording import listed
-from fanout.plan.scenarios.view import simulation
+from fanout.gates.gate_wording import format_names
+from fanout.plan.scenarios.simulation_view import build_simulation
 
 _HEADS = ("STAGE", "CANDIDATE", "GATE", "VERDICT", "RELEASED", "PUBLISHED", "HELD", "NEXT")
-_NAMED = 8  # variants that a cell names
+_NAME_LIMIT = 8  # variants that a cell names
 
 
 @click.command()
@@ -30,7 +30,7 @@ _NAMED = 8  # variants that a cell names
     metavar="FILE",
     help="File or directory with scenarios; may be given more than once.",
 )
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings, paths: Sequence[Path]) -> ExitCode:
     """Say what the gates let through in a stated world.
 
@@ -40,86 +40,100 @@ def command(settings: Settings, paths: Sequence[Path]) -> ExitCode:
     errors does not keep the others from being played; the status is 2 then.
     """
     with open_scenarios(settings, paths) as world:
-        faults = world.faults(paths)
+        faults = world.find_errors(paths)
         for fault in faults:
-            say(str(fault), settings.color, fg="red")
-        found = world.usable(paths)
-        if not found and not faults:
+            print_message(str(fault), settings.color, fg="red")
+        scenarios = world.find_valid(paths)
+        if not scenarios and not faults:
             raise InvalidInput(
                 f"no Scenario is in {' and '.join(map(str, paths))}",
                 reason="NotFound",
                 remedy="check what is given to --scenario",
             )
-        played, unplayed = [], 0
-        for scenario in found:
+        simulations, failed = [], 0
+        for scenario in scenarios:
             try:
-                about, moments = world.play(scenario)
+                cast, moments = world.run_scenario(scenario)
+            # One scenario that cannot be run does not keep the others from running.
             except FanoutError as error:
-                say(str(error), settings.color, fg="red")
-                unplayed += 1
+                print_message(str(error), settings.color, fg="red")
+                failed += 1
                 continue
-            played.append(simulation(scenario, about.policy.metadata.name, moments))
-    _show(played, settings.output, alone=len(found) == 1 and not faults)
-    return ExitCode.INVALID if faults or unplayed else ExitCode.OK
+            simulations.append(build_simulation(scenario, cast.policy.metadata.name, moments))
+    _print_simulations(simulations, settings.output, alone=len(scenarios) == 1 and not faults)
+    return ExitCode.INVALID if faults or failed else ExitCode.OK
 
 
-def _show(played: Sequence[Simulation], output: Format, *, alone: bool) -> None:
-    """`alone`: one scenario was asked for, and no list."""
-    if output is Format.TABLE:
-        write("\n".join("".join(_lines(one)) for one in played))
+def _print_simulations(
+    simulations: Sequence[Simulation], output: OutputFormat, *, alone: bool
+) -> None:
+    """Print the simulations; `alone`: one scenario was requested, so no list is printed."""
+    if output is OutputFormat.TABLE:
+        write_stdout("\n".join("".join(_format_simulation(one)) for one in simulations))
         return
-    plain = [one.model_dump(mode="json") for one in played]
+    plain = [one.model_dump(mode="json") for one in simulations]
     if plain or not alone:
-        show_value(plain[0] if alone else list_of(plain), output)
+        print_value(plain[0] if alone else build_list(plain), output)
 
 
-def _lines(played: Simulation) -> Iterator[str]:
-    yield f"{played.metadata.name} (policy {played.policy})\n"
-    for moment in played.moments:
+def _format_simulation(simulation_result: Simulation) -> Iterator[str]:
+    yield f"{simulation_result.metadata.name} (policy {simulation_result.policy})\n"
+    for moment in simulation_result.moments:
         yield f"\n{moment.at}{'' if moment.next is None else f', next {moment.next}'}\n"
-        yield _stages(moment)
-        for reason in (*moment.holds, *(it for one in moment.stages for it in one.holds)):
-            yield f"  {reason.class_}: {reason.message}{_who(reason)}\n"
+        yield _format_stages(moment)
+        for reason in (*moment.holds, *(it for variant in moment.stages for it in variant.holds)):
+            yield f"  {reason.class_}: {reason.message}{_format_actor(reason)}\n"
         for stage in moment.stages:
-            for other in stage.others:
-                why = "; ".join(f"{it.message}{_who(it)}" for it in other.reasons)
-                yield f"  revision: stage {stage.stage} does not take {other.revision}: {why}\n"
-        for one in moment.in_no_stage:
-            yield f"  {one.variant}: {one.reasons[0].message if one.reasons else one.state}\n"
+            for other_revision in stage.others:
+                reasons = "; ".join(
+                    f"{it.message}{_format_actor(it)}" for it in other_revision.reasons
+                )
+                yield (
+                    f"  revision: stage {stage.stage} does not take {other_revision.revision}:"
+                    f" {reasons}\n"
+                )
+        for variant in moment.in_no_stage:
+            yield (
+                f"  {variant.variant}:"
+                f" {variant.reasons[0].message if variant.reasons else variant.state}\n"
+            )
 
 
-def _stages(moment: MomentView) -> str:
+def _format_stages(moment: MomentView) -> str:
     rows = [
         (
             one.stage,
             one.candidate or "-",
             one.gate,
             f"{one.verdict}{', halted' if one.halted else ''}",
-            _names(one.released),
-            _names(one.published),
-            _classes(one.held),
+            _format_names(one.released),
+            _format_names(one.published),
+            _format_hold_classes(one.held),
             one.next or "-",
         )
         for one in moment.stages
     ]
-    return table(_HEADS, rows)
+    return format_table(_HEADS, rows)
 
 
-def _names(names: Sequence[str]) -> str:
-    """In their order, and how many there are where they are many."""
-    if len(names) <= _NAMED:
+def _format_names(names: Sequence[str]) -> str:
+    """Return the names in order.
+
+    For more than eight their number, the first two and the last.
+    """
+    if len(names) <= _NAME_LIMIT:
         return ",".join(names) or "-"
     return f"{len(names)}: {','.join(names[:2])},…,{names[-1]}"
 
 
-def _classes(held: Iterable[HeldView]) -> str:
-    """How many variants are held by what."""
+def _format_hold_classes(held: Iterable[HeldView]) -> str:
+    """Return the number of held variants by class of hold."""
     counts: dict[str, int] = {}
-    for one in held:
-        for name in {reason.class_.value for reason in one.reasons}:
+    for held_variant in held:
+        for name in {reason.class_.value for reason in held_variant.reasons}:
             counts[name] = counts.get(name, 0) + 1
     return ",".join(f"{name}={number}" for name, number in sorted(counts.items())) or "-"
 
 
-def _who(reason: ReasonView) -> str:
-    return f" ({listed([reason.who])})" if reason.who else ""
+def _format_actor(reason: ReasonView) -> str:
+    return f" ({format_names([reason.who])})" if reason.who else ""

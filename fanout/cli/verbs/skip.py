@@ -1,54 +1,64 @@
-"""`fanout skip`: a variant is taken out of the rollout of one revision, by a recorded Decision."""
+"""`fanout skip`: take variants out of the rollout of one revision."""
 
-from fanout.cli.attempts import Those, verb
+from fanout.cli.recording.skip_retry import ChosenVariants, build_command
 from fanout.errors import InvalidInput
-from fanout.gates.answer import State
-from fanout.gates.decisions import Standing
-from fanout.gates.records import Action
-from fanout.gates.wording import listed, stage_named
-from fanout.plan.cases import Case
-from fanout.reconcile.report import PolicyPass
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_wording import format_names, label_stage
+from fanout.gates.record_facts import GateAction
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
 
 
-def _chosen(
-    item: PolicyPass, stage: str, named: tuple[str, ...], those: list[Case], revision: str
-) -> Those:
-    """The named variants that are neither ready at the revision nor skipped for it already."""
-    if not named:
+def _choose_unskipped(
+    item: PolicyResult,
+    stage: str,
+    selected_names: tuple[str, ...],
+    cases: list[VariantCase],
+    revision: str,
+) -> ChosenVariants:
+    """Return the named variants that are neither ready nor skipped at the revision.
+
+    Raises InvalidInput if no variant is named, or none of them can be skipped.
+    """
+    if not selected_names:
         raise InvalidInput(
-            f"it is not said who is to be skipped in {stage_named(stage)}",
+            f"it is not said who is to be skipped in {label_stage(stage)}",
             reason="NotFound",
             remedy="name a variant with --variant; see `fanout get variants`",
         )
     assert item.decision is not None, "a policy that is judged is decided"
     assert item.facts is not None, "and its facts are known"
-    said = Standing(item.facts.records.decisions, item.facts.now)
-    over: dict[str, list[str]] = {}
-    left = []
-    for case in those:
-        decided = item.decision.variants[case.spec.name]
-        if said.skipped(stage, case.spec.name, revision) is not None:
-            over.setdefault(f"skipped for {revision} already", []).append(case.spec.name)
-        elif decided.candidate == revision and decided.state is State.READY:
-            over.setdefault(f"ready at {revision}", []).append(case.spec.name)
+    decisions = ActiveDecisions(item.facts.records.decisions, item.facts.now)
+    excluded: dict[str, list[str]] = {}
+    skippable = []
+    for case in cases:
+        variant_decision = item.decision.variants[case.spec.name]
+        if decisions.skipped(stage, case.spec.name, revision) is not None:
+            excluded.setdefault(f"skipped for {revision} already", []).append(case.spec.name)
+        elif (
+            variant_decision.candidate == revision and variant_decision.state is VariantState.READY
+        ):
+            excluded.setdefault(f"ready at {revision}", []).append(case.spec.name)
         else:
-            left.append(case)
+            skippable.append(case)
     notes = [
-        f"{listed(names)} {'is' if len(names) == 1 else 'are'} {why}" for why, names in over.items()
+        f"{format_names(names)} {'is' if len(names) == 1 else 'are'} {why}"
+        for why, names in excluded.items()
     ]
-    if not left:
+    if not skippable:
         raise InvalidInput(
             f"there is nothing to skip: {'; '.join(notes)}",
             reason="NothingToDo",
             remedy="see `fanout get variants`",
         )
-    return left, [f"{note}: the decision is not about that" for note in notes]
+    return skippable, [f"{note}: the decision is not about that" for note in notes]
 
 
-command = verb(
-    Action.SKIP,
+command = build_command(
+    GateAction.SKIP,
     "Take variants out of the rollout of one revision. They are not released for it, count neither"
     " as ready nor as failed, and wait for nobody; the next revision takes them along again."
     " `fanout retry` puts them back.",
-    _chosen,
+    _choose_unskipped,
 )

@@ -1,21 +1,21 @@
-"""`fanout sweep`: one pass that brings drafts up to date, judges the gates and publishes."""
+"""`fanout sweep`: one pass that updates drafts, evaluates the gates and publishes."""
 
 import json
 from pathlib import Path
 
 import click
 
-from fanout.cli.completing import complete_policies
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.lookup import check_policies
-from fanout.cli.options import with_settings
-from fanout.cli.settings import Format, Settings
-from fanout.cli.start import Program, open_program, warn_about_records
-from fanout.cli.telling import tell_faults, tell_report
-from fanout.errors import Conflict, InvalidInput, Where
-from fanout.reconcile.execute import execute
-from fanout.reconcile.passes import Mode
-from fanout.reconcile.report import Report
+from fanout.cli.declarations import check_policies
+from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.pass_output import print_report, report_file_errors
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import Program, open_program, warn_about_records
+from fanout.errors import Conflict, ErrorLocation, InvalidInput
+from fanout.reconcile.execution.plan_execution import execute_plan
+from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassMode
 
 
 @click.command()
@@ -27,7 +27,7 @@ from fanout.reconcile.report import Report
     type=click.Path(path_type=Path, dir_okay=False),
     help="Do what a saved plan says, and only if the world is still as it saw it.",
 )
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, saved: Path | None
 ) -> ExitCode:
@@ -37,44 +37,46 @@ def command(
     with 3 when something failed or is held by what a person must mend; with 4, and nothing is done,
     when a saved plan is outdated.
     """
-    mode = Mode(
+    mode = PassMode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
-    with open_program(settings, read=False) as program:
-        resting = program.at_rest(mode) if saved is None else None
-        if resting is not None:
-            report = Report(resting)
-            tell_report(report, settings)
-            return ExitCode.SOME_FAILED if report.unmended else ExitCode.OK
-        program.check()
-        faults = tell_faults(program.declared())
-        check_policies(policies, program.declared(), settings.namespace)
-        warn_about_records(program, program.declared())
-        report = program.sweep(mode) if saved is None else _as_planned(program, mode, saved)
-    tell_report(report, settings, faults=faults)
-    return ExitCode.SOME_FAILED if report.unmended or faults else ExitCode.OK
+    with open_program(settings, check=False) as program:
+        # A saved plan is compared with a fresh one, so a no-op result of an earlier pass is no
+        # answer to it.
+        noop_result = program.find_noop_result(mode) if saved is None else None
+        if noop_result is not None:
+            report = PassReport(noop_result)
+            print_report(report, settings)
+            return ExitCode.SOME_FAILED if report.fix_count else ExitCode.OK
+        program.check_input()
+        faults = report_file_errors(program.read_declared())
+        check_policies(policies, program.read_declared(), settings.namespace)
+        warn_about_records(program, program.read_declared())
+        report = program.sweep(mode) if saved is None else _execute_saved(program, mode, saved)
+    print_report(report, settings, error_count=faults)
+    return ExitCode.SOME_FAILED if report.fix_count or faults else ExitCode.OK
 
 
-def _as_planned(program: Program, mode: Mode, saved: Path) -> Report:
-    """Carry out a saved plan: plan again, and refuse unless it comes out the same."""
-    actions = _actions(saved)
+def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
+    """Execute a saved plan. Raises Conflict unless planning again gives the same actions."""
+    actions = _read_actions(saved)
     observed = program.observe(mode)
-    if observed.plan.plain()["actions"] != actions:
+    if observed.plan.as_json()["actions"] != actions:
         raise Conflict(
             f"the world is not as {saved} saw it",
             reason="PlanOutdated",
             remedy="plan again, review, and sweep with the new plan",
         )
-    return execute(program.world, observed)
+    return execute_plan(program.world, observed)
 
 
-def _actions(saved: Path) -> object:
-    """What a saved plan is to do. Raises InvalidInput for a file that is none."""
+def _read_actions(saved: Path) -> object:
+    """Return the actions of a saved plan. Raises InvalidInput for a file that is no plan."""
     problem, reason = f"{saved} is no plan", "InvalidPlan"
     try:
-        found = json.loads(saved.read_text(encoding="utf-8"))
-        if isinstance(found, dict) and "actions" in found:
-            return found["actions"]
+        plan = json.loads(saved.read_text(encoding="utf-8"))
+        if isinstance(plan, dict) and "actions" in plan:
+            return plan["actions"]
     except FileNotFoundError:
         problem, reason = f"there is no file {saved}", "NotFound"
     except OSError as error:
@@ -85,5 +87,5 @@ def _actions(saved: Path) -> object:
         problem,
         reason=reason,
         remedy="make one with `fanout plan --out FILE`",
-        where=Where(field="--plan"),
+        where=ErrorLocation(field="--plan"),
     )

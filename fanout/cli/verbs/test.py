@@ -1,25 +1,29 @@
-"""`fanout test`: scenarios with expectations, so that policies are tested as code is."""
+"""`fanout test`: compare scenarios with their expectations."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
-from fanout.api.faults import field_name
-from fanout.api.scenario import Scenario
-from fanout.api.simulation import DifferenceView, TestResult
-from fanout.api.views import ViewMeta
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.junit import junit
-from fanout.cli.options import with_settings
-from fanout.cli.output import list_of, show_value, write
-from fanout.cli.scenarios import Scenarios, open_scenarios
-from fanout.cli.settings import Format, Settings
-from fanout.cli.terminal import say
+from fanout.api.field_errors import format_path
+from fanout.api.output_views import ViewMeta
+from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenarios.simulation_result import DifferenceView, TestResult
+from fanout.cli.input.options import with_settings
+from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
+from fanout.cli.output.junit import format_junit
+from fanout.cli.output.printer import build_list, print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.wording import counted
-from fanout.plan.scenarios.expect import Compared, Value, compare
-from fanout.plan.status import written
+from fanout.gates.gate_wording import format_count
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.scenarios.scenario_expectations import (
+    ComparedValue,
+    ExpectedValue,
+    compare_expectations,
+)
 
 _MARKS = {"passed": "ok", "failed": "FAILED", "invalid": "INVALID", "empty": "empty"}
 
@@ -33,7 +37,7 @@ _MARKS = {"passed": "ok", "failed": "FAILED", "invalid": "INVALID", "empty": "em
     metavar="FILE",
     help="Write the results there as JUnit XML, too.",
 )
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> ExitCode:
     """Play scenarios, and compare with what they expect.
 
@@ -42,11 +46,14 @@ def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> E
     Policies are those in the same files, and those of -f. Exits with 3 when something is not as
     it was expected, and says what the engine says about it; with 2 when a scenario has faults.
     """
-    with open_scenarios(settings, paths) as world:
-        faults = world.faults(paths)
+    with open_scenarios(settings, paths) as scenarios:
+        faults = scenarios.find_errors(paths)
         for fault in faults:
-            say(str(fault), settings.color, fg="red")
-        results = [_result(world, scenario, settings) for scenario in world.usable(paths)]
+            print_message(str(fault), settings.color, fg="red")
+        results = [
+            _run_scenario(scenarios, scenario, settings) for scenario in scenarios.find_valid(paths)
+        ]
+    # A mistyped path must not pass in CI as a test without failures.
     if not faults and all(one.result == "empty" for one in results):
         raise InvalidInput(
             f"{' and '.join(map(str, paths))}: no Scenario with expectations",
@@ -54,26 +61,33 @@ def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> E
             remedy="write what is expected under spec.expect",
         )
     if report is not None:
-        report.write_text(junit(results), encoding="utf-8")
-    _show(results, len(faults), settings.output)
+        report.write_text(format_junit(results), encoding="utf-8")
+    _print_results(results, len(faults), settings.output)
     if faults or any(one.result == "invalid" for one in results):
         return ExitCode.INVALID
     failed = any(one.result == "failed" for one in results)
     return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
-def _result(world: Scenarios, scenario: Scenario, settings: Settings) -> TestResult:
-    """Play it; what cannot be played is told and invalid."""
-    where = world.declared.where(scenario)
-    compared: tuple[Compared, ...] = ()
+def _run_scenario(
+    scenarios: DeclaredScenarios, scenario: Scenario, settings: Settings
+) -> TestResult:
+    """Run the scenario and return its result.
+
+    One that cannot be run is reported and invalid.
+    """
+    where = scenarios.declared.where(scenario)
+    compared: tuple[ComparedValue, ...] = ()
     policy, invalid = scenario.spec.policy or scenario.metadata.name, False
     try:
-        _, moments = world.play(scenario)
-        compared = compare(scenario, moments)
+        _, moments = scenarios.run_scenario(scenario)
+        compared = compare_expectations(scenario, moments)
     except FanoutError as error:
-        say(str(error), settings.color, fg="red")
+        print_message(str(error), settings.color, fg="red")
         invalid = True
-    differences = tuple(_difference(world, scenario, it) for it in compared if it.differs)
+    differences = tuple(
+        _serialize_difference(scenarios, scenario, it) for it in compared if it.differs
+    )
     return TestResult(
         metadata=ViewMeta(name=scenario.metadata.name, namespace=scenario.metadata.namespace),
         policy=policy,
@@ -91,21 +105,23 @@ def _result(world: Scenarios, scenario: Scenario, settings: Settings) -> TestRes
     )
 
 
-def _difference(world: Scenarios, scenario: Scenario, it: Compared) -> DifferenceView:
-    where = world.declared.where(scenario, it.path)
+def _serialize_difference(
+    scenarios: DeclaredScenarios, scenario: Scenario, compared: ComparedValue
+) -> DifferenceView:
+    where = scenarios.declared.where(scenario, compared.path)
     return DifferenceView(
-        at=written(it.at),
-        subject=it.subject,
-        field=field_name(it.path),
-        expected=_text(it.expected),
-        found=_text(it.found),
-        why=it.why,
+        at=format_instant(compared.at),
+        subject=compared.subject,
+        field=format_path(compared.path),
+        expected=_format_value(compared.expected),
+        found=_format_value(compared.actual),
+        why=compared.explanation,
         file=where.file,
         line=where.line,
     )
 
 
-def _text(value: Value) -> str:
+def _format_value(value: ExpectedValue) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -117,23 +133,29 @@ def _text(value: Value) -> str:
             return str(value) or '""'
 
 
-def _show(results: Sequence[TestResult], faults: int, output: Format) -> None:
-    if output is Format.TABLE:
-        write("".join(_lines(results, faults)))
+def _print_results(results: Sequence[TestResult], faults: int, output: OutputFormat) -> None:
+    if output is OutputFormat.TABLE:
+        write_stdout("".join(_format_results(results, faults)))
     else:
-        show_value(list_of([one.model_dump(mode="json") for one in results]), output)
+        print_value(build_list([one.model_dump(mode="json") for one in results]), output)
 
 
-def _lines(results: Sequence[TestResult], faults: int) -> Iterator[str]:
-    for one in results:
-        number = counted(one.expectations, "expectation")
-        yield f"{_MARKS[one.result]:8}{one.file}:{one.line}: {one.metadata.name} ({number})\n"
-        for it in one.differences:
-            field = it.field.rpartition(".")[2]
-            said = f"{field} is {it.found}, expected was {it.expected}"
-            yield f"  {it.file}:{it.line}: {it.subject} at {it.at}: {said}\n"
-            if it.why:
-                yield f"    {it.why}\n"
-    failed = sum(one.result in ("failed", "invalid") for one in results)
-    broken = f", {counted(faults, 'fault')} in others" if faults else ""
-    yield f"{counted(len(results), 'scenario')}, {failed} failed{broken}\n"
+def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]:
+    for result in results:
+        number = format_count(result.expectations, "expectation")
+        yield (
+            f"{_MARKS[result.result]:8}{result.file}:{result.line}: {result.metadata.name}"
+            f" ({number})\n"
+        )
+        for difference in result.differences:
+            field = difference.field.rpartition(".")[2]
+            sentence = f"{field} is {difference.found}, expected was {difference.expected}"
+            yield (
+                f"  {difference.file}:{difference.line}: {difference.subject} at"
+                f" {difference.at}: {sentence}\n"
+            )
+            if difference.why:
+                yield f"    {difference.why}\n"
+    failed = sum(result.result in ("failed", "invalid") for result in results)
+    broken = f", {format_count(faults, 'fault')} in others" if faults else ""
+    yield f"{format_count(len(results), 'scenario')}, {failed} failed{broken}\n"

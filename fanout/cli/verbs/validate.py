@@ -1,33 +1,36 @@
-"""`fanout validate`: every fault of every document in one run."""
+"""`fanout validate`: validate all documents in one run and report every error."""
 
 from functools import cache
 
 import click
 
-from fanout.api.texts import plural_of
-from fanout.cli.exit_codes import ExitCode
-from fanout.cli.files import files_of
-from fanout.cli.options import with_settings
-from fanout.cli.output import show_value, write
-from fanout.cli.settings import Format, Settings
-from fanout.cli.start import open_sandbox
-from fanout.cluster.declared import Declared
-from fanout.cluster.documents import ObjectKey
-from fanout.cluster.files import FileCluster
-from fanout.cluster.findings import Finding, folded
+from fanout.api.text_fields import pluralize
+from fanout.cli.declarations import open_files
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import open_sandbox
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.file_findings import FileFinding, group_findings
+from fanout.cluster.manifest_documents import ObjectKey
 from fanout.errors import InvalidInput
-from fanout.reconcile.compile import uncompilable
-from fanout.reconcile.configure import misconfigured
-from fanout.reconcile.target_findings import Locate, target_findings
-from fanout.reconcile.unmatched import (
-    unmatched_dependencies,
-    unmatched_repositories,
-    unmatched_selectors,
+from fanout.reconcile.selection.selector_warnings import (
+    find_unmatched_dependencies,
+    find_unmatched_repositories,
+    find_unmatched_selectors,
 )
+from fanout.reconcile.validation.declaration_findings import (
+    Locate,
+    find_function_findings,
+    find_target_findings,
+)
+from fanout.reconcile.validation.expression_validation import validate_expressions
 
 
 @click.command()
-@with_settings(formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings) -> ExitCode:
     """Name every fault of every document.
 
@@ -35,58 +38,72 @@ def command(settings: Settings) -> ExitCode:
     evaluated against the objects that are there: a target that would fail is an error, and what may
     be meant a warning. No repository is looked at. Exits with 2 when there is an error.
     """
-    files = files_of(settings)
+    files = open_files(settings)
     declared = files.read()
     with open_sandbox(settings) as sandbox:
-        findings: tuple[Finding, ...] = (
+        findings: tuple[FileFinding, ...] = (
             *declared.faults,
-            *uncompilable(declared, sandbox),
-            *misconfigured(declared),
-            *unmatched_repositories(declared),
+            *validate_expressions(declared, sandbox),
+            *find_function_findings(declared),
+            *find_unmatched_repositories(declared),
         )
         if len(declared.objects):
             findings += (
-                *unmatched_selectors(declared, declared.policies),
-                *unmatched_dependencies(declared),
+                *find_unmatched_selectors(declared, declared.policies),
+                *find_unmatched_dependencies(declared),
             )
-        findings += target_findings(declared, sandbox, _places(files), findings)
+        # Last, with the findings so far: a field that has an error already is not reported a second
+        # time.
+        findings += find_target_findings(declared, sandbox, _build_locator(files), findings)
     findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
-    empty = not findings and not declared.ours
+    empty = not findings and not declared.own_count
     errors = sum(finding.severity == "error" for finding in findings)
-    if settings.output in (Format.JSON, Format.YAML):
-        show_value([_plain(finding) for finding in findings], settings.output)
+    if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+        print_value([_serialize_finding(finding) for finding in findings], settings.output)
     else:
         warned = {"error": "", "warning": "warning: "}
-        write("".join(f"{warned[it.severity]}{line}\n" for it, line in folded(findings)))
-        write("" if findings or empty else "no faults\n")
+        write_stdout(
+            "".join(f"{warned[it.severity]}{line}\n" for it, line in group_findings(findings))
+        )
+        write_stdout("" if findings or empty else "no faults\n")
     if empty:
-        raise _nothing(declared, settings)
+        raise _build_nothing_found(declared, settings)
     return ExitCode.INVALID if errors else ExitCode.OK
 
 
-def _places(files: FileCluster) -> Locate:
-    """Where objects stand in the files; a repository that was chosen by name has no namespace."""
+def _build_locator(files: FileCluster) -> Locate:
+    """Return the function that locates objects in the files.
+
+    One without namespace is a Repository.
+    """
 
     @cache
     def place(group: str, kind: str, namespace: str, name: str) -> str:
-        return files.place_of(ObjectKey(group, kind, namespace, name))
+        return files.locate_object(ObjectKey(group, kind, namespace, name))
 
     return place
 
 
-def _nothing(declared: Declared, settings: Settings) -> InvalidInput:
-    """Who mistypes a directory must not read that it has no faults."""
+def _build_nothing_found(declared: DeclaredObjects, settings: Settings) -> InvalidInput:
+    """Build the error for files without fanout objects.
+
+    A mistyped directory must not look valid.
+    """
     where = ", ".join(map(str, settings.files))
-    others = len(declared.objects)
-    found = f"{plural_of(others, 'object')} and none of fanout's" if others else "no objects"
+    foreign_count = len(declared.objects)
+    content = (
+        f"{pluralize(foreign_count, 'object')} and none of fanout's"
+        if foreign_count
+        else "no objects"
+    )
     return InvalidInput(
-        f"{where}: there is nothing to validate, {found}",
+        f"{where}: there is nothing to validate, {content}",
         reason="NotFound",
         remedy="check what is given to -f; files end in .yaml, .yml or .json",
     )
 
 
-def _plain(finding: Finding) -> dict[str, object]:
+def _serialize_finding(finding: FileFinding) -> dict[str, object]:
     where = finding.where
     return {
         "file": where.file,

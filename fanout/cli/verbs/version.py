@@ -1,4 +1,4 @@
-"""`fanout version`: what a bug report needs to say."""
+"""`fanout version`: print the versions that a bug report needs."""
 
 import os
 import platform
@@ -9,50 +9,51 @@ from typing import Any
 
 import click
 
-from fanout.cli.options import with_settings
-from fanout.cli.output import show_value, table, write
-from fanout.cli.settings import Format, Settings
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import format_table, print_value, write_stdout
+from fanout.cli.settings import OutputFormat, Settings
 
 
 @click.command()
-@with_settings(sources=False, formats=(Format.TABLE, Format.JSON, Format.YAML))
+@with_settings(objects=False, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings) -> None:
     """Print versions of fanout and of what it stands on."""
-    found = _versions()
-    if settings.output is not Format.TABLE:
-        show_value(found, settings.output)
+    versions = _read_versions()
+    if settings.output is not OutputFormat.TABLE:
+        print_value(versions, settings.output)
         return
-    libraries = found.pop("libraries")
-    write(table(["NAME", "VERSION"], [*found.items(), *libraries.items()]))
+    libraries = versions.pop("libraries")
+    write_stdout(format_table(["NAME", "VERSION"], [*versions.items(), *libraries.items()]))
 
 
-def _versions() -> dict[str, Any]:
+def _read_versions() -> dict[str, Any]:
     names = [
         re.split(r"[^\w.-]", requirement)[0]
         for requirement in requires("fanout") or ()
         if "extra ==" not in requirement
     ]
     return {
-        "fanout": _version("fanout"),
+        "fanout": _read_version("fanout"),
         "python": platform.python_version(),
-        "git": _git(),
-        "libraries": {name: _version(name) for name in sorted(names)},
+        "git": _read_git_version(),
+        "libraries": {name: _read_version(name) for name in sorted(names)},
     }
 
 
-def _version(name: str) -> str:
+def _read_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
         return "not installed"
 
 
-def _git() -> str:
+def _read_git_version() -> str:
     try:
+        # Variables such as GIT_DIR or GIT_TRACE would change what Git does or prints.
         environment = {"PATH": os.environ.get("PATH", os.defpath)}
-        answer = subprocess.run(
+        completed = subprocess.run(
             ["git", "--version"], env=environment, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return "not installed"
-    return answer.stdout.removeprefix("git version").strip()
+    return completed.stdout.removeprefix("git version").strip()

@@ -1,35 +1,35 @@
-"""`fanout withdraw`: a decision that still stands, or evidence, is taken back."""
+"""`fanout withdraw`: withdraw an active decision, or evidence."""
 
 from datetime import datetime
 
 import click
 
-from fanout.cli.exit_codes import ExitCode, exit_code_after
-from fanout.cli.naming import judged
-from fanout.cli.options import with_settings
-from fanout.cli.output import write
-from fanout.cli.recording import (
-    about_of,
+from fanout.cli.input.name_lookup import find_evaluated_policy
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.record_options import (
+    append_record,
     by_option,
-    identity,
+    copy_subject,
     policy_argument,
     reason_option,
-    record,
+    resolve_author,
 )
 from fanout.cli.settings import Settings
-from fanout.cli.start import open_program
-from fanout.cli.terminal import say
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
-from fanout.gates.fates import Fate
-from fanout.plan.book import WITHDRAW, Recorded, standing
-from fanout.reconcile.report import PolicyPass
+from fanout.gates.active_decisions import DecisionStatus
+from fanout.plan.records.policy_records import WITHDRAW, RecordEntry, active_records
+from fanout.reconcile.pass_results import PolicyResult
 
 # what stays in force until something comes of it, or for as long as nobody takes it back
-_ARMED = ("Publish", "Resolve", "Rollback", "Skip", "Retry", "ConfirmRemoval")
-_IDLE = {
-    Fate.SPENT: "has been carried out, or overtaken; what has been published stays",
-    Fate.WITHDRAWN: "has been withdrawn already",
-    Fate.EXPIRED: "has expired",
+_WITHDRAWABLE_ACTIONS = ("Publish", "Resolve", "Rollback", "Skip", "Retry", "ConfirmRemoval")
+_INACTIVE_SENTENCES = {
+    DecisionStatus.APPLIED: "has been carried out, or overtaken; what has been published stays",
+    DecisionStatus.WITHDRAWN: "has been withdrawn already",
+    DecisionStatus.EXPIRED: "has expired",
 }
 
 
@@ -51,45 +51,54 @@ def command(
     to withdraw that. An approval is taken back by `fanout revoke`. Exits with 4 when the decision
     has been carried out or has expired.
     """
-    who = identity(by)
+    author = resolve_author(by)
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_program(settings) as program:
-        item = judged(program, policy)
-        taken = _withdrawable(item, name, settings.now())
-        fate = _state(item, name, settings.now())
-        if idle := _IDLE.get(fate):
-            say(f"nothing to do: {name} {idle}", settings.color)
-            return exit_code_after(0, effect=fate is Fate.WITHDRAWN)
-        spec = {**about_of(taken), "action": WITHDRAW, "withdraws": name, "reason": reason}
-        withdrawal = record(program, item, "Decision", spec, who)
-    write(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
+        item = find_evaluated_policy(program, policy)
+        withdrawn_record = _find_withdrawable(item, name, settings.now())
+        status = _find_status(item, name, settings.now())
+        if inactive_sentence := _INACTIVE_SENTENCES.get(status):
+            print_message(f"nothing to do: {name} {inactive_sentence}", settings.color)
+            return exit_code_after(0, effect=status is DecisionStatus.WITHDRAWN)
+        spec = {
+            **copy_subject(withdrawn_record),
+            "action": WITHDRAW,
+            "withdraws": name,
+            "reason": reason,
+        }
+        withdrawal = append_record(program, item, "Decision", spec, author)
+    write_stdout(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
     return ExitCode.OK
 
 
-def _state(item: PolicyPass, name: str, now: datetime) -> Fate:
-    """Return how the decision or the evidence stands."""
-    if any(it.withdrawn for it in standing(item.about) if it.name == name):
-        return Fate.WITHDRAWN
-    return item.fates(now).get(name, Fate.STANDING)
+def _find_status(item: PolicyResult, name: str, now: datetime) -> DecisionStatus:
+    """Return the status of the decision or the evidence."""
+    if any(it.withdrawn for it in active_records(item.records) if it.name == name):
+        return DecisionStatus.WITHDRAWN
+    return item.decision_statuses(now).get(name, DecisionStatus.ACTIVE)
 
 
-def _withdrawable(item: PolicyPass, name: str, now: datetime) -> Recorded:
-    """The record of this name. Raises InvalidInput when it is nothing to withdraw."""
-    known = {it.name: it for it in item.about if it.kind != "Approval"}
-    if name not in known:
+def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEntry:
+    """Return the record of this name. Raises InvalidInput if it cannot be withdrawn."""
+    records_by_name = {it.name: it for it in item.records if it.kind != "Approval"}
+    if name not in records_by_name:
         raise InvalidInput(
             f"{item.title} has no decision or evidence {name}",
             reason="NotFound",
-            remedy=f"see `fanout get records {item.named.name}`",
+            remedy=f"see `fanout get records {item.resolved_policy.name}`",
         )
-    if known[name].kind == "Evidence" or _state(item, name, now) is Fate.AHEAD:
-        return known[name]
-    action = known[name].spec["action"]
-    if action not in _ARMED:
+    # A decision dated ahead has had no effect yet, so one of any action can be withdrawn.
+    if (
+        records_by_name[name].kind == "Evidence"
+        or _find_status(item, name, now) is DecisionStatus.AHEAD
+    ):
+        return records_by_name[name]
+    action = records_by_name[name].spec["action"]
+    if action not in _WITHDRAWABLE_ACTIONS:
         undo = {"Suspend": "fanout resume", "Resume": "fanout suspend"}.get(action)
         raise InvalidInput(
             f"{name} is a {action}, which is not withdrawn",
             reason="NotFound",
             remedy=f"use `{undo}`" if undo else "it was carried out when it was made",
         )
-    return known[name]
+    return records_by_name[name]

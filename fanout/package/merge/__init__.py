@@ -1,1 +1,1 @@
-"""The three-way merge of packages (design §4, "Update is a three-way merge")."""
+"""Three-way merge of packages (design §4, "Update is a three-way merge")."""

@@ -1,1 +1,1 @@
-"""Scenarios: a stated world, judged by the gates as an observed one is."""
+"""Scenarios: stated policies and events, evaluated by the gates of a sweep."""

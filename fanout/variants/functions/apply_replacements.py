@@ -1,180 +1,437 @@
-"""apply-replacements: copies values from one object of the package into others.
+"""apply-replacements: copy values between objects (kustomize's replacements).
 
-What kustomize calls replacements. All of them are made in their order, each on what those before it
-left, so one may copy what another has put there.
+Replacements are made in order, each on the result of those before it, so one may copy
+what another has set.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import MISSING, BlockedPath, get, with_value
-from fanout.package.scalars import scalar
-from fanout.variants.functions.fieldpath import Part, find, place, reach
-from fanout.variants.functions.function import (
+from fanout.package.field_edits import MISSING, BlockedPath, get_value, with_value
+from fanout.package.yaml_scalars import format_scalar
+from fanout.selection.cluster_objects import group_of
+from fanout.values import frozen
+from fanout.variants.functions import replacement_syntax
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
     Change,
-    Facts,
-    InProcess,
+    FunctionResult,
     Object,
+    PackageFacts,
     Path,
-    Result,
-    Room,
-    Seen,
-    Unfit,
+    SizeLimiter,
+    UnfitObject,
+    VisibleObject,
+    mapping,
 )
-from fanout.variants.functions.replacements import Options, Replacement, Target, read
+from fanout.variants.functions.replacement_syntax import (
+    ANY_ELEMENT,
+    LabelRequirement,
+    PathPart,
+    find_deepest_path,
+    find_paths,
+    plan_creation,
+)
+
+_CONFIG_KINDS = (("fn.kpt.dev/", "ApplyReplacements"), ("kpt.dev/", "Replacements"))
+_IDENTITY = ("group", "version", "kind", "name", "namespace")
+_SELECTOR_FIELDS = ("labelSelector", "annotationSelector")
+_NAME = "metadata.name"
+T = TypeVar("T")
+
+
+@frozen
+class ReplacementSelector:
+    """Selection of objects by the given parts of their identity, labels and annotations."""
+
+    identity: tuple[str, str, str, str, str]
+    labels: tuple[LabelRequirement, ...] = ()
+    annotations: tuple[LabelRequirement, ...] = ()
+
+    def selects(self, item: Object) -> bool:
+        """Return whether it selects the object."""
+        meta = mapping(item.get("metadata"))
+        api_version = str(item.get("apiVersion", ""))
+        identity = (
+            group_of(api_version),
+            api_version.rpartition("/")[2],
+            item.get("kind"),
+            meta.get("name"),
+            meta.get("namespace") or "default",
+        )
+        return (
+            all(
+                not expected or expected == actual
+                for expected, actual in zip(self.identity, identity, strict=True)
+            )
+            and all(term.is_met(mapping(meta.get("labels"))) for term in self.labels)
+            and all(term.is_met(mapping(meta.get("annotations"))) for term in self.annotations)
+        )
+
+    def __str__(self) -> str:
+        """Return the given conditions, for messages."""
+        given = zip(_IDENTITY, self.identity, strict=True)
+        parts = [f"{key} {value}" for key, value in given if value]
+        parts += ["its labels"] if self.labels else []
+        parts += ["its annotations"] if self.annotations else []
+        return ", ".join(parts) or "anything"
+
+
+@frozen
+class ReplacementOptions:
+    """Part of a text that is meant, and whether a missing field is created."""
+
+    delimiter: str = ""
+    index: int = 0
+    create: bool = False
+
+
+@frozen
+class ReplacementTarget:
+    """Fields of the objects that are selected and not rejected."""
+
+    config_field: str  # its field in the configuration
+    select: ReplacementSelector
+    reject: tuple[ReplacementSelector, ...]
+    paths: tuple[tuple[PathPart, ...], ...]
+    path_texts: tuple[str, ...]  # the paths as written
+    options: ReplacementOptions
+
+    def is_target(self, item: Object) -> bool:
+        """Return whether the object is a target."""
+        return self.select.selects(item) and not any(
+            selector.selects(item) for selector in self.reject
+        )
+
+
+@frozen
+class Replacement:
+    """One value and its targets."""
+
+    source: ReplacementSelector | None  # None: `value` is used
+    path: tuple[PathPart, ...]
+    path_text: str  # the path as written
+    options: ReplacementOptions
+    value: str
+    targets: tuple[ReplacementTarget, ...]
+
+
+def parse_replacements(config: Object) -> tuple[Replacement, ...]:
+    """Parse the replacements of an ApplyReplacements object.
+
+    Raises InvalidInput naming the field.
+    """
+    api_version, kind = str(config.get("apiVersion", "")), config.get("kind")
+    if not any(
+        api_version.startswith(group) and kind == known_keys for group, known_keys in _CONFIG_KINDS
+    ):
+        raise InvalidInput(
+            f"the configuration is of kind {kind} ({api_version})",
+            remedy="name a fn.kpt.dev/v1alpha1 ApplyReplacements by configPath",
+        )
+    return _parse_each(config.get("replacements"), "replacements", _parse_replacement)
+
+
+def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement:
+    _check_keys(row, config_field, ("source", "sourceValue", "targets"))
+    if ("source" in row) is ("sourceValue" in row):
+        raise InvalidInput(f"{config_field}.source: there must be one source", remedy="give one")
+    targets = _parse_each(row.get("targets"), f"{config_field}.targets", _parse_target)
+    if "sourceValue" in row:
+        value = _get_typed(row, config_field, "sourceValue", str, "")
+        return Replacement(None, (), "", ReplacementOptions(), value, targets)
+    source = _require_map(row["source"], f"{config_field}.source")
+    _check_keys(source, f"{config_field}.source", (*_IDENTITY, "fieldPath", "options"))
+    path = _get_typed(source, f"{config_field}.source", "fieldPath", str, "") or _NAME
+    return Replacement(
+        _parse_selector(source, f"{config_field}.source"),
+        _parse_path(path, f"{config_field}.source.fieldPath"),
+        path,
+        _parse_options(source, f"{config_field}.source"),
+        "",
+        targets,
+    )
+
+
+def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarget:
+    _check_keys(row, config_field, ("select", "reject", "fieldPaths", "options"))
+    select = _require_map(row.get("select"), f"{config_field}.select")
+    _check_keys(select, f"{config_field}.select", (*_IDENTITY, *_SELECTOR_FIELDS))
+    reject = (
+        _parse_each(row["reject"], f"{config_field}.reject", _parse_rejected)
+        if row.get("reject")
+        else ()
+    )
+    paths = row.get("fieldPaths") or [_NAME]
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise InvalidInput(
+            f"{config_field}.fieldPaths is no list of texts", remedy="list field paths"
+        )
+    parts = tuple(
+        _parse_path(path, f"{config_field}.fieldPaths[{n}]") for n, path in enumerate(paths)
+    )
+    options = _parse_options(row, config_field)
+    if options.create and any(ANY_ELEMENT in path for path in parts):
+        raise InvalidInput(
+            f"{config_field}.options.create does not go with *", remedy="drop one of the two"
+        )
+    selector = _parse_selector(select, f"{config_field}.select")
+    return ReplacementTarget(config_field, selector, reject, parts, tuple(paths), options)
+
+
+def _parse_rejected(row: Mapping[str, Any], config_field: str) -> ReplacementSelector:
+    _check_keys(row, config_field, (*_IDENTITY, *_SELECTOR_FIELDS))
+    if not row:
+        raise InvalidInput(f"{config_field} rejects everything", remedy="say what is rejected")
+    return _parse_selector(row, config_field)
+
+
+def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSelector:
+    group, version, kind, name, namespace = (
+        _get_typed(row, config_field, key, str, "") for key in _IDENTITY
+    )
+    labels, annotations = (_get_typed(row, config_field, key, str, "") for key in _SELECTOR_FIELDS)
+    try:
+        return ReplacementSelector(
+            (group, version, kind, name, namespace),
+            replacement_syntax.parse_label_selector(labels),
+            replacement_syntax.parse_label_selector(annotations),
+        )
+    except InvalidInput as problem:
+        raise InvalidInput(f"{config_field}: {problem.problem}", remedy=problem.remedy) from None
+
+
+def _parse_options(row: Mapping[str, Any], config_field: str) -> ReplacementOptions:
+    config_field = f"{config_field}.options"
+    options = _require_map(row.get("options") or {}, config_field)
+    _check_keys(options, config_field, ("delimiter", "index", "create"))
+    return ReplacementOptions(
+        _get_typed(options, config_field, "delimiter", str, ""),
+        _get_typed(options, config_field, "index", int, 0),
+        _get_typed(options, config_field, "create", bool, False),
+    )
+
+
+def _parse_path(text: str, config_field: str) -> tuple[PathPart, ...]:
+    try:
+        return replacement_syntax.parse_field_path(text)
+    except InvalidInput as problem:
+        raise InvalidInput(f"{config_field}: {problem.problem}", remedy=problem.remedy) from None
+
+
+def _parse_each(
+    rows: object, config_field: str, parse_entry: Callable[[Mapping[str, Any], str], T]
+) -> tuple[T, ...]:
+    if not isinstance(rows, list) or not rows:
+        raise InvalidInput(f"{config_field} is no list with entries", remedy="give at least one")
+    return tuple(
+        parse_entry(_require_map(row, f"{config_field}[{n}]"), f"{config_field}[{n}]")
+        for n, row in enumerate(rows)
+    )
+
+
+def _require_map(value: object, config_field: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{config_field} is no map", remedy="see kustomize's replacements")
+    return value
+
+
+def _check_keys(row: Mapping[str, Any], config_field: str, known_keys: tuple[str, ...]) -> None:
+    for key in row:
+        if key not in known_keys:
+            raise InvalidInput(
+                f"{config_field}.{key} is not understood", remedy=f"use {', '.join(known_keys)}"
+            )
+
+
+def _get_typed(row: Mapping[str, Any], config_field: str, key: str, kind: type[T], default: T) -> T:
+    value = row.get(key)
+    if value is None:
+        return default
+    if type(value) is not kind:
+        word = {str: "text", int: "whole number", bool: "true or false"}.get(kind, kind.__name__)
+        raise InvalidInput(f"{config_field}.{key} is no {word}", remedy="correct the value")
+    return value
+
 
 _Config = tuple[Replacement, ...]
 
 
 @dataclass(slots=True)
-class _Draft:
+class _ObjectDraft:
     """One object while the replacements are made."""
 
     value: Object
     file: str
-    room: Room
+    size_limiter: SizeLimiter
     changes: list[Change] = field(default_factory=list)
-    unfit: Unfit | None = None
+    unfit: UnfitObject | None = None
 
     def set(self, path: Path, value: object) -> None:
-        self.room.put(self.file, path, get(self.value, path), value)
+        self.size_limiter.count_change(self.file, path, get_value(self.value, path), value)
         try:
             self.value = with_value(self.value, path, value)
         except BlockedPath as blocked:
-            raise Unfit(path[: blocked.depth], blocked.sentence, "correct the field path") from None
+            raise UnfitObject(
+                path[: blocked.depth], blocked.sentence, "correct the field path"
+            ) from None
         self.changes.append((path, value))
 
 
 @dataclass(slots=True)
 class _Survey:
-    """What becomes of each object, by its `written`, which nothing else has."""
+    """Drafts of all objects, by the identity of their `text`, which no two objects share."""
 
-    drafts: dict[int, _Draft]
-    idle: list[Target] = field(default_factory=list)  # select nothing
+    drafts: dict[int, _ObjectDraft]
+    unmatched_targets: list[ReplacementTarget] = field(default_factory=list)  # select no object
 
 
-def _survey(config: _Config, items: Sequence[Seen]) -> _Survey:
-    survey = _Survey({id(item.written): _Draft(item.value, item.file, item.room) for item in items})
+def _run_replacements(config: _Config, items: Sequence[VisibleObject]) -> _Survey:
+    survey = _Survey(
+        {id(item.text): _ObjectDraft(item.value, item.file, item.size_limiter) for item in items}
+    )
     drafts = survey.drafts.values()
     for number, replacement in enumerate(config):
-        value = _source(replacement, f"replacements[{number}].source", list(drafts))
+        value = _find_source_value(replacement, f"replacements[{number}].source", list(drafts))
         for target in replacement.targets:
-            found = [draft for draft in drafts if target.fits(draft.value)]
-            if not found:
-                survey.idle.append(target)
-            for draft in found:
+            targeted = [draft for draft in drafts if target.is_target(draft.value)]
+            if not targeted:
+                survey.unmatched_targets.append(target)
+            for draft in targeted:
                 try:
-                    _replace(draft, target, value)
-                except Unfit as unfit:
+                    _replace_fields(draft, target, value)
+                except UnfitObject as unfit:
+                    # Raised in `_changes` of this object instead of here, where the pipeline can
+                    # name its file and line.
                     draft.unfit = unfit
                     return survey
     return survey
 
 
-def _source(replacement: Replacement, at: str, drafts: Sequence[_Draft]) -> object:
+def _find_source_value(
+    replacement: Replacement, config_field: str, drafts: Sequence[_ObjectDraft]
+) -> object:
     if replacement.source is None:
         return replacement.value
-    found = [draft.value for draft in drafts if replacement.source.fits(draft.value)]
-    if len(found) != 1:
-        problem = "nothing is" if not found else f"{len(found)} objects are"
+    sources = [draft.value for draft in drafts if replacement.source.selects(draft.value)]
+    if len(sources) != 1:
+        problem = "nothing is" if not sources else f"{len(sources)} objects are"
         raise InvalidInput(
-            f"{at}: {problem} {replacement.source}", remedy="select one object of the package"
+            f"{config_field}: {problem} {replacement.source}",
+            remedy="select one object of the package",
         )
-    paths = list(find(found[0], replacement.path))
-    value = get(found[0], paths[0]) if len(paths) == 1 else None
+    paths = list(find_paths(sources[0], replacement.path))
+    value = get_value(sources[0], paths[0]) if len(paths) == 1 else None
     if value in (None, "", {}, []):
         raise InvalidInput(
-            f"{at}.fieldPath ({replacement.text}) leads to no value in {found[0].get('kind')}/"
-            f"{found[0].get('metadata', {}).get('name')}",
+            f"{config_field}.fieldPath ({replacement.path_text}) leads to no value in"
+            f" {sources[0].get('kind')}/"
+            f"{sources[0].get('metadata', {}).get('name')}",
             remedy="correct the path",
         )
     options = replacement.options
     if not options.delimiter:
         return value
-    parts = _text(value, f"{at}.options").split(options.delimiter)
+    parts = _to_text(value, f"{config_field}.options").split(options.delimiter)
     if not 0 <= options.index < len(parts):
         raise InvalidInput(
-            f"{at}.options.index {options.index}: the value has {len(parts)} parts",
+            f"{config_field}.options.index {options.index}: the value has {len(parts)} parts",
             remedy="count from 0",
         )
     return parts[options.index]
 
 
-def _text(value: object, at: str) -> str:
+def _to_text(value: object, config_field: str) -> str:
     if isinstance(value, dict | list):
-        raise InvalidInput(f"{at}.delimiter is for texts", remedy="take it out")
-    return value if isinstance(value, str) else "" if value is None else scalar(value)
+        raise InvalidInput(f"{config_field}.delimiter is for texts", remedy="take it out")
+    return value if isinstance(value, str) else "" if value is None else format_scalar(value)
 
 
-def _replace(draft: _Draft, target: Target, value: object) -> None:
-    """Put the value at the target's fields; raises Unfit, which names the one that is not there."""
-    for number, (parts, text) in enumerate(zip(target.paths, target.texts, strict=True)):
+def _replace_fields(draft: _ObjectDraft, target: ReplacementTarget, value: object) -> None:
+    """Set the value at the target's fields.
+
+    Raises UnfitObject, which names the missing field.
+    """
+    for number, (parts, text) in enumerate(zip(target.paths, target.path_texts, strict=True)):
         try:
-            _put(draft, parts, value, target.options)
-        except Unfit as unfit:
-            problem = f"{target.at}.fieldPaths[{number}] ({text}): {unfit.problem}"
-            raise Unfit(unfit.path, problem, unfit.remedy, unfit.reason) from None
+            _set_field(draft, parts, value, target.options)
+        except UnfitObject as unfit:
+            problem = f"{target.config_field}.fieldPaths[{number}] ({text}): {unfit.problem}"
+            raise UnfitObject(unfit.path, problem, unfit.remedy, unfit.reason) from None
 
 
-def _put(draft: _Draft, parts: tuple[Part, ...], value: object, options: Options) -> None:
-    paths = list(find(draft.value, parts))
+def _set_field(
+    draft: _ObjectDraft, parts: tuple[PathPart, ...], value: object, options: ReplacementOptions
+) -> None:
+    paths = list(find_paths(draft.value, parts))
     if not paths and not options.create:
-        raise Unfit(
-            reach(draft.value, parts),
+        raise UnfitObject(
+            find_deepest_path(draft.value, parts),
             "the object has no such field",
             "correct the path, or give options.create",
         )
     if not paths:
-        *made, (path, _) = place(draft.value, parts)
-        for change in made:
+        *element_changes, (path, _) = plan_creation(draft.value, parts)
+        for change in element_changes:
             draft.set(*change)
         paths = [path]
     for path in paths:
-        draft.set(path, _new(get(draft.value, path), value, path, options, draft.room))
+        draft.set(
+            path, _new_value(get_value(draft.value, path), value, path, options, draft.size_limiter)
+        )
 
 
-def _new(present: object, value: object, path: Path, options: Options, room: Room) -> object:
-    """What the field is from now on. Text stays text, whatever is put there, and stays itself."""
+def _new_value(
+    present: object,
+    value: object,
+    path: Path,
+    options: ReplacementOptions,
+    size_limiter: SizeLimiter,
+) -> object:
+    """Return the field's new value. A text stays a text, whatever value is copied there."""
     if options.delimiter:
         if isinstance(present, dict | list) or isinstance(value, dict | list):
-            raise Unfit(path, "a delimiter is for texts", "take it out")
-        parts = _text("" if present is MISSING else present, "").split(options.delimiter)
-        text = _text(value, "")
+            raise UnfitObject(path, "a delimiter is for texts", "take it out")
+        parts = _to_text("" if present is MISSING else present, "").split(options.delimiter)
+        text = _to_text(value, "")
         if options.index < 0:
             parts.insert(0, text)
         elif options.index >= len(parts):
             parts.append(text)
         else:
             parts[options.index] = text
-        return room.joined(options.delimiter, parts, path)
+        return size_limiter.join(options.delimiter, parts, path)
     if isinstance(present, str) and not isinstance(value, dict | list | str):
-        return _text(value, "")
+        return _to_text(value, "")
     return value
 
 
-def _changes(_config: _Config, _item: Object, facts: Facts) -> Iterator[Change]:
-    draft: _Draft = facts.survey.drafts[id(facts.written)]
+def _changes(_config: _Config, _item: Object, facts: PackageFacts) -> Iterator[Change]:
+    draft: _ObjectDraft = facts.survey.drafts[id(facts.text)]
     if draft.unfit is not None:
         raise draft.unfit
     yield from draft.changes
 
 
-def _reports(_config: _Config, _items: Sequence[Seen], facts: Facts) -> Iterator[Result]:
-    """Targets that are no object's, which the catalog's function passes over in silence."""
-    for target in facts.survey.idle:
+def _report_package(
+    _config: _Config, _items: Sequence[VisibleObject], facts: PackageFacts
+) -> Iterator[FunctionResult]:
+    """Report targets that select no object, which the catalog's function ignores silently."""
+    for target in facts.survey.unmatched_targets:
         rejected = ", or all of them are rejected" if target.reject else ""
         problem = f"no object is selected by {target.select}{rejected}"
-        yield Result(problem, "warning", field=f"{target.at}.select")
+        yield FunctionResult(problem, "warning", field=f"{target.at}.select")
 
 
-APPLY_REPLACEMENTS = InProcess(
+APPLY_REPLACEMENTS = CatalogFunction(
     "apply-replacements",
     "1",
-    read,
+    parse_replacements,
     _changes,
-    in_text=True,
-    sees_local=True,
-    survey=_survey,
-    reports=_reports,
+    reads_text=True,
+    includes_local=True,
+    survey=_run_replacements,
+    report_package=_report_package,
 )

@@ -1,77 +1,96 @@
-"""gives new values to what `kpt-set` comments name."""
+"""apply-setters: set the values that `kpt-set` comments name."""
 
 import re
 from collections.abc import Iterator, Mapping
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import MISSING, get
-from fanout.package.manifests import Manifest
-from fanout.package.scalars import resolve
+from fanout.package.field_edits import MISSING, get_value
+from fanout.package.manifest import Manifest
+from fanout.package.yaml_scalars import resolve_scalar
 from fanout.values import frozen
-from fanout.variants.functions.config import data_of
-from fanout.variants.functions.fields import Values
-from fanout.variants.functions.function import Change, Facts, InProcess, Object, Path, Unfit
-from fanout.variants.functions.setters import derived, filled, names, setter_comments, single
-from fanout.variants.functions.typed import typed
+from fanout.variants.functions.field_specs import SortedTexts
+from fanout.variants.functions.function_config import infer_value, parse_data
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    Change,
+    Object,
+    PackageFacts,
+    Path,
+    UnfitObject,
+)
+from fanout.variants.functions.setter_patterns import (
+    derive_values,
+    fill_pattern,
+    find_setter_patterns,
+    setter_names,
+    single_setter,
+)
 
-_TEXT = re.compile(r"[A-Za-z0-9_/][^\n]*\Z")
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9_/][^\n]*\Z")
 
 
 @frozen
 class _Config:
-    given: Values
+    settings: SortedTexts
 
     @property
     def values(self) -> Mapping[str, str]:
-        return dict(self.given)
+        return dict(self.settings)
 
 
 def _configure(config: Object) -> _Config:
-    return _Config(data_of(config))
+    return _Config(parse_data(config))
 
 
-def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
-    assert facts.written is not None
+def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
+    assert facts.text is not None
     values = config.values
-    for path, pattern in setter_comments(facts.written):
-        value = get(item, path)
-        if value is MISSING or not any(name in values for name in names(pattern)):
+    for path, pattern in find_setter_patterns(facts.text):
+        value = get_value(item, path)
+        if value is MISSING or not any(name in values for name in setter_names(pattern)):
             continue
         if isinstance(value, list):
-            yield path, _elements(values, path, pattern)
+            yield path, _list_value(values, path, pattern)
         elif not isinstance(value, dict):
-            yield path, _scalar(values, item, path, pattern, facts)
+            yield path, _scalar_value(values, item, path, pattern, facts)
 
 
-def _scalar(
-    values: Mapping[str, str], item: Object, path: Path, pattern: str, facts: Facts
+def _scalar_value(
+    values: Mapping[str, str], item: Object, path: Path, pattern: str, facts: PackageFacts
 ) -> object:
-    assert facts.written is not None
-    spelling = facts.written.spelling(path)
-    known = {**derived(pattern, spelling.text or ""), **values}
-    missing = [name for name in names(pattern) if name not in known]
-    if missing:
-        raise Unfit(
+    assert facts.text is not None
+    spelling = facts.text.spelling(path)
+    # A pattern may combine several setters of which only some are given; the others keep the
+    # values that they have in the text.
+    setter_values = {**derive_values(pattern, spelling.text or ""), **values}
+    missing_names = [name for name in setter_names(pattern) if name not in setter_values]
+    if missing_names:
+        raise UnfitObject(
             path,
-            f"there is no value for {', '.join(dict.fromkeys(missing))}",
+            f"there is no value for {', '.join(dict.fromkeys(missing_names))}",
             "give it, for it cannot be had from the present value",
         )
-    assert facts.room is not None, "it looks at the text"
-    return typed(filled(pattern, known, facts.room, path), spelling, path, item)
+    assert facts.size_limiter is not None, "it looks at the text"
+    return infer_value(
+        fill_pattern(pattern, setter_values, facts.size_limiter, path), spelling, path, item
+    )
 
 
-def _elements(values: Mapping[str, str], path: Path, pattern: str) -> list[object]:
-    name = single(pattern)
+def _list_value(values: Mapping[str, str], path: Path, pattern: str) -> list[object]:
+    name = single_setter(pattern)
     if not name:
-        raise Unfit(path, f"{pattern} is no setter of a list", "name one setter")
-    found = elements(values[name])
-    if found is None:
-        raise Unfit(path, f"{name} is no list", "give a list, written as YAML")
-    return found
+        raise UnfitObject(path, f"{pattern} is no setter of a list", "name one setter")
+    list_elements = parse_elements(values[name])
+    if list_elements is None:
+        raise UnfitObject(path, f"{name} is no list", "give a list, written as YAML")
+    return list_elements
 
 
-def elements(text: str) -> list[object] | None:
-    """The list that a setter's text is; none is empty; None for anything else."""
+def parse_elements(text: str) -> list[object] | None:
+    """Return the list that a setter's text represents, or None if it is not a list.
+
+    An empty text is an empty list.
+    """
     if not text.strip():
         return []
     try:
@@ -82,24 +101,24 @@ def elements(text: str) -> list[object] | None:
     return value if isinstance(value, list) else None
 
 
-def _heeds(_config: _Config, item: Object, facts: Facts) -> Iterator[object]:
-    """The present values, of which it takes what it is not given."""
-    assert facts.written is not None
-    yield from (get(item, path) for path, _ in setter_comments(facts.written))
+def _depends_on(_config: _Config, item: Object, facts: PackageFacts) -> Iterator[object]:
+    """Yield the present values, from which setters without a given value are derived."""
+    assert facts.text is not None
+    yield from (get_value(item, path) for path, _ in find_setter_patterns(facts.text))
 
 
-def _copies(_name: str, text: str) -> bool:
-    """Is it text at every place, and neither a number nor a list?"""
-    return _TEXT.match(text) is not None and isinstance(resolve(text), str)
+def _passes_through(_name: str, text: str) -> bool:
+    """Return whether the text stays text everywhere, being neither number nor list."""
+    return _PLAIN_TEXT.match(text) is not None and isinstance(resolve_scalar(text), str)
 
 
-APPLY_SETTERS = InProcess(
+APPLY_SETTERS = CatalogFunction(
     "apply-setters",
     "2",
     _configure,
     _changes,
-    in_text=True,
-    sees_local=True,
-    heeds=_heeds,
-    copies=_copies,
+    reads_text=True,
+    includes_local=True,
+    depends_on=_depends_on,
+    passes_through=_passes_through,
 )

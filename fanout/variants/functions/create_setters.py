@@ -1,123 +1,135 @@
-"""create-setters: finds the values that are to become setters and names them in comments."""
+"""create-setters: find values that become setters and name them in comments."""
 
 import re
 from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
-from fanout.package.manifests import Manifest
+from fanout.package.manifest import Manifest
 from fanout.values import frozen
-from fanout.variants.functions.config import data_of
-from fanout.variants.functions.fields import Values
-from fanout.variants.functions.function import (
+from fanout.variants.functions.field_specs import SortedTexts
+from fanout.variants.functions.function_config import parse_data
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
     Change,
-    Comment,
-    Facts,
-    Finding,
-    InProcess,
+    LineComment,
     Object,
+    ObjectFinding,
+    PackageFacts,
     Path,
 )
-from fanout.variants.functions.setters import MARK
+from fanout.variants.functions.setter_patterns import SETTER_PREFIX
 
 
 @frozen
 class _Config:
-    scalars: Values  # value and name, the longest value first
+    scalars: SortedTexts  # value and name, the longest value first
     lists: tuple[tuple[tuple[str, ...], str], ...]  # sorted elements, and the setter's name
 
-    def pattern(self, text: str) -> str:
-        """The text with setters in the place of their values; the same where there are none."""
+    def make_pattern(self, text: str) -> str:
+        """Return the text with setters in place of their values.
+
+        Unchanged if it contains none.
+        """
         if not self.scalars:
             return text
-        found = dict(self.scalars)
-        anyone = "|".join(re.escape(value) for value, _ in self.scalars)
-        return re.sub(anyone, lambda match: f"${{{found[match[0]]}}}", text)
+        names_by_value = dict(self.scalars)
+        any_value = "|".join(re.escape(value) for value, _ in self.scalars)
+        return re.sub(any_value, lambda match: f"${{{names_by_value[match[0]]}}}", text)
 
-    def setter_of(self, texts: tuple[str, ...]) -> str:
-        """The setter that has just these elements, in whatever order; "" when there is none."""
+    def find_list_setter(self, texts: tuple[str, ...]) -> str:
+        """Return the setter with exactly these sorted elements, or ""."""
         return next((name for elements, name in self.lists if elements == texts), "")
 
 
 def _configure(config: Object) -> _Config:
     scalars: dict[str, str] = {}
     lists: dict[tuple[str, ...], str] = {}
-    for name, text in data_of(config):
+    for name, text in parse_data(config):
         if not text.strip() or "}" in name:
             raise InvalidInput(
                 f"data.{name} is no setter", remedy="give a name without } and a value"
             )
-        elements = _elements(name, text)
+        elements = _parse_elements(name, text)
         if elements is None:
             scalars.setdefault(text, name)
         else:
             lists.setdefault(elements, name)
     if not scalars and not lists:
         raise InvalidInput("data is empty", remedy="name at least one setter and its value")
+    # An alternation takes the first branch that matches: a value that begins with another
+    # value must be tried before it.
     longest_first = sorted(scalars.items(), key=lambda pair: (-len(pair[0]), pair))
     return _Config(tuple(longest_first), tuple(sorted(lists.items())))
 
 
-def _elements(name: str, text: str) -> tuple[str, ...] | None:
-    """The sorted elements if the text is a list; None if it is one value."""
+def _parse_elements(name: str, text: str) -> tuple[str, ...] | None:
+    """Return the sorted elements if the text is a list, or None for a single value."""
     try:
         (document,) = Manifest.parse(text.encode(), "setter").documents
     except (InvalidInput, ValueError):
-        return None  # text that is no YAML is a value like any other
+        return None  # text that is not YAML is a single value
     if not isinstance(document.value, list):
         if isinstance(document.value, dict):
             raise InvalidInput(f"data.{name} is a map", remedy="give one value, or a list")
         return None
-    spelled = [document.spellings().get((at,)) for at in range(len(document.value))]
-    if not spelled or any(spelling is None or spelling.text is None for spelling in spelled):
+    spellings = [document.spellings().get((at,)) for at in range(len(document.value))]
+    if not spellings or any(spelling is None or spelling.text is None for spelling in spellings):
         raise InvalidInput(f"data.{name} is no list of values", remedy="give plain values")
-    return tuple(sorted(spelling.text or "" for spelling in spelled if spelling))
+    return tuple(sorted(spelling.text or "" for spelling in spellings if spelling))
 
 
-def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
-    for path, comment, fits in _found(config, item, (), facts):
-        if fits:
-            yield path, Comment(f"{MARK} {comment}")
+def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
+    for path, comment, fits_comment in _find_setters(config, item, (), facts):
+        if fits_comment:
+            yield path, LineComment(f"{SETTER_PREFIX} {comment}")
 
 
-def _judges(config: _Config, item: Object, facts: Facts) -> Iterator[Finding]:
-    """Warn of values that are to become setters and stand where no comment can.
+def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
+    """Warn about values that would become setters but cannot have a comment on their line.
 
-    The text is not laid out anew: that would be in every diff against upstream from then on.
+    The text is not reformatted, since that would appear in every later diff against
+    upstream.
     """
-    for path, comment, fits in _found(config, item, (), facts):
-        if not fits:
+    for path, comment, fits_comment in _find_setters(config, item, (), facts):
+        if not fits_comment:
             problem = (
                 f"no comment `{comment}` fits on its line; write what it is part of as a block"
             )
-            yield Finding(path, problem, "warning")
+            yield ObjectFinding(path, problem, "warning")
 
 
-def _found(
-    config: _Config, value: object, path: Path, facts: Facts
+def _find_setters(
+    config: _Config, value: object, path: Path, facts: PackageFacts
 ) -> Iterator[tuple[Path, str, bool]]:
-    """Values that are to become setters: path, comment, and whether the line has room for it."""
-    assert facts.written is not None
+    """Yield path, comment, and whether it fits the line, for each value to be a setter."""
+    assert facts.text is not None
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _found(config, child, (*path, key), facts)
+            yield from _find_setters(config, child, (*path, key), facts)
         return
-    spelling = facts.written.spelling(path)
+    spelling = facts.text.spelling(path)
     if spelling.aliased:
-        return  # it is found where it stands
+        return  # found at its anchor
     if not isinstance(value, list):
         text = spelling.text or ""
-        pattern = config.pattern(text)
+        pattern = config.make_pattern(text)
         if pattern != text and "\n" not in text:  # several lines get no comment, as documented
-            yield path, pattern, spelling.comments
+            yield path, pattern, spelling.has_comment_room
         return
-    texts = [facts.written.spelling((*path, at)).text for at in range(len(value))]
-    setter = config.setter_of(tuple(sorted(text for text in texts if text is not None)))
-    if setter and None not in texts:
-        yield path, f"${{{setter}}}", spelling.comments
+    texts = [facts.text.spelling((*path, at)).text for at in range(len(value))]
+    setter_name = config.find_list_setter(tuple(sorted(text for text in texts if text is not None)))
+    if setter_name and None not in texts:
+        yield path, f"${{{setter_name}}}", spelling.has_comment_room
     for at, child in enumerate(value):
-        yield from _found(config, child, (*path, at), facts)
+        yield from _find_setters(config, child, (*path, at), facts)
 
 
-CREATE_SETTERS = InProcess(
-    "create-setters", "3", _configure, _changes, in_text=True, sees_local=True, judges=_judges
+CREATE_SETTERS = CatalogFunction(
+    "create-setters",
+    "3",
+    _configure,
+    _changes,
+    reads_text=True,
+    includes_local=True,
+    check_object=_check_object,
 )

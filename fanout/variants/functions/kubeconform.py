@@ -1,84 +1,98 @@
-"""kubeconform and kubeval: do objects fit the schemas of their kinds?
+"""kubeconform and kubeval: validate objects against the schemas of their kinds.
 
-The schemas are those of Kubernetes that are shipped with fanout, and for other kinds those of the
-CustomResourceDefinitions in the package. Nothing is fetched. Objects that are for tools alone reach
-no cluster and are not judged.
+Schemas are those of Kubernetes shipped with fanout, and for other kinds those of the
+CustomResourceDefinitions in the package. Nothing is fetched. Local-config objects are
+not validated, because they are not applied to a cluster.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from fanout.errors import InvalidInput
-from fanout.variants.functions.config import data_of
-from fanout.variants.functions.function import Facts, Finding, InProcess, Object, nothing
-from fanout.variants.questions import SchemasOf
-from fanout.variants.schemas import Schemas, custom_faults
+from fanout.variants.functions.function_config import parse_data
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    Object,
+    ObjectFinding,
+    PackageFacts,
+    no_object_changes,
+)
+from fanout.variants.pending_inputs import SchemaRequest
+from fanout.variants.schema_validation import KindSchemas, find_custom_faults
 
-_TRUE, _FALSE = ("true", "1"), ("", "false", "0")
-_VERSION = "kubernetes_version"  # ours: the catalog's functions know one version alone
-_REMOTE = ("schema_location", "additional_schema_locations")
+_TRUE_TEXTS, _FALSE_TEXTS = ("true", "1"), ("", "false", "0")
+_VERSION_KEY = "kubernetes_version"  # fanout's extension: the catalog has one version only
+_REMOTE_SCHEMA_KEYS = ("schema_location", "additional_schema_locations")
 
 
 class _Config(NamedTuple):
     strict: bool
     ignore_missing: bool
-    skipped: frozenset[str]
+    skipped_kinds: frozenset[str]
     version: str
 
 
 def _configure(config: Object) -> _Config:
-    data = dict(data_of(config))
-    for key in _REMOTE:
+    data = dict(parse_data(config))
+    for key in _REMOTE_SCHEMA_KEYS:
         if data.pop(key, ""):
             raise InvalidInput(
                 f"data.{key}: schemas are not fetched",
                 remedy="remove it; kinds of CustomResourceDefinitions in the package are known",
             )
-    found = _Config(
-        _flag(data, "strict"),
-        _flag(data, "ignore_missing_schemas"),
+    parsed = _Config(
+        _parse_flag(data, "strict"),
+        _parse_flag(data, "ignore_missing_schemas"),
         frozenset(filter(None, map(str.strip, data.pop("skip_kinds", "").split(",")))),
-        data.pop(_VERSION, "").removeprefix("v"),
+        data.pop(_VERSION_KEY, "").removeprefix("v"),
     )
     if data:
         raise InvalidInput(
             f"data.{next(iter(data))} is not understood",
-            remedy=f"there are strict, ignore_missing_schemas, skip_kinds and {_VERSION}",
+            remedy=f"there are strict, ignore_missing_schemas, skip_kinds and {_VERSION_KEY}",
         )
-    return found
+    return parsed
 
 
-def _flag(data: dict[str, str], key: str) -> bool:
+def _parse_flag(data: dict[str, str], key: str) -> bool:
     text = data.pop(key, "").strip().lower()
-    if text not in (*_TRUE, *_FALSE):
+    if text not in (*_TRUE_TEXTS, *_FALSE_TEXTS):
         raise InvalidInput(f"data.{key}: {text!r} is no boolean", remedy="write 'true' or 'false'")
-    return text in _TRUE
+    return text in _TRUE_TEXTS
 
 
-def _asks(config: _Config) -> SchemasOf:
-    return SchemasOf(config.version)
+def _schema_request(config: _Config) -> SchemaRequest:
+    return SchemaRequest(config.version)
 
 
-def _judges(config: _Config, item: Object, facts: Facts) -> Iterator[Finding]:
+def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
     kind = (str(item.get("apiVersion")), str(item.get("kind")))
-    if config.skipped & {kind[1], "/".join(kind)}:
+    if config.skipped_kinds & {kind[1], "/".join(kind)}:
         return
-    schemas: Schemas = facts.answer
-    found = schemas.faults(item, strict=config.strict)
-    if found is None and kind in facts.custom:
-        found = custom_faults(facts.custom[kind], item, strict=config.strict)
-    if found is None and not config.ignore_missing:
-        yield Finding(
+    schemas: KindSchemas = facts.response
+    faults = schemas.find_faults(item, strict=config.strict)
+    # Kubernetes' own schemas come first: a definition in the package cannot loosen them.
+    if faults is None and kind in facts.custom_schemas:
+        faults = find_custom_faults(facts.custom_schemas[kind], item, strict=config.strict)
+    if faults is None and not config.ignore_missing:
+        yield ObjectFinding(
             ("kind",),
             f"there is no schema of {kind[0]} {kind[1]} in Kubernetes {schemas.version} or in the"
             " package; add its CustomResourceDefinition, or set ignore_missing_schemas or"
             " skip_kinds",
         )
-    for fault in found or ():
-        yield Finding(fault.path, fault.problem)
+    for fault in faults or ():
+        yield ObjectFinding(fault.path, fault.problem)
 
 
 KUBECONFORM, KUBEVAL = (
-    InProcess(name, "1", _configure, nothing, judges=_judges, asks=_asks)
+    CatalogFunction(
+        name,
+        "1",
+        _configure,
+        no_object_changes,
+        check_object=_check_object,
+        pending_input=_schema_request,
+    )
     for name in ("kubeconform", "kubeval")
 )

@@ -1,20 +1,24 @@
-"""list-setters: says which setters there are, their values, types and how many fields they fill."""
+"""list-setters: report the setters with their values, types and number of fields."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fanout.package.edits import MISSING, get
-from fanout.package.spelling import Spelling
-from fanout.variants.functions.config import check_inline
-from fanout.variants.functions.function import (
-    Facts,
-    InProcess,
+from fanout.package.field_edits import MISSING, get_value
+from fanout.package.node_text import ValueSpelling
+from fanout.variants.functions.function_config import check_inline_names
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    FunctionResult,
     Object,
-    Result,
-    Seen,
-    nothing,
+    PackageFacts,
+    VisibleObject,
+    no_object_changes,
 )
-from fanout.variants.functions.setters import derived, setter_comments, single
+from fanout.variants.functions.setter_patterns import (
+    derive_values,
+    find_setter_patterns,
+    single_setter,
+)
 
 _TYPES = {str: "str", bool: "bool", int: "int", float: "float", type(None): "null"}
 
@@ -27,42 +31,51 @@ class _Setter:
 
 
 def _configure(config: Object) -> None:
-    """It has nothing to configure. Raises InvalidInput for what is given all the same."""
-    check_inline(config, ())
+    """Raise InvalidInput for any configuration; the function has no settings."""
+    check_inline_names(config, ())
 
 
-def _reports(_config: None, items: Sequence[Seen], _facts: Facts) -> Iterator[Result]:
-    found: dict[str, _Setter] = {}
+def _report_setters(
+    _config: None, items: Sequence[VisibleObject], _facts: PackageFacts
+) -> Iterator[FunctionResult]:
+    setters: dict[str, _Setter] = {}
     for item in items:
-        for path, pattern in setter_comments(item.written):
-            value = get(item.value, path)
+        for path, pattern in find_setter_patterns(item.text):
+            value = get_value(item.value, path)
             if isinstance(value, list):
-                texts = (item.written.spelling((*path, at)).text for at in range(len(value)))
-                shown = f"[{', '.join(text for text in texts if text is not None)}]"
-                _count(found, single(pattern), shown, "array")
+                texts = (item.text.spelling((*path, at)).text for at in range(len(value)))
+                list_text = f"[{', '.join(text for text in texts if text is not None)}]"
+                _count_setter(setters, single_setter(pattern), list_text, "array")
             elif value is not MISSING and not isinstance(value, dict):
-                _scalars(found, pattern, value, item.written.spelling(path))
-    for name, setter in sorted(found.items()):
-        yield Result(
+                _count_scalars(setters, pattern, value, item.text.spelling(path))
+    for name, setter in sorted(setters.items()):
+        yield FunctionResult(
             f"Name: {name}, Value: {setter.value}, Type: {setter.type}, Count: {setter.count}"
         )
 
 
-def _scalars(found: dict[str, _Setter], pattern: str, value: object, spelling: Spelling) -> None:
-    whole = bool(single(pattern))
-    for name, text in derived(pattern, spelling.text or "").items():
-        _count(found, name, text, _TYPES[type(value)] if whole else "str")
+def _count_scalars(
+    setters: dict[str, _Setter], pattern: str, value: object, spelling: ValueSpelling
+) -> None:
+    is_complete_value = bool(single_setter(pattern))
+    for name, text in derive_values(pattern, spelling.text or "").items():
+        _count_setter(setters, name, text, _TYPES[type(value)] if is_complete_value else "str")
 
 
-def _count(found: dict[str, _Setter], name: str, value: str, kind: str) -> None:
+def _count_setter(setters: dict[str, _Setter], name: str, value: str, kind: str) -> None:
     if not name:
-        return  # a list that is several setters is none
-    setter = found.setdefault(name, _Setter(value, kind))
+        return  # a list with several setters is not a setter
+    setter = setters.setdefault(name, _Setter(value, kind))
     setter.count += 1
-    if setter.type == "str":  # part of a text; the whole of a field says more
+    if setter.type == "str":  # a setter of a complete value has a precise type
         setter.type = kind
 
 
-LIST_SETTERS = InProcess(
-    "list-setters", "1", _configure, nothing, sees_local=True, reports=_reports
+LIST_SETTERS = CatalogFunction(
+    "list-setters",
+    "1",
+    _configure,
+    no_object_changes,
+    includes_local=True,
+    report_package=_report_setters,
 )

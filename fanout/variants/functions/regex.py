@@ -14,9 +14,9 @@ from fanout.errors import InvalidInput
 from fanout.variants.functions.regexsyntax import (
     Assertion,
     Chars,
-    Choice,
     Group,
     Node,
+    RegexChoice,
     Repeat,
     Series,
     parse,
@@ -108,7 +108,7 @@ class Regex:
                 for part in reversed(parts):
                     then = self._build(part, then)
                 return then
-            case Choice(parts):
+            case RegexChoice(parts):
                 return self._add(_State(tuple(self._build(part, then) for part in parts)))
             case Repeat():
                 return self._repeat(node, then)

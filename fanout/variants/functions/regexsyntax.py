@@ -78,13 +78,13 @@ class Series(NamedTuple):
     parts: tuple["Node", ...]
 
 
-class Choice(NamedTuple):
+class RegexChoice(NamedTuple):
     """One of these, an earlier one rather than a later."""
 
     parts: tuple["Node", ...]
 
 
-Node = Chars | Assertion | Group | Repeat | Series | Choice
+Node = Chars | Assertion | Group | Repeat | Series | RegexChoice
 
 
 @frozen
@@ -152,7 +152,7 @@ class _Parser:
             else:
                 parts += self.repeated(flags, depth)
         choices.append(Series(tuple(parts)))
-        return choices[0] if len(choices) == 1 else Choice(tuple(choices))
+        return choices[0] if len(choices) == 1 else RegexChoice(tuple(choices))
 
     def flags_alone(self, flags: _Flags) -> _Flags | None:
         """`(?i)`: from here to the end of the group."""

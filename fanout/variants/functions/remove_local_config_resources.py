@@ -1,33 +1,33 @@
-"""remove-local-config-resources: takes objects that are for tools alone out of the package.
+"""remove-local-config-resources: remove local-config objects from the package.
 
-Kptfiles stay: without one the variant would be no package any more.
+Kptfiles stay, since the variant would not be a package without one.
 """
 
 from collections.abc import Iterator
 
-from fanout.package.edits import REMOVE
-from fanout.variants.functions.config import check_inline
-from fanout.variants.functions.function import (
+from fanout.package.field_edits import REMOVE
+from fanout.variants.functions.function_config import check_inline_names
+from fanout.variants.functions.function_interface import (
     LOCAL_CONFIG,
+    CatalogFunction,
     Change,
-    Facts,
-    InProcess,
     Object,
+    PackageFacts,
     mapping,
 )
 
 
 def _configure(config: Object) -> None:
-    """It has nothing to configure. Raises InvalidInput for what is given all the same."""
-    check_inline(config, ())
+    """Raise InvalidInput for any configuration; the function has no settings."""
+    check_inline_names(config, ())
 
 
-def _changes(_config: None, item: Object, _facts: Facts) -> Iterator[Change]:
-    note = mapping(mapping(item.get("metadata")).get("annotations")).get(LOCAL_CONFIG)
-    if str(note).lower() == "true":
+def _changes(_config: None, item: Object, _facts: PackageFacts) -> Iterator[Change]:
+    annotation = mapping(mapping(item.get("metadata")).get("annotations")).get(LOCAL_CONFIG)
+    if str(annotation).lower() == "true":
         yield (), REMOVE
 
 
-REMOVE_LOCAL_CONFIG_RESOURCES = InProcess(
-    "remove-local-config-resources", "1", _configure, _changes, sees_local=True
+REMOVE_LOCAL_CONFIG_RESOURCES = CatalogFunction(
+    "remove-local-config-resources", "1", _configure, _changes, includes_local=True
 )

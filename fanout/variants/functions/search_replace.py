@@ -1,33 +1,160 @@
-"""search-replace: finds values by what they are and where, and puts others, or comments, there.
+"""search-replace: find values by content and place; set other values or comments.
 
-All that is given to search by must fit. In the catalog an expression is content with a part of a
-value; here it is about the whole of it, as its documentation says (porch.md §11). Where nothing is
-given to put, what is found is reported and stays.
+All given conditions must match. In the catalog an expression matches a part of a
+value; here it must match the complete value, as the catalog documents (porch.md §11).
+Paths of fields (`spec.**.image`) and of files (`**/prod-*.yaml`) are patterns.
+Without a new value or comment, the matches are reported and stay unchanged.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from fanout.errors import InvalidInput
 from fanout.values import frozen
-from fanout.variants.functions.config import data_of, fields_of
-from fanout.variants.functions.function import (
+from fanout.variants.functions.function_config import infer_value, parse_data, parse_fields
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
     Change,
-    Comment,
-    Facts,
-    Finding,
-    InProcess,
+    LineComment,
     Object,
+    ObjectFinding,
+    PackageFacts,
     Path,
-    Unfit,
+    UnfitObject,
 )
-from fanout.variants.functions.patterns import elements, fits, glob, is_literal
 from fanout.variants.functions.regex import Regex
-from fanout.variants.functions.typed import typed
 
-_SEARCH = ("by-value", "by-value-regex", "by-path", "by-file-path")
-_PUT = ("put-value", "put-comment")
-_GROUP = re.compile(r"\$\{([0-9]+)\}")
+_SPECIAL: Final = frozenset(".+()|^$[]{}*?\\")
+
+
+def split_path(path: Path) -> list[str]:
+    """Split a path into search-replace's elements: `spec`, `containers[0]`, `image`.
+
+    Dots in keys separate elements too, as they do in the pattern.
+    """
+    path_elements: list[str] = []
+    for part in path:
+        if isinstance(part, int):
+            path_elements[-1:] = [f"{path_elements[-1] if path_elements else ''}[{part}]"]
+        else:
+            path_elements += part.split(".")
+    return path_elements
+
+
+def matches_path(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether the path matches the pattern.
+
+    ``*`` matches one element, ``**`` any number of elements, ``a[*]`` any element of a
+    list.
+    """
+    # All positions are advanced together instead of backtracking, which can take exponential time
+    # for patterns with several ``**``; patterns come from packages.
+    positions = {0}  # positions in the pattern after the elements so far
+    positions = _skip_empty_globs(positions, pattern)
+    for element in path:
+        next_positions = set()
+        for position in positions:
+            if position < len(pattern):
+                if pattern[position] == "**":
+                    next_positions.add(position)
+                elif _matches_element(element, pattern[position]):
+                    next_positions.add(position + 1)
+        positions = _skip_empty_globs(next_positions, pattern)
+        if not positions:
+            return False
+    return len(pattern) in positions
+
+
+def _skip_empty_globs(positions: set[int], pattern: Sequence[str]) -> set[int]:
+    """Return the positions, and those reached when ``**`` matches no element."""
+    reachable = set(positions)
+    for position, part in enumerate(pattern):
+        if part == "**" and position in reachable:
+            reachable.add(position + 1)
+    return reachable
+
+
+def _matches_element(element: str, pattern: str) -> bool:
+    if pattern in ("*", element):
+        return True
+    name, bracket, index = element.partition("[")
+    pattern_name, _, pattern_index = pattern.partition("[")
+    return (
+        bool(bracket and pattern_index)
+        and pattern_name in ("*", name)
+        and pattern_index in ("*]", index)
+    )
+
+
+def is_literal(pattern: Sequence[str]) -> bool:
+    """Return whether the pattern names exactly one field, which can then be created."""
+    return all(part and "*" not in part and "[" not in part for part in pattern)
+
+
+def compile_glob(text: str) -> Regex:
+    """Compile a pattern of file names to a regular expression. Raises InvalidInput."""
+    expression, position, depth = "", 0, 0
+    while position < len(text):
+        char = text[position]
+        position += 1
+        if char == "\\" and position < len(text):
+            expression += _escape(text[position])
+            position += 1
+        elif char == "*":
+            piece, position = _translate_stars(text, position)
+            expression += piece
+        elif char == "?":
+            expression += "[^/]"
+        elif char == "[":
+            end = text.find("]", position + 2)
+            if end < 0:
+                raise InvalidInput(f"in {text!r} a [ is not closed", remedy="close it")
+            char_class = text[position:end]
+            negated = char_class[0] in "^!"
+            expression += f"[{'^/' if negated else ''}{char_class[negated:]}]"
+            position = end + 1
+        elif char == "{":
+            expression += "(?:"
+            depth += 1
+        elif char == "}" and depth:
+            expression += ")"
+            depth -= 1
+        elif char == "," and depth:
+            expression += "|"
+        else:
+            expression += _escape(char)
+    if depth:
+        raise InvalidInput(f"in {text!r} a {{ is not closed", remedy="close it")
+    return Regex.of(expression)
+
+
+def _translate_stars(text: str, position: int) -> tuple[str, int]:
+    """Translate stars: ``*`` stops at a slash, ``**`` as a complete element does not.
+
+    Returns the expression and the position after the stars.
+    """
+    is_double_star = text[position : position + 1] == "*" and text[position - 2 : position - 1] in (
+        "",
+        "/",
+    )
+    next_char = text[position + 1 : position + 2]
+    if is_double_star and next_char == "/":
+        return "(?:.*/)?", position + 2
+    if is_double_star and not next_char:
+        return ".*", position + 1
+    while text[position : position + 1] == "*":
+        position += 1
+    return "[^/]*", position
+
+
+def _escape(char: str) -> str:
+    return f"\\{char}" if char in _SPECIAL else char
+
+
+_SEARCH_SETTINGS = ("by-value", "by-value-regex", "by-path", "by-file-path")
+_PUT_SETTINGS = ("put-value", "put-comment")
+_GROUP_REFERENCE = re.compile(r"\$\{([0-9]+)\}")
 
 
 @frozen
@@ -45,105 +172,108 @@ class _Config:
 
 
 def _configure(config: Object) -> _Config:
-    values = fields_of(dict(data_of(config)), "data", (*_SEARCH, *_PUT))
-    found = _Config(*(values.get(key, "") for key in (*_SEARCH, *_PUT)))
-    if found.value and found.expression:
+    values = parse_fields(dict(parse_data(config)), "data", (*_SEARCH_SETTINGS, *_PUT_SETTINGS))
+    parsed = _Config(*(values.get(key, "") for key in (*_SEARCH_SETTINGS, *_PUT_SETTINGS)))
+    if parsed.value and parsed.expression:
         raise InvalidInput("data has by-value and by-value-regex", remedy="give one of them")
-    if not found.searches_values and not found.path:
+    if not parsed.searches_values and not parsed.path:
         raise InvalidInput(
             "data says nothing to search by", remedy="give by-value, by-value-regex or by-path"
         )
-    if any(ord(char) < 32 for char in found.put_comment):
+    if any(ord(char) < 32 for char in parsed.put_comment):
         raise InvalidInput("data.put-comment is more than one line", remedy="make it one")
-    regex = _checked("by-value-regex", found.expression, Regex.of)
-    _checked("by-file-path", found.files, glob)
-    for key in _PUT if found.expression else ():
-        if any(int(number) not in range(1, regex.groups + 1) for number in _groups(values, key)):
+    regex = _compile_setting("by-value-regex", parsed.expression, Regex.of)
+    _compile_setting("by-file-path", parsed.files, compile_glob)
+    for key in _PUT_SETTINGS if parsed.expression else ():
+        if any(
+            int(number) not in range(1, regex.groups + 1)
+            for number in _referenced_groups(values, key)
+        ):
             raise InvalidInput(
                 f"data.{key} refers to a group that by-value-regex has not",
                 remedy="count its parentheses, from 1",
             )
-    return found
+    return parsed
 
 
-def _checked(key: str, text: str, make: Callable[[str], Regex]) -> Regex:
+def _compile_setting(key: str, text: str, compile_text: Callable[[str], Regex]) -> Regex:
     try:
-        return make(text)
+        return compile_text(text)
     except InvalidInput as problem:
         raise InvalidInput(f"data.{key}: {problem.problem}", remedy=problem.remedy) from None
 
 
-def _groups(values: Mapping[str, str], key: str) -> list[str]:
-    return _GROUP.findall(values.get(key, ""))
+def _referenced_groups(values: Mapping[str, str], key: str) -> list[str]:
+    return _GROUP_REFERENCE.findall(values.get(key, ""))
 
 
-def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
+def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
     if not config.put_value and not config.put_comment:
         return
     pattern = config.path.split(".") if config.path else None
-    wanted = pattern is not None and not config.searches_values and is_literal(pattern)
-    if wanted and config.files and glob(config.files).match(facts.file) is None:
+    create_missing = pattern is not None and not config.searches_values and is_literal(pattern)
+    if create_missing and config.files and compile_glob(config.files).match(facts.file) is None:
         return
-    for path, value, groups in _matches(config, item, facts):
-        wanted = False
+    for path, value, groups in _find_matches(config, item, facts):
+        create_missing = False
         if not isinstance(value, list):
-            yield from _put(config, item, path, groups, facts)
+            yield from _set_match(config, item, path, groups, facts)
         elif config.put_comment:
-            yield path, Comment(config.put_comment)
-    if wanted and config.put_value and pattern is not None:
-        yield from _missing(config, item, tuple(pattern), facts)
+            yield path, LineComment(config.put_comment)
+    if create_missing and config.put_value and pattern is not None:
+        yield from _create_field(config, item, tuple(pattern), facts)
 
 
-def _judges(config: _Config, item: Object, facts: Facts) -> Iterator[Finding]:
-    """Report what is found where nothing is to be put; the values of Secrets are not shown."""
+def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
+    """Report matches if nothing is to be set; values of Secrets are not shown."""
     if config.put_value or config.put_comment:
         return
-    for path, value, groups in _matches(config, item, facts):
+    for path, value, groups in _find_matches(config, item, facts):
         if isinstance(value, list):
-            found = f"a list of {len(value)}"
+            description = f"a list of {len(value)}"
         else:
-            found = "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
-        yield Finding(path, f"{found} is found", "info")
+            description = "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
+        yield ObjectFinding(path, f"{description} is found", "info")
 
 
-def _matches(
-    config: _Config, item: Object, facts: Facts
+def _find_matches(
+    config: _Config, item: Object, facts: PackageFacts
 ) -> Iterator[tuple[Path, object, tuple[str | None, ...]]]:
-    """All values that fit, each with the groups of the expression, the whole text first.
+    """Yield path, value and groups of each match; group 0 is the complete text.
 
-    A list has no value of its own; it is found by its path alone.
+    A list has no text and is matched by its path alone.
     """
-    if config.files and glob(config.files).match(facts.file) is None:
+    if config.files and compile_glob(config.files).match(facts.file) is None:
         return
     pattern = config.path.split(".") if config.path else None
-    for path, value in _walk(item, ()):
-        if pattern is not None and not fits(elements(path), pattern):
+    for path, value in _walk_values(item, ()):
+        if pattern is not None and not matches_path(split_path(path), pattern):
             continue
         if isinstance(value, list):
             if not config.searches_values:
                 yield path, value, ()
             continue
-        groups = _groups_in(config, path, facts)
+        groups = _match_value(config, path, facts)
         if groups is not None:
             yield path, value, groups
 
 
-def _walk(value: object, path: Path) -> Iterator[tuple[Path, object]]:
-    """All scalars and lists in the object."""
+def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
+    """Yield path and value of all scalars and lists in the object."""
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _walk(child, (*path, key))
+            yield from _walk_values(child, (*path, key))
         return
     yield path, value
     if isinstance(value, list):
         for at, child in enumerate(value):
-            yield from _walk(child, (*path, at))
+            yield from _walk_values(child, (*path, at))
 
 
-def _groups_in(config: _Config, path: Path, facts: Facts) -> tuple[str | None, ...] | None:
-    """The groups of the expression in the value's text; None where the value does not fit."""
-    assert facts.written is not None
-    text = facts.written.spelling(path).text or ""
+def _match_value(config: _Config, path: Path, facts: PackageFacts) -> tuple[str | None, ...] | None:
+    """Return the groups matched in the value's text, or None if the value does not match."""
+    assert facts.text is not None
+    text = facts.text.spelling(path).text or ""
     if config.value and config.value != text:
         return None
     if config.expression:
@@ -151,47 +281,59 @@ def _groups_in(config: _Config, path: Path, facts: Facts) -> tuple[str | None, .
     return (text,)
 
 
-def _put(
-    config: _Config, item: Object, path: Path, groups: tuple[str | None, ...], facts: Facts
+def _set_match(
+    config: _Config, item: Object, path: Path, groups: tuple[str | None, ...], facts: PackageFacts
 ) -> Iterator[Change]:
-    assert facts.written is not None
-    spelling = facts.written.spelling(path)
+    assert facts.text is not None
+    spelling = facts.text.spelling(path)
     if config.put_value:
-        value = typed(
-            _resolved(config, config.put_value, groups, facts, path), spelling, path, item
+        value = infer_value(
+            _insert_groups(config, config.put_value, groups, facts, path), spelling, path, item
         )
         yield path, value
     if config.put_comment:
-        if not spelling.comments:
-            raise Unfit(path, "there is no room for a comment", "write the value on its own line")
-        yield path, Comment(_resolved(config, config.put_comment, groups, facts, path))
+        if not spelling.has_comment_room:
+            raise UnfitObject(
+                path, "there is no room for a comment", "write the value on its own line"
+            )
+        yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
 
 
-def _resolved(
-    config: _Config, text: str, groups: tuple[str | None, ...], facts: Facts, path: Path
+def _insert_groups(
+    config: _Config, text: str, groups: tuple[str | None, ...], facts: PackageFacts, path: Path
 ) -> str:
     if not config.expression:
         return text
-    assert facts.room is not None, "it looks at the text"
-    return facts.room.substituted(_GROUP, text, lambda match: groups[int(match[1])] or "", path)
+    assert facts.size_limiter is not None, "it looks at the text"
+    return facts.size_limiter.substitute(
+        _GROUP_REFERENCE, text, lambda match: groups[int(match[1])] or "", path
+    )
 
 
-def _missing(config: _Config, item: Object, path: Path, facts: Facts) -> Iterator[Change]:
-    """The field is made where the object has none."""
-    assert facts.written is not None
-    place: object = item
+def _create_field(
+    config: _Config, item: Object, path: Path, facts: PackageFacts
+) -> Iterator[Change]:
+    """Yield the changes that create the field in an object without it."""
+    assert facts.text is not None
+    value: object = item
     for at, part in enumerate(path):
-        if place is not None and not isinstance(place, dict):
-            raise Unfit(path[:at], "by-path leads through what is no map", "correct by-path")
-        place = (place or {}).get(part)
-    if isinstance(place, dict):
-        raise Unfit(path, "by-path leads to a map", "correct by-path")
-    spelling = facts.written.spelling(path)._replace(quoted=False)
-    yield path, typed(config.put_value, spelling, path, item)
+        if value is not None and not isinstance(value, dict):
+            raise UnfitObject(path[:at], "by-path leads through what is no map", "correct by-path")
+        value = (value or {}).get(part)
+    if isinstance(value, dict):
+        raise UnfitObject(path, "by-path leads to a map", "correct by-path")
+    spelling = facts.text.spelling(path)._replace(quoted=False)
+    yield path, infer_value(config.put_value, spelling, path, item)
     if config.put_comment:
-        yield path, Comment(config.put_comment)
+        yield path, LineComment(config.put_comment)
 
 
-SEARCH_REPLACE = InProcess(
-    "search-replace", "3", _configure, _changes, in_text=True, sees_local=True, judges=_judges
+SEARCH_REPLACE = CatalogFunction(
+    "search-replace",
+    "3",
+    _configure,
+    _changes,
+    reads_text=True,
+    includes_local=True,
+    check_object=_check_object,
 )

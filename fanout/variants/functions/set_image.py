@@ -1,17 +1,24 @@
-"""set-image: every container that runs one image runs another one, or another version of it.
+"""set-image: replace an image, or its version, in every container that runs it.
 
-The catalog's code drops the separator where only the name changes, passes init containers by, and
-takes a tag together with a digest; here its documentation counts (porch.md §11).
+The catalog's code drops the separator where only the name changes, skips init
+containers, and accepts a tag together with a digest; here its documentation is
+followed (porch.md §11).
 """
 
 from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import MISSING
+from fanout.package.field_edits import MISSING
 from fanout.values import frozen
-from fanout.variants.functions.config import fields_of, is_own_kind
-from fanout.variants.functions.fields import Field, found, further
-from fanout.variants.functions.function import Change, Facts, InProcess, Object, kinds_only
+from fanout.variants.functions.field_specs import FieldSpec, find_fields, parse_field_specs
+from fanout.variants.functions.function_config import is_function_kind, parse_fields
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    Change,
+    Object,
+    PackageFacts,
+    kind_values,
+)
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _PODS = (
@@ -20,7 +27,7 @@ _PODS = (
     ("spec", "template", "spec"),
     ("spec", "jobTemplate", "spec", "template", "spec"),
 )
-FIELDS = tuple(Field((*pod, name, "*", "image")) for pod in _PODS for name in _CONTAINERS)
+FIELDS = tuple(FieldSpec((*pod, name, "*", "image")) for pod in _PODS for name in _CONTAINERS)
 
 
 @frozen
@@ -29,11 +36,11 @@ class _Config:
     new_name: str
     tag: str
     digest: str
-    fields: tuple[Field, ...]
+    fields: tuple[FieldSpec, ...]
 
-    def renamed(self, image: str) -> str:
-        """The image in its place; the same one where it is not meant."""
-        name, tag, digest = _split(image)
+    def replace_image(self, image: str) -> str:
+        """Return the new image, or the same one if it is not to be replaced."""
+        name, tag, digest = _split_image(image)
         if name != self.name:
             return image
         if self.tag:
@@ -43,58 +50,66 @@ class _Config:
         return f"{self.new_name or name}{tag}{digest}"
 
 
-def _split(image: str) -> tuple[str, str, str]:
-    """Name, tag and digest, these with their separators; a registry's port is in the name."""
-    rest, at, digest = image.partition("@")
-    slash = rest.rfind("/") + 1
-    colon = rest.find(":", slash)
+def _split_image(image: str) -> tuple[str, str, str]:
+    """Return name, tag and digest, the latter two with their separators.
+
+    The port of a registry belongs to the name.
+    """
+    untagged, separator, digest = image.partition("@")
+    slash = untagged.rfind("/") + 1
+    colon = untagged.find(":", slash)
     if colon < 0:
-        return rest, "", at + digest
-    return rest[:colon], rest[colon:], at + digest
+        return untagged, "", separator + digest
+    return untagged[:colon], untagged[colon:], separator + digest
 
 
 def _configure(config: Object) -> _Config:
-    known = ("name", "newName", "newTag", "digest")
-    own = is_own_kind(config, "SetImage")
-    field = "image" if own else "data"
-    values = fields_of(config.get(field), field, known)
+    setting_names = ("name", "newName", "newTag", "digest")
+    is_own_kind = is_function_kind(config, "SetImage")
+    field = "image" if is_own_kind else "data"
+    values = parse_fields(config.get(field), field, setting_names)
     name = values.get("name", "")
-    if not name or _split(name) != (name, "", ""):
+    if not name or _split_image(name) != (name, "", ""):
         problem = "has a tag or a digest" if name else "is missing"
         raise InvalidInput(f"{field}.name {problem}", remedy="name the image to be replaced")
-    chosen = [key for key in known[1:] if values.get(key)]
-    if not chosen or {"newTag", "digest"} <= set(chosen):
-        problem = "newTag and digest are both given" if chosen else "nothing new is given"
+    given_settings = [key for key in setting_names[1:] if values.get(key)]
+    if not given_settings or {"newTag", "digest"} <= set(given_settings):
+        problem = "newTag and digest are both given" if given_settings else "nothing new is given"
         raise InvalidInput(problem, remedy="give newName, or one of newTag and digest, or both")
-    rows = config.get("additionalImageFields") if own else None
+    rows = config.get("additionalImageFields") if is_own_kind else None
     return _Config(
         name,
         values.get("newName", ""),
         values.get("newTag", ""),
         values.get("digest", ""),
-        FIELDS + further(rows, "additionalImageFields"),
+        FIELDS + parse_field_specs(rows, "additionalImageFields"),
     )
 
 
-def _changes(config: _Config, item: Object, _facts: Facts) -> Iterator[Change]:
+def _changes(config: _Config, item: Object, _facts: PackageFacts) -> Iterator[Change]:
     if item.get("kind") == "CustomResourceDefinition":
-        return  # it has the names of such fields, not images
-    for path, image in found(config.fields, item):
+        return  # its schema has fields of these names
+    for path, image in find_fields(config.fields, item):
         if image is MISSING:
-            yield path, config.renamed(config.name)
+            yield path, config.replace_image(config.name)
         elif isinstance(image, str):
-            new = config.renamed(image)
-            if new != image:
-                yield path, new
+            new_image = config.replace_image(image)
+            if new_image != image:
+                yield path, new_image
 
 
-def _heeds(config: _Config, item: Object, facts: Facts) -> Iterator[object]:
-    """The images, and which one is meant."""
+def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[object]:
+    """Yield the images, and the one to be replaced."""
     yield config.name
-    yield from kinds_only(config, item, facts)
-    yield from (image for _, image in found(config.fields, item))
+    yield from kind_values(config, item, facts)
+    yield from (image for _, image in find_fields(config.fields, item))
 
 
-SET_IMAGE = InProcess(
-    "set-image", "1", _configure, _changes, heeds=_heeds, copies=lambda name, _text: name != "name"
+SET_IMAGE = CatalogFunction(
+    "set-image",
+    "1",
+    _configure,
+    _changes,
+    depends_on=_depends_on,
+    passes_through=lambda name, _text: name != "name",
 )

@@ -1,26 +1,40 @@
-"""set-labels: the same labels on every object of a package, and in the selectors that go with them.
+"""set-labels: set labels on every object of a package and in the matching selectors.
 
-The fields are those that the catalog's documentation lists. The selector of a workload is made
-where it is missing; in all other selectors (of policies, budgets, affinities) the labels are set
-where there are `matchLabels`, because an empty selector means all pods.
+Fields are those listed in the catalog's documentation. The selector of a workload is
+created if missing. In other selectors (of policies, budgets, affinities) labels are
+set only where `matchLabels` exist, because an empty selector means all pods.
 """
 
 from collections.abc import Iterator
 
-from fanout.api.texts import LABEL_KEY, LABEL_VALUE
+from fanout.api.text_fields import LABEL_KEY, LABEL_VALUE
 from fanout.errors import InvalidInput
-from fanout.variants.functions.config import check_words, text_values
-from fanout.variants.functions.fields import Field, Values, set_values
-from fanout.variants.functions.function import Change, Facts, InProcess, Object, kinds_only
-from fanout.variants.functions.pods import APPS, BATCH, CORE, WORKLOADS, in_templates
+from fanout.variants.functions.field_specs import (
+    APPS,
+    BATCH,
+    CORE,
+    WORKLOADS,
+    FieldSpec,
+    SortedTexts,
+    pod_template_fields,
+    set_values,
+)
+from fanout.variants.functions.function_config import check_words, parse_values
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    Change,
+    Object,
+    PackageFacts,
+    kind_values,
+)
 
 _NETWORK = frozenset({"networking.k8s.io"})
 _POLICY = frozenset({"policy"})
 _LABELS = ("metadata", "labels")
-_MATCH = "matchLabels"
+_MATCH_LABELS = "matchLabels"
 
 _AFFINITIES = tuple(
-    ("spec", "affinity", affinity, *term, "labelSelector", _MATCH)
+    ("spec", "affinity", affinity, *term, "labelSelector", _MATCH_LABELS)
     for affinity in ("podAffinity", "podAntiAffinity")
     for term in (
         ("requiredDuringSchedulingIgnoredDuringExecution", "*"),
@@ -29,30 +43,38 @@ _AFFINITIES = tuple(
 )
 
 
-def _matching(at: tuple[str, ...], kind: str, groups: frozenset[str]) -> Field:
-    return Field((*at, _MATCH), (), frozenset({kind}), groups)
+def _match_labels_field(
+    selector_path: tuple[str, ...], kind: str, groups: frozenset[str]
+) -> FieldSpec:
+    return FieldSpec((*selector_path, _MATCH_LABELS), (), frozenset({kind}), groups)
 
 
-FIELDS: tuple[Field, ...] = (
-    Field((), _LABELS),
-    Field(("spec", "selector"), (), frozenset({"Service", "ReplicationController"}), CORE),
-    Field(("spec", "selector"), (_MATCH,), WORKLOADS, APPS),
-    Field(("spec", "volumeClaimTemplates", "*"), _LABELS, frozenset({"StatefulSet"}), APPS),
-    Field(("spec", "jobTemplate"), _LABELS, frozenset({"CronJob"}), BATCH),
-    *in_templates((), _LABELS),
-    *in_templates(("spec", "topologySpreadConstraints", "*", "labelSelector", _MATCH)),
-    *(field for path in _AFFINITIES for field in in_templates(path)),
-    _matching(("spec", "selector"), "Job", BATCH),
-    _matching(("spec", "jobTemplate", "spec", "selector"), "CronJob", BATCH),
-    _matching(("spec", "selector"), "PodDisruptionBudget", _POLICY),
-    _matching(("spec", "podSelector"), "NetworkPolicy", _NETWORK),
-    _matching(("spec", "ingress", "*", "from", "*", "podSelector"), "NetworkPolicy", _NETWORK),
-    _matching(("spec", "egress", "*", "to", "*", "podSelector"), "NetworkPolicy", _NETWORK),
+FIELDS: tuple[FieldSpec, ...] = (
+    FieldSpec((), _LABELS),
+    FieldSpec(("spec", "selector"), (), frozenset({"Service", "ReplicationController"}), CORE),
+    FieldSpec(("spec", "selector"), (_MATCH_LABELS,), WORKLOADS, APPS),
+    FieldSpec(("spec", "volumeClaimTemplates", "*"), _LABELS, frozenset({"StatefulSet"}), APPS),
+    FieldSpec(("spec", "jobTemplate"), _LABELS, frozenset({"CronJob"}), BATCH),
+    *pod_template_fields((), _LABELS),
+    *pod_template_fields(
+        ("spec", "topologySpreadConstraints", "*", "labelSelector", _MATCH_LABELS)
+    ),
+    *(field for path in _AFFINITIES for field in pod_template_fields(path)),
+    _match_labels_field(("spec", "selector"), "Job", BATCH),
+    _match_labels_field(("spec", "jobTemplate", "spec", "selector"), "CronJob", BATCH),
+    _match_labels_field(("spec", "selector"), "PodDisruptionBudget", _POLICY),
+    _match_labels_field(("spec", "podSelector"), "NetworkPolicy", _NETWORK),
+    _match_labels_field(
+        ("spec", "ingress", "*", "from", "*", "podSelector"), "NetworkPolicy", _NETWORK
+    ),
+    _match_labels_field(
+        ("spec", "egress", "*", "to", "*", "podSelector"), "NetworkPolicy", _NETWORK
+    ),
 )
 
 
-def _configure(config: Object) -> Values:
-    values = text_values(config, "SetLabels", "labels")
+def _configure(config: Object) -> SortedTexts:
+    values = parse_values(config, "SetLabels", "labels")
     if not values:
         raise InvalidInput("no labels are given", remedy="name at least one label")
     check_words([key for key, _ in values], LABEL_KEY)
@@ -60,8 +82,8 @@ def _configure(config: Object) -> Values:
     return values
 
 
-def _changes(values: Values, item: Object, _facts: Facts) -> Iterator[Change]:
+def _changes(values: SortedTexts, item: Object, _facts: PackageFacts) -> Iterator[Change]:
     return set_values(FIELDS, values, item)
 
 
-SET_LABELS = InProcess("set-labels", "2", _configure, _changes, heeds=kinds_only)
+SET_LABELS = CatalogFunction("set-labels", "2", _configure, _changes, depends_on=kind_values)

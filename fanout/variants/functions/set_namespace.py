@@ -1,28 +1,28 @@
-"""everything in a package that names its namespace names another one."""
+"""set-namespace: set the namespace in every field of a package that names it."""
 
 import re
 from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
-from fanout.selection.objects import group_of
+from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen
-from fanout.variants.functions.config import check_inline, is_own_kind
-from fanout.variants.functions.function import (
+from fanout.variants.functions.function_config import check_inline_names, is_function_kind
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
     Change,
-    Facts,
-    InProcess,
     Object,
+    PackageFacts,
     Path,
-    kinds_only,
+    kind_values,
     mapping,
 )
-from fanout.variants.functions.scope import is_namespaced
+from fanout.variants.functions.kind_scopes import is_namespaced
 
 CONTEXT_NAME = "kptfile.kpt.dev"  # the package context can be this function's configuration
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
-_SERVICES: dict[tuple[str, str], Path] = {
+_SERVICE_NAMESPACES: dict[tuple[str, str], Path] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (
         *("spec", "conversion", "webhook", "clientConfig", "service", "namespace"),
     ),
@@ -33,21 +33,21 @@ _SERVICES: dict[tuple[str, str], Path] = {
 @frozen
 class _Config:
     namespace: str
-    matcher: str  # "": whatever the namespace was
+    matcher: str  # "": any namespace is replaced
 
     def replaces(self, old: object) -> bool:
-        """Is this the namespace to be replaced? One that is not written is `default`."""
+        """Return whether this namespace is to be replaced; an absent one is `default`."""
         return old != self.namespace and self.matcher in ("", old or "default")
 
 
 def _configure(config: Object) -> _Config:
-    if is_own_kind(config, "SetNamespace"):
+    if is_function_kind(config, "SetNamespace"):
         values, key = config, "namespace"
     else:
-        check_inline(config, ("namespace", "namespaceMatcher"))
+        check_inline_names(config, ("namespace", "namespaceMatcher"))
         values = mapping(config.get("data"))
-        named = mapping(config.get("metadata")).get("name")
-        key = "name" if named == CONTEXT_NAME and not values.get("namespace") else "namespace"
+        config_name = mapping(config.get("metadata")).get("name")
+        key = "name" if config_name == CONTEXT_NAME and not values.get("namespace") else "namespace"
     namespace = values.get(key)
     if namespace is not None and not isinstance(namespace, str):
         raise InvalidInput(f"{key} is not text", remedy="put the value in quotes")
@@ -63,7 +63,7 @@ def _configure(config: Object) -> _Config:
     return _Config(namespace, matcher)
 
 
-def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
+def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
     kind = (group_of(str(item.get("apiVersion", ""))), str(item.get("kind", "")))
     meta = mapping(item.get("metadata"))
     if is_namespaced(*kind, meta.get("namespace"), facts):
@@ -72,16 +72,16 @@ def _changes(config: _Config, item: Object, facts: Facts) -> Iterator[Change]:
     elif kind == ("", "Namespace"):
         if config.replaces(meta.get("name")):
             yield ("metadata", "name"), config.namespace
-    elif kind in _SERVICES:
-        yield from _service(config, item, _SERVICES[kind])
+    elif kind in _SERVICE_NAMESPACES:
+        yield from _service_changes(config, item, _SERVICE_NAMESPACES[kind])
     if kind[1] in _BINDINGS and kind[0] == "rbac.authorization.k8s.io":
-        yield from _subjects(config, item.get("subjects"))
+        yield from _subject_changes(config, item.get("subjects"))
     depends = mapping(meta.get("annotations")).get(DEPENDS_ON)
     if depends and facts.namespaced:
-        yield from _dependencies(config, str(depends), facts)
+        yield from _dependency_changes(config, str(depends), facts)
 
 
-def _service(config: _Config, item: Object, path: Path) -> Iterator[Change]:
+def _service_changes(config: _Config, item: Object, path: Path) -> Iterator[Change]:
     value: object = item
     for key in path:
         value = mapping(value).get(key)
@@ -89,8 +89,8 @@ def _service(config: _Config, item: Object, path: Path) -> Iterator[Change]:
         yield path, config.namespace
 
 
-def _subjects(config: _Config, subjects: object) -> Iterator[Change]:
-    """Only service accounts have a namespace, and only one that is written can be replaced."""
+def _subject_changes(config: _Config, subjects: object) -> Iterator[Change]:
+    """Yield changes to subjects: only service accounts with an explicit namespace."""
     for index, subject in enumerate(subjects if isinstance(subjects, list) else ()):
         fields = mapping(subject)
         namespace = fields.get("namespace")
@@ -98,8 +98,11 @@ def _subjects(config: _Config, subjects: object) -> Iterator[Change]:
             yield ("subjects", index, "namespace"), config.namespace
 
 
-def _dependencies(config: _Config, text: str, facts: Facts) -> Iterator[Change]:
-    """Follow the objects of the package that this one waits for: group/namespaces/ns/kind/name."""
+def _dependency_changes(config: _Config, text: str, facts: PackageFacts) -> Iterator[Change]:
+    """Yield the change of a depends-on annotation with the namespaces replaced.
+
+    Only references to objects of the package are changed.
+    """
     references = text.split(",")
     for index, reference in enumerate(references):
         parts = reference.strip().split("/")
@@ -110,29 +113,35 @@ def _dependencies(config: _Config, text: str, facts: Facts) -> Iterator[Change]:
             references[index] = reference.replace(
                 f"/namespaces/{namespace}/", f"/namespaces/{config.namespace}/"
             )
-    changed = ",".join(references)
-    if changed != text:
-        yield ("metadata", "annotations", DEPENDS_ON), changed
+    new_text = ",".join(references)
+    if new_text != text:
+        yield ("metadata", "annotations", DEPENDS_ON), new_text
 
 
-def _heeds(config: _Config, item: Object, facts: Facts) -> Iterator[object]:
-    """Where one namespace is to be replaced, also those that there are."""
+def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[object]:
+    """Yield the kind and whether a namespace is set.
+
+    With a matcher, also the present namespaces.
+    """
     yield config.matcher
-    yield from kinds_only(config, item, facts)
+    yield from kind_values(config, item, facts)
+    # Without a matcher the old namespace is overwritten whatever it is, so it may differ
+    # between variants of one template; that there is one decides the scope of undefined
+    # kinds.
     yield bool(mapping(item.get("metadata")).get("namespace"))
     if config.matcher:
         meta = mapping(item.get("metadata"))
         yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
         kind = (group_of(str(item.get("apiVersion", ""))), str(item.get("kind", "")))
-        yield item.get("spec") if kind in _SERVICES else None
+        yield item.get("spec") if kind in _SERVICE_NAMESPACES else None
 
 
-SET_NAMESPACE = InProcess(
+SET_NAMESPACE = CatalogFunction(
     "set-namespace",
     "2",
     _configure,
     _changes,
-    heeds=_heeds,
-    copies=lambda name, _text: name != "namespaceMatcher",
-    by_scope=True,
+    depends_on=_depends_on,
+    passes_through=lambda name, _text: name != "namespaceMatcher",
+    uses_scopes=True,
 )

@@ -1,8 +1,9 @@
-"""starlark: a script of the package changes, adds, removes or judges objects.
+"""starlark: run a script that changes, adds, removes or validates objects.
 
-The script is configuration: a `StarlarkRun` has it as `source`, a ConfigMap as `data.source`; it
-reads the whole configuration as `ctx.resource_list["functionConfig"]`. It is run in the sandbox,
-because packages may be written by many, and sees all objects at once, as a program does.
+The script is configuration: `source` of a `StarlarkRun`, `data.source` of a
+ConfigMap. It can read the complete configuration as
+`ctx.resource_list["functionConfig"]`. It runs in the sandbox, because packages may
+have many authors, and gets all objects at once, like a program.
 """
 
 import json
@@ -11,36 +12,38 @@ from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.values import frozen
-from fanout.variants.canonical import canonical
-from fanout.variants.functions.config import is_own_kind
-from fanout.variants.functions.function import External, Object, mapping
-from fanout.variants.questions import Program, Question, Script
+from fanout.variants.canonical_json import canonical_text
+from fanout.variants.functions.function_config import is_function_kind
+from fanout.variants.functions.function_interface import ExternalFunction, Object, mapping
+from fanout.variants.pending_inputs import KrmProgram, PendingInput, ScriptRun
 
 _KIND = "StarlarkRun"
 
 
 @frozen
-class Scripted(External):
-    """The function `starlark`: it asks for its script to be run instead of a program."""
+class StarlarkFunction(ExternalFunction):
+    """The function `starlark`, which requests the run of a script instead of a program."""
 
     def configure(self, config: Object) -> str:
-        """The configuration as it is handed on. Raises InvalidInput where it has no script."""
-        _source(config)
-        return canonical(config)
+        """Return the configuration as canonical JSON. Raises InvalidInput if it has no script."""
+        _script_source(config)
+        return canonical_text(config)
 
-    def question(self, config: str, listed: Mapping[str, Any]) -> Question:
-        """The script and the ResourceList that it is given."""
-        return Script(_source(json.loads(config)), json.dumps(listed, ensure_ascii=False))
+    def pending_input(self, config: str, resource_list: Mapping[str, Any]) -> PendingInput:
+        """Return the request to run the script on a ResourceList."""
+        return ScriptRun(
+            _script_source(json.loads(config)), json.dumps(resource_list, ensure_ascii=False)
+        )
 
 
-def _source(config: Object) -> str:
-    own = is_own_kind(config, _KIND)
-    source = config.get("source") if own else mapping(config.get("data")).get("source")
+def _script_source(config: Object) -> str:
+    is_own_kind = is_function_kind(config, _KIND)
+    source = config.get("source") if is_own_kind else mapping(config.get("data")).get("source")
     if not isinstance(source, str) or not source.strip():
-        field = "source" if own else "data.source"
+        field = "source" if is_own_kind else "data.source"
         raise InvalidInput(f"{field} is missing or no text", remedy="put the script there")
     return source
 
 
-# The version grows whenever a script can come to something else: with starlark-pyo3 as well.
-STARLARK = Scripted(Program("starlark", "", version="1"))
+# Raise the version whenever a script may give another result, also with a new starlark-pyo3.
+STARLARK = StarlarkFunction(KrmProgram("starlark", "", version="1"))

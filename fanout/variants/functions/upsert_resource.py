@@ -1,56 +1,57 @@
-"""upsert-resource: puts an object into the package, in place of the one that is already there.
+"""upsert-resource: add an object to the package, or replace the existing one.
 
-The object is the function's configuration, or each of a List's items. In an object that it replaces
-only what differs is changed, so that the comments on the rest stay.
+The object is the function's configuration, or each item if that is a List. When an
+object is replaced, only differing values change, so that comments on the rest stay.
 
-A configuration that stands in the package is an object of it, which is there already, unless it is
-marked as for tools alone. The mark is about that file; what is put into the package has it not.
+A configuration file in the package is itself an object of the package and therefore
+already there, unless it is marked local-config. The mark applies to that file and is
+not copied.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fanout.api.paths import path_inside
+from fanout.api.path_fields import normalize_inside
 from fanout.errors import InvalidInput
-from fanout.selection.objects import group_of
-from fanout.variants.canonical import canonical
-from fanout.variants.functions.arrivals import file_of
-from fanout.variants.functions.function import (
+from fanout.selection.cluster_objects import group_of
+from fanout.variants.canonical_json import canonical_text
+from fanout.variants.functions.function_interface import (
     LOCAL_CONFIG,
+    CatalogFunction,
     Change,
-    Facts,
-    InProcess,
     Object,
-    Seen,
-    is_local,
+    PackageFacts,
+    VisibleObject,
+    default_file,
+    is_local_config,
     mapping,
 )
 
 TARGET_PATH = "config.kubernetes.io/target-path"
-_FUNCTION = ("config.kubernetes.io/function", "config.k8s.io/function")
+_FUNCTION_ANNOTATIONS = ("config.kubernetes.io/function", "config.k8s.io/function")
 
 
 class _Objects(tuple[tuple[Any, str], ...]):
-    """Objects and the files that they are for; equal when their contents are."""
+    """Objects with the files they are meant for; equal when their contents are."""
 
     __slots__ = ()
 
     def __hash__(self) -> int:
-        """Objects are plain data, which has no hash of its own."""
-        return hash(canonical(list(self)))
+        """Hash the canonical text, since plain data is not hashable."""
+        return hash(canonical_text(list(self)))
 
 
 def _configure(config: Object) -> _Objects:
     if config.get("kind") != "List":
-        return _Objects([_object(config, LOCAL_CONFIG, *_FUNCTION)])
+        return _Objects([_parse_object(config, LOCAL_CONFIG, *_FUNCTION_ANNOTATIONS)])
     items = config.get("items")
     if not isinstance(items, list):
         raise InvalidInput("items is no list", remedy="give the objects as a list")
-    return _Objects(_object(item, *_FUNCTION) for item in items)
+    return _Objects(_parse_object(item, *_FUNCTION_ANNOTATIONS) for item in items)
 
 
-def _object(item: object, *without: str) -> tuple[Any, str]:
-    """The object without some annotations, and the file that it asks for."""
+def _parse_object(item: object, *removed_annotations: str) -> tuple[Any, str]:
+    """Return the object without some annotations, and the file that it requests."""
     meta = mapping(mapping(item).get("metadata"))
     if not isinstance(item, dict) or not all(
         isinstance(value, str) and value
@@ -60,38 +61,52 @@ def _object(item: object, *without: str) -> tuple[Any, str]:
             "the configuration is no object with apiVersion, kind and metadata.name",
             remedy="give the object to be put into the package by configPath",
         )
-    notes = dict(mapping(meta.get("annotations")))
-    file = str(notes.pop(TARGET_PATH, ""))
-    file = path_inside(file) or file  # what leads out of the package is refused where it is added
-    for key in without:
-        notes.pop(key, None)
-    clean = {key: value for key, value in meta.items() if key != "annotations"}
-    return {**item, "metadata": {**clean, "annotations": notes} if notes else clean}, file
+    annotations = dict(mapping(meta.get("annotations")))
+    file = str(annotations.pop(TARGET_PATH, ""))
+    file = normalize_inside(file) or file  # a path out of the package is refused when added
+    for key in removed_annotations:
+        annotations.pop(key, None)
+    bare_metadata = {key: value for key, value in meta.items() if key != "annotations"}
+    return {
+        **item,
+        "metadata": {**bare_metadata, "annotations": annotations} if annotations else bare_metadata,
+    }, file
 
 
-def _identity(item: Object) -> tuple[str, str, str, str]:
+def _identity_of(item: Object) -> tuple[str, str, str, str]:
     meta = mapping(item.get("metadata"))
     group, kind = group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))
     return group, kind, str(meta.get("namespace") or ""), str(meta.get("name", ""))
 
 
-def _is_it(wanted: Object, target: str, item: Object, file: str) -> bool:
-    alike = _identity(wanted) == _identity(item) and is_local(wanted) is is_local(item)
-    return alike and target in ("", file)
+def _is_same_object(new_object: Object, target_file: str, item: Object, file: str) -> bool:
+    same_identity = _identity_of(new_object) == _identity_of(item) and is_local_config(
+        new_object
+    ) is is_local_config(item)
+    return same_identity and target_file in ("", file)
 
 
-def _changes(config: _Objects, item: Object, facts: Facts) -> Iterator[Change]:
-    for wanted, target in config:
-        if _is_it(wanted, target, item, facts.file):
-            yield (), wanted
+def _changes(config: _Objects, item: Object, facts: PackageFacts) -> Iterator[Change]:
+    for new_object, target_file in config:
+        if _is_same_object(new_object, target_file, item, facts.file):
+            yield (), new_object
 
 
-def _adds(config: _Objects, items: Sequence[Seen]) -> Iterator[tuple[str, Object]]:
-    for wanted, target in config:
-        if not any(_is_it(wanted, target, item.value, item.file) for item in items):
-            yield target or file_of(wanted), wanted
+def _add_objects(config: _Objects, items: Sequence[VisibleObject]) -> Iterator[tuple[str, Object]]:
+    for new_object, target_file in config:
+        # An object that exists is replaced by `_changes`, which keeps its lines.
+        if not any(
+            _is_same_object(new_object, target_file, item.value, item.file) for item in items
+        ):
+            yield target_file or default_file(new_object), new_object
 
 
-UPSERT_RESOURCE = InProcess(
-    "upsert-resource", "2", _configure, _changes, in_text=True, sees_local=True, adds=_adds
+UPSERT_RESOURCE = CatalogFunction(
+    "upsert-resource",
+    "2",
+    _configure,
+    _changes,
+    reads_text=True,
+    includes_local=True,
+    add_objects=_add_objects,
 )

@@ -9,10 +9,10 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from fanout.package.dump import Style, block
-from fanout.package.manifests import Manifest
-from fanout.package.merge.identity import identity_of, is_list
-from fanout.package.merge.keys import element_keys
+from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_keys import element_keys
+from fanout.package.merge.merge_units import is_list, object_identity
+from fanout.package.yaml_output import YamlStyle, block_lines
 
 POD = {
     "serviceAccountName": "web",
@@ -228,7 +228,7 @@ def text_of(documents, style, comments):
     texts = []
     for document in documents:
         lines = []
-        for line in block(document, 0, style):
+        for line in block_lines(document, 0, style):
             word = line.strip().split(":")[0]
             if word in comments and "|" not in line and not line.strip().startswith("line"):
                 lines.append(" " * (len(line) - len(line.lstrip())) + f"# about {comments[word]}")
@@ -250,7 +250,7 @@ def data_of(path, content, style, comments):
 
 
 WORDS = ["replicas", "image", "- name", "labels", "env", "spec", "apiVersion", "args", "data"]
-STYLES = [Style(2, 0), Style(2, 2), Style(4, 4)]
+STYLES = [YamlStyle(2, 0), YamlStyle(2, 2), YamlStyle(4, 4)]
 
 
 @st.composite
@@ -291,7 +291,7 @@ def triples(draw):
         own = dict(comments)
         if draw(st.booleans()):
             own |= draw(st.dictionaries(st.sampled_from(WORDS), st.sampled_from("pq"), max_size=1))
-        spelled = draw(st.sampled_from([style, style, Style(4, 2)]))
+        spelled = draw(st.sampled_from([style, style, YamlStyle(4, 2)]))
         sides.append(files_of(side, spelled, own))
     return sides
 
@@ -319,7 +319,7 @@ def objects(files):
             continue
         for document in Manifest.parse(data, path).documents:
             assert not is_list(document.value)
-            identity = identity_of(document.value)
+            identity = object_identity(document.value)
             assert identity is not None
             assert identity not in found
             found[identity] = document.value

@@ -5,8 +5,7 @@ from itertools import product
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.package.merge.packages import merge_packages
-from fanout.package.merge.strategies import Strategy, update_package
+from fanout.package.merge.package_update import KptUpdateStrategy, merge_packages, update_package
 
 COMMENT = " # kpt-merge: shop/web"
 NOTE = "internal.kpt.dev/upstream-identifier"
@@ -85,11 +84,11 @@ def test_fast_forward_and_copy_merge_take_it_for_no_local_change(before: str, he
     kptfile = {"Kptfile": KPTFILE}
     origin, local = deployment(before) | kptfile, deployment(here) | kptfile
     upstream = deployment(replicas=2) | kptfile
-    for strategy in Strategy:
+    for strategy in KptUpdateStrategy:
         result = update_package(strategy, origin, upstream, local)
         assert (result.dropped, result.conflicts) == ((), ())
         assert b"replicas: 2" in result.files[FILE][1]
-    gone = update_package(Strategy.COPY_MERGE, origin, KEPT | kptfile, local)
+    gone = update_package(KptUpdateStrategy.COPY_MERGE, origin, KEPT | kptfile, local)
     assert (gone.dropped, FILE in gone.files) == ((), False)
 
 
@@ -99,8 +98,8 @@ def test_fast_forward_and_copy_merge_take_it_for_no_local_change(before: str, he
 def test_fast_forward_refuses_and_copy_merge_names_a_real_edit_beside_it(edited: dict):
     origin, local = deployment(), deployment("both", **edited)
     with pytest.raises(InvalidInput, match="cannot be fast-forwarded"):
-        update_package(Strategy.FAST_FORWARD, origin, deployment(replicas=2), local)
-    result = update_package(Strategy.COPY_MERGE, origin, deployment(replicas=2), local)
+        update_package(KptUpdateStrategy.FAST_FORWARD, origin, deployment(replicas=2), local)
+    result = update_package(KptUpdateStrategy.COPY_MERGE, origin, deployment(replicas=2), local)
     assert result.dropped == (FILE,)
 
 

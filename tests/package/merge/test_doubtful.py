@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.package.merge.packages import merge_packages
+from fanout.package.merge.package_update import merge_packages
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\n  namespace: {}\ndata:\n  a: b\n"
 BASE = {"keep.yaml": ("100644", CONFIG.format("keep", "shop").encode())}

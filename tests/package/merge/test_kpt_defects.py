@@ -15,10 +15,9 @@ import pytest
 from variants.running import after
 
 from fanout.errors import InvalidInput
-from fanout.package.kptfile import kptfile_of
-from fanout.package.kptfile_rules import kptfile_faults
-from fanout.package.manifests import Manifest
-from fanout.package.merge.strategies import Strategy, update_package
+from fanout.package.kptfile import find_kptfile, find_kptfile_problems
+from fanout.package.manifest import Manifest
+from fanout.package.merge.package_update import KptUpdateStrategy, update_package
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "merge.md"
 Files = dict[str, str]
@@ -209,7 +208,7 @@ def package(files: Files) -> dict[str, tuple[str, bytes]]:
 @pytest.mark.parametrize("row", DEFECTS + ANSWERS, ids=lambda row: row.sentence)
 def test_what_is_done_here(row: Row):
     sides = map(package, (row.origin, row.upstream, row.local))
-    result = update_package(Strategy.RESOURCE_MERGE, *sides)
+    result = update_package(KptUpdateStrategy.RESOURCE_MERGE, *sides)
     assert {path: data.decode() for path, (_, data) in result.files.items()} == row.result
     told = [
         f"{' '.join(part for part in (it.object or it.file, it.field) if part)}: {it.cause}, {it.winner}"
@@ -235,7 +234,7 @@ def test_what_a_function_gave_a_namespace_goes_with_upstream_s(edit: str):
     assert "namespace: shop" in words
     origin, local = {"a.yaml": words, "b.yaml": other}, {"a.yaml": words + edit, "b.yaml": other}
     sides = map(package, (origin, {"b.yaml": other}, local))
-    result = update_package(Strategy.RESOURCE_MERGE, *sides)
+    result = update_package(KptUpdateStrategy.RESOURCE_MERGE, *sides)
     assert ("a.yaml" in result.files) == bool(edit)
     assert len(result.conflicts) == bool(edit)
 
@@ -251,20 +250,20 @@ def test_what_a_function_gave_a_namespace_goes_with_upstream_s(edit: str):
 )
 def test_kptfiles_that_kpt_accepts_are_refused_with_file_and_line(text: str, problem: str):
     with pytest.raises(InvalidInput, match=problem):
-        raise kptfile_faults(kptfile_of(Manifest.parse(text.encode(), "Kptfile")))[0]
+        raise find_kptfile_problems(find_kptfile(Manifest.parse(text.encode(), "Kptfile")))[0]
 
 
 def test_fast_forward_refuses_an_added_file_by_name():
     origin = package({"Kptfile": kptfile()})
     with pytest.raises(InvalidInput, match=r"mine\.txt changed here"):
         update_package(
-            Strategy.FAST_FORWARD, origin, origin, {**origin, **package({"mine.txt": ""})}
+            KptUpdateStrategy.FAST_FORWARD, origin, origin, {**origin, **package({"mine.txt": ""})}
         )
 
 
 def test_copy_merge_reports_what_it_deletes():
     origin, local = package({"a.txt": "1", "b.txt": "1"}), package({"a.txt": "2", "b.txt": "1"})
-    result = update_package(Strategy.COPY_MERGE, origin, package({"b.txt": "1"}), local)
+    result = update_package(KptUpdateStrategy.COPY_MERGE, origin, package({"b.txt": "1"}), local)
     assert (result.files, result.dropped) == (package({"b.txt": "1"}), ("a.txt",))
 
 

@@ -4,7 +4,7 @@
 
 import pytest
 
-from fanout.package.merge.packages import merge_packages
+from fanout.package.merge.package_update import merge_packages
 
 HEAD = "apiVersion: example.com/v1\nkind: Thing\nmetadata:\n  name: a\n"
 OTHER = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: b\n"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from fanout.package.merge.likeness import distance
-from fanout.package.merge.marks import without_marks
+from fanout.package.merge.clone_matching import compute_distance, remove_stale_marks
 
 KNOWN = {("", ("", "ConfigMap", "shop", "eu-words"))}
 TEXT = """\
@@ -18,7 +17,7 @@ data: {{a: b}} # kpt-merge: /words
 
 
 def unmarked(data: bytes) -> bytes:
-    return without_marks({"a.yaml": ("100644", data)}, KNOWN)["a.yaml"][1]
+    return remove_stale_marks({"a.yaml": ("100644", data)}, KNOWN)["a.yaml"][1]
 
 
 ROWS = [
@@ -47,5 +46,5 @@ def test_an_object_that_is_not_known_keeps_its_mark():
 def test_a_package_is_as_far_from_another_as_the_other_from_it():
     one = {"a.yaml": ("100644", TEXT.format("").encode())}
     other = {"b.yaml": ("100644", TEXT.format("").replace("shop", "store").encode())}
-    assert distance(one, one) == 0
-    assert distance(one, other) == distance(other, one) == 2
+    assert compute_distance(one, one) == 0
+    assert compute_distance(one, other) == compute_distance(other, one) == 2

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from fanout.package.merge.packages import merge_packages
+from fanout.package.merge.package_update import merge_packages
 
 HEADS = {
     "Deployment": "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n",

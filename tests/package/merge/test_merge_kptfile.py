@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.manifests import Manifest
-from fanout.package.merge.packages import merge_packages
+from fanout.package.manifest import Manifest
+from fanout.package.merge.package_update import merge_packages
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {}\n"
 

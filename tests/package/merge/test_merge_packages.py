@@ -5,9 +5,9 @@
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.package.edits import MISSING
-from fanout.package.merge.conflicts import Cause, Choices, Side
-from fanout.package.merge.packages import merge_packages
+from fanout.package.field_edits import MISSING
+from fanout.package.merge.merge_conflicts import ConflictCause, ConflictChoices, MergeSide
+from fanout.package.merge.package_update import merge_packages
 
 
 def thing(name, value=1, kind="ConfigMap", more=""):
@@ -288,7 +288,7 @@ def test_two_objects_that_change_their_namespaces_at_once_are_not_guessed_at():
     result = merge_packages(
         origin, upstream, package({"a.yaml": web("n1", 5), "b.yaml": web("n2")})
     )
-    assert [conflict.cause for conflict in result.conflicts] == [Cause.DELETED_THERE]
+    assert [conflict.cause for conflict in result.conflicts] == [ConflictCause.DELETED_THERE]
 
 
 def test_binary_files_are_one_value():
@@ -320,7 +320,7 @@ def test_a_conflict_says_where_what_and_who_won():
     assert (conflict.file, conflict.line) == ("d/a.yaml", 13)
     assert (conflict.object, conflict.field) == ("ConfigMap/a", "data.value")
     assert (conflict.origin, conflict.upstream, conflict.local) == (1, 2, 3)
-    assert (conflict.cause, conflict.winner) == (Cause.BOTH_CHANGED, Side.UPSTREAM)
+    assert (conflict.cause, conflict.winner) == (ConflictCause.BOTH_CHANGED, MergeSide.UPSTREAM)
     assert str(conflict) == (
         "d/a.yaml:13: ConfigMap/a: data.value: both changed "
         "(base 1, upstream 2, local 3); upstream won"
@@ -344,12 +344,12 @@ def test_what_is_not_there_is_missing_in_a_conflict():
 def test_a_choice_decides_a_conflict_by_its_key():
     sides = [package({"a.yaml": text}) for text in (A, A2, A3)]
     [open_conflict] = merge_packages(*sides).conflicts
-    result = merge_packages(*sides, Choices({open_conflict.key: Side.LOCAL}))
+    result = merge_packages(*sides, ConflictChoices({open_conflict.key: MergeSide.LOCAL}))
     assert result.files == sides[2]
-    assert [(c.winner, c.decided) for c in result.conflicts] == [(Side.LOCAL, True)]
+    assert [(c.winner, c.is_decided) for c in result.conflicts] == [(MergeSide.LOCAL, True)]
 
 
-@pytest.mark.parametrize(("side", "winner"), [(Side.UPSTREAM, "U"), (Side.LOCAL, "L")])
+@pytest.mark.parametrize(("side", "winner"), [(MergeSide.UPSTREAM, "U"), (MergeSide.LOCAL, "L")])
 def test_of_texts_and_lists_the_winner_has_only_what_both_changed(side, winner):
     def files(one, three, four):
         lines = [f"one={one}", "two=2", f"three={three}", "x", f"four={four}"]
@@ -364,7 +364,7 @@ def test_of_texts_and_lists_the_winner_has_only_what_both_changed(side, winner):
     sides = files("1", "3", "4"), files("U", "3", "44"), files("L", "33", "4")
     disputes = merge_packages(*sides).conflicts
     assert len(disputes) == 3
-    result = merge_packages(*sides, Choices({conflict.key: side for conflict in disputes}))
+    result = merge_packages(*sides, ConflictChoices({conflict.key: side for conflict in disputes}))
     assert result.files == files(winner, "33", "44")
 
 
@@ -384,7 +384,7 @@ def test_a_choice_brings_back_what_was_deleted_here():
         package({"x": "1"}),
     ]
     [conflict] = merge_packages(*sides).conflicts
-    result = merge_packages(*sides, Choices({conflict.key: Side.UPSTREAM}))
+    result = merge_packages(*sides, ConflictChoices({conflict.key: MergeSide.UPSTREAM}))
     assert result.files == sides[1]
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from package.merge.generated import apart, facts, lost, objects, triples
 
-from fanout.package.merge.identity import shown
-from fanout.package.merge.packages import merge_packages
+from fanout.package.merge.merge_units import format_identity
+from fanout.package.merge.package_update import merge_packages
 
 
 def comments(files):
@@ -43,7 +43,7 @@ def test_nothing_that_a_side_did_is_lost_without_a_conflict(sides):
     disputed = {conflict.object for conflict in result.conflicts}
     for side in (upstream, local):
         for identity, wrong in lost(origin, side, result.files).items():
-            assert shown(identity) in disputed or identity[1] in disputed, wrong
+            assert format_identity(identity) in disputed or identity[1] in disputed, wrong
 
 
 @given(triples())

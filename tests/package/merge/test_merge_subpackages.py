@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.package.merge.packages import merge_packages
+from fanout.package.merge.package_update import merge_packages
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: x}\n"
 ROOT = {"Kptfile": KPTFILE}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.edits import same
-from fanout.package.manifests import Manifest
-from fanout.package.merge.conflicts import Choices, Side
-from fanout.package.merge.packages import merge_packages
+from fanout.package.field_edits import same_json
+from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
+from fanout.package.merge.package_update import merge_packages
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 OTHER = "apiVersion: v1\nkind: X\nmetadata: {name: z}\n"
@@ -81,7 +81,7 @@ def test_the_result_of_odd_files_reads_and_merging_again_changes_no_value(three)
     result = merge_packages(origin, upstream, local)
     assert all("the comment" in note for note in result.notes)
     again = merge_packages(origin, upstream, result.files)
-    assert same(values(again.files), values(result.files))
+    assert same_json(values(again.files), values(result.files))
 
 
 JSON = """\ufeff{ "apiVersion":"v1", "kind" : "ConfigMap",
@@ -156,7 +156,7 @@ FILE, DIRECTORY = {"d": ("100644", b"file")}, {f"d/{n}": ("100644", b"inside") f
 def test_a_person_chooses_between_a_file_and_a_directory_of_one_name(theirs, ours):
     result = merge_packages({}, theirs, ours)
     assert result.files == theirs
-    choices = Choices({conflict.key: Side.LOCAL for conflict in result.conflicts})
+    choices = ConflictChoices({conflict.key: MergeSide.LOCAL for conflict in result.conflicts})
     chosen = merge_packages({}, theirs, ours, choices)
     assert chosen.files == ours
-    assert all(conflict.decided for conflict in chosen.conflicts)
+    assert all(conflict.is_decided for conflict in chosen.conflicts)

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.manifests import Manifest
-from fanout.package.merge.keys import Described
-from fanout.package.merge.rearranging import compared, rearranged
+from fanout.package.manifest import Manifest
+from fanout.package.merge.list_rearrangement import apply_rearranged_lists, compare_values
+from fanout.package.merge.merge_keys import DescribedShape
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)
-SHAPE = Described({"list": Described(keys=("name",))})
+SHAPE = DescribedShape({"list": DescribedShape(merge_keys=("name",))})
 HEAD = "top: 1 # kept\nlist:\n"
 
 
@@ -21,11 +21,11 @@ def test_every_element_that_stays_keeps_its_comments(before, after, grown):
     elements = [{"name": name, "size": 2 if name in grown else 1} for name in after]
     value = {"top": 1, "list": elements}
     old = Manifest.parse(text_of(before).encode(), "").documents[0].value
-    changes = compared(old, value, SHAPE)
+    changes = compare_values(old, value, SHAPE)
     if before == after:
-        assert not changes.lists
+        assert not changes.rearranged_lists
         return
-    text = rearranged(text_of(before), changes.lists)
+    text = apply_rearranged_lists(text_of(before), changes.rearranged_lists)
     assert Manifest.parse(text.encode(), "").documents[0].value == value
     for name in after:
         assert (f"- name:  {name} # is {name}\n" in text) is (name in before)

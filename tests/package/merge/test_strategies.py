@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.package.merge.strategies import Strategy, update_package
+from fanout.package.merge.package_update import KptUpdateStrategy, update_package
 
 KPTFILE = (
     "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {name}\ninfo:\n  site: {site}\n"
@@ -28,13 +28,13 @@ KPT = KPTFILE.format(name="mine", site="new")
 ROWS = [
     (
         "force-delete-replace leaves nothing but upstream's files and the merged Kptfile",
-        Strategy.FORCE_DELETE_REPLACE,
+        KptUpdateStrategy.FORCE_DELETE_REPLACE,
         {"Kptfile": KPT, "a.txt": "A\n", "c.txt": "c\n"},
         ("a.txt", "b.txt", "own.txt"),
     ),
     (
         "copy-merge keeps what only the local side has, and removes what upstream removed",
-        Strategy.COPY_MERGE,
+        KptUpdateStrategy.COPY_MERGE,
         {"Kptfile": KPT, "a.txt": "A\n", "c.txt": "c\n", "own.txt": "own\n"},
         ("a.txt", "b.txt"),
     ),
@@ -52,7 +52,7 @@ def test_blunt_strategies_say_what_they_drop(strategy, files, dropped):
 
 def test_fast_forward_takes_upstream_where_nothing_was_changed_here():
     local = package("mine", a_txt="a\n", b_txt="b\n")
-    result = update_package(Strategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
+    result = update_package(KptUpdateStrategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
     assert texts(result) == {"Kptfile": KPT, "a.txt": "A\n", "c.txt": "c\n"}
     assert result.dropped == ()
 
@@ -61,7 +61,7 @@ def test_fast_forward_does_not_mind_what_rendering_and_cloning_wrote():
     lock = "upstream:\n  type: git\nupstreamLock:\n  type: git\nstatus:\n  renderStatus: {}\n"
     local = package("mine", a_txt="a\n", b_txt="b\n")
     local["Kptfile"] = ("100644", local["Kptfile"][1] + lock.encode())
-    result = update_package(Strategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
+    result = update_package(KptUpdateStrategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
     assert texts(result)["Kptfile"] == KPT + lock
 
 
@@ -77,10 +77,10 @@ def test_fast_forward_does_not_mind_what_rendering_and_cloning_wrote():
 )
 def test_fast_forward_refuses_local_changes_by_name(local, names):
     with pytest.raises(InvalidInput, match=names):
-        update_package(Strategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
+        update_package(KptUpdateStrategy.FAST_FORWARD, ORIGIN, UPSTREAM, local)
 
 
 def test_resource_merge_is_the_default():
-    assert next(iter(Strategy)) is Strategy.RESOURCE_MERGE
-    result = update_package(Strategy.RESOURCE_MERGE, ORIGIN, UPSTREAM, LOCAL)
+    assert next(iter(KptUpdateStrategy)) is KptUpdateStrategy.RESOURCE_MERGE
+    result = update_package(KptUpdateStrategy.RESOURCE_MERGE, ORIGIN, UPSTREAM, LOCAL)
     assert texts(result)["own.txt"] == "own\n"

@@ -2,9 +2,8 @@
 
 import pytest
 
-from fanout.package.merge.conflicts import Side
-from fanout.package.merge.order import merged_order
-from fanout.package.merge.texts import merge_texts
+from fanout.package.merge.merge_conflicts import MergeSide
+from fanout.package.merge.sequence_merge import merge_order, merge_texts
 
 ROWS = [
     ("edits in different places are both taken", "abcde", "Abcde", "abcdE", "AbcdE"),
@@ -42,8 +41,8 @@ def test_lines(origin, upstream, local, expected):
 def test_who_wins_has_what_both_changed_and_nothing_else(origin, upstream, local, theirs, ours):
     sides = tuple(map(lines, (origin, upstream, local)))
     assert merge_texts(*sides) is None
-    assert merge_texts(*sides, Side.UPSTREAM) == lines(theirs)
-    assert merge_texts(*sides, Side.LOCAL) == lines(ours)
+    assert merge_texts(*sides, MergeSide.UPSTREAM) == lines(theirs)
+    assert merge_texts(*sides, MergeSide.LOCAL) == lines(ours)
 
 
 def test_a_last_line_without_a_break_gets_one_when_something_follows():
@@ -71,4 +70,4 @@ ORDERS = [
     ("origin", "upstream", "local", "expected"), [r[1:] for r in ORDERS], ids=[r[0] for r in ORDERS]
 )
 def test_order(origin, upstream, local, expected):
-    assert "".join(merged_order(origin, upstream, local)) == expected
+    assert "".join(merge_order(origin, upstream, local)) == expected

@@ -5,8 +5,8 @@ from variants.builders import config_map, point, rows
 from variants.running import configured_by, kptfile, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.package.manifests import Manifest
-from fanout.selection.model import Function, Injector
+from fanout.package.manifest import Manifest
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
 
 SOURCE = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values\n  namespace: ns\ndata:\n"
@@ -151,7 +151,7 @@ def test_an_injected_value_is_copied_for_every_target():
     files = files_with(entry, more={"point.yaml": f"{point()}data:\n  name: example\n"})
     for target in ("eu", "us"):
         result = rendered(files, objects=(config_map(target, data={"name": f"in-{target}"}),),
-                          injectors=(Injector(target),))  # fmt: skip
+                          injectors=(InjectorSpec(target),))  # fmt: skip
         text = result.blobs[result.entries["target.yaml"].oid].decode()
         assert f"name: in-{target} # ours" in text
 
@@ -229,7 +229,7 @@ def test_it_is_refused_with(replacement, sentence):
 
 def test_a_policy_cannot_configure_it():
     with pytest.raises(InvalidInput, match=r"name a .* ApplyReplacements by configPath"):
-        run({}, Function("apply-replacements", config={"a": "b"}))
+        run({}, FunctionSpec("apply-replacements", config={"a": "b"}))
 
 
 def test_the_older_kind_of_its_configuration_is_understood():

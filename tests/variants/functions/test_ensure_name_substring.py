@@ -5,10 +5,10 @@ from variants.builders import rows
 from variants.running import configured_by, run
 
 from fanout.errors import InvalidInput
-from fanout.selection.model import Function
+from fanout.selection.variant_spec import FunctionSpec
 
-PREFIX = Function("ensure-name-substring", config={"prepend": "dev-"})
-SUFFIX = Function("ensure-name-substring", config={"append": "-dev"})
+PREFIX = FunctionSpec("ensure-name-substring", config={"prepend": "dev-"})
+SUFFIX = FunctionSpec("ensure-name-substring", config={"append": "-dev"})
 
 
 def thing(api_version, kind, name="x", body="", namespace=""):
@@ -196,7 +196,7 @@ REFUSED = [
 @pytest.mark.parametrize(("data", "sentence"), rows(REFUSED))
 def test_a_policy_s_configuration_is_refused_that_says(data, sentence):
     with pytest.raises(InvalidInput, match=sentence):
-        run({}, Function("ensure-name-substring", config=data))
+        run({}, FunctionSpec("ensure-name-substring", config=data))
 
 
 WRONG = [

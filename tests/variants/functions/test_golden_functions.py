@@ -7,7 +7,7 @@ from variants.builders import package
 from variants.running import OURS, rendered
 from variants.test_golden import files_below, write
 
-from fanout.variants.functions.registry import FUNCTIONS
+from fanout.variants.function_registry import FUNCTIONS_BY_NAME
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/functions"
 
@@ -20,7 +20,7 @@ def rendered_files(folder):
     return {path: known[entry.oid] for path, entry in result.entries.items() if path not in OURS}
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS_BY_NAME))
 def test_golden(name, update_golden):
     case = FIXTURES / name
     found = rendered_files(case / "input")
@@ -32,4 +32,4 @@ def test_golden(name, update_golden):
 
 
 def test_there_is_a_case_for_every_function():
-    assert {path.name for path in FIXTURES.iterdir()} == FUNCTIONS.keys()
+    assert {path.name for path in FIXTURES.iterdir()} == FUNCTIONS_BY_NAME.keys()

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from variants.builders import package, rows, spec
 from variants.running import NOBODY, kptfile, rendered, run
 
-from fanout.cluster.kubernetes_schemas import read_schemas, versions
+from fanout.cluster.kubernetes_schemas import list_versions, read_schemas
 from fanout.errors import InvalidInput
-from fanout.selection.model import Function, Injector
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.questions import SchemasOf
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.pending_inputs import SchemaRequest
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 WEB = """\
 apiVersion: apps/v1
@@ -68,7 +68,7 @@ spec:
 
 def checked(files, **data):
     """What a validator of the policy says; "" when nothing is wrong."""
-    checker = Function("kubeconform", config={key: str(value) for key, value in data.items()})
+    checker = FunctionSpec("kubeconform", config={key: str(value) for key, value in data.items()})
     try:
         rendered(files, validators=(checker,))
     except InvalidInput as error:
@@ -161,23 +161,25 @@ def test_the_first_validator_that_finds_something_is_the_last_that_is_asked():
     assert "kubeconform" not in str(caught.value)
 
 
-@pytest.mark.parametrize("more", [(), (Function("list-setters"),)], ids=["shared", "by target"])
+@pytest.mark.parametrize("more", [(), (FunctionSpec("list-setters"),)], ids=["shared", "by target"])
 def test_every_variant_is_judged_by_what_is_its_own(more):
     """What is alike for all targets is judged once; what differs, each time."""
     mark = "    kpt.dev/config-injection: required\n"
     point = f"metadata:\n  name: web\n  annotations:\n{mark}"
     files = {"web.yaml": WEB.replace("metadata:\n  name: web\n", point, 1), "b.yaml": WEB}
-    prepared = prepare(package(files), Limits())
+    prepared = prepare_package(package(files), RenderLimits())
     told = []
     for size in (3, "x", 4):
         content = {"replicas": size, "selector": {}, "template": {}}
         site = {"apiVersion": "apps/v1", "kind": "Deployment",
                 "metadata": {"name": "eu", "namespace": "platform"}, "spec": content}  # fmt: skip
-        from_cluster = Function("kubeconform")
-        variant = spec(mutators=more, validators=(from_cluster,), injectors=(Injector("eu"),))
-        inputs = resolve(prepared, variant, ObjectIndex([site]))
+        from_cluster = FunctionSpec("kubeconform")
+        variant = spec(mutators=more, validators=(from_cluster,), injectors=(InjectorSpec("eu"),))
+        inputs = resolve_inputs(prepared, variant, ClusterObjectIndex([site]))
         try:
-            NOBODY.through(lambda known, it=(variant, inputs): render(prepared, *it, known))
+            NOBODY.run_until_answered(
+                lambda known, it=(variant, inputs): render_variant(prepared, *it, known)
+            )
             told.append("")
         except InvalidInput as error:
             told.append(str(error))
@@ -188,7 +190,7 @@ def test_every_variant_is_judged_by_what_is_its_own(more):
 # ---- against the schemas as they are published ---------------------------------------------------
 
 [PUBLISHED] = find_spec("kubernetes_validate").submodule_search_locations
-OURS = read_schemas(SchemasOf("1.33"))
+OURS = read_schemas(SchemaRequest("1.33"))
 
 
 def oracle(version, strict):
@@ -267,9 +269,9 @@ def test_it_judges_as_a_validator_of_all_of_json_schema_does(thing, strict):
     kind, item = thing
     name = OURS._kinds[kind]
     assert name == KINDS[kind]
-    assert (OURS.faults(item, strict=strict) == []) == ORACLES[strict](name, item)
+    assert (OURS.find_faults(item, strict=strict) == []) == ORACLES[strict](name, item)
 
 
 def test_what_is_shipped_is_what_is_published():
     folders = {path.name for path in (Path(PUBLISHED) / "kubernetes-json-schema").iterdir()}
-    assert {f"v{version}.0-local-strict" for version in versions()} <= folders
+    assert {f"v{version}.0-local-strict" for version in list_versions()} <= folders

@@ -6,12 +6,12 @@ from variants.programs import NEW, after, changed
 from variants.running import kptfile, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.selection.model import Function, Injector
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 WEB = """\
 apiVersion: apps/v1
@@ -198,7 +198,7 @@ PIPELINES = [
 @pytest.mark.parametrize("entries", rows(PIPELINES))
 def test_points_may_be_in_items(entries):
     own = {"Kptfile": kptfile(*entries)} if entries else {}
-    options = {"objects": (EU, EU_SITE), "injectors": (Injector("eu"),)}
+    options = {"objects": (EU, EU_SITE), "injectors": (InjectorSpec("eu"),)}
     apart = run({**own, "1.yaml": POINT, "2.yaml": WEB, "3.yaml": SITE}, **options)
     together = rendered({**own, "a.yaml": listed(POINT, WEB, SITE)}, **options)
     want = listed(apart["1.yaml"], apart.get("2.yaml", WEB), apart["3.yaml"])
@@ -211,11 +211,13 @@ def test_points_may_be_in_items(entries):
 
 def test_targets_differ_in_their_items_and_agree_in_what_is_kept():
     entries = kptfile("{image: set-labels, configMap: {a: b}}")
-    prepared = prepare(package({"Kptfile": entries, "a.yaml": listed(POINT, WEB)}), Limits())
-    objects = ObjectIndex((EU, config_map("us", data={"b": "us"})))
+    prepared = prepare_package(
+        package({"Kptfile": entries, "a.yaml": listed(POINT, WEB)}), RenderLimits()
+    )
+    objects = ClusterObjectIndex((EU, config_map("us", data={"b": "us"})))
     for name in ("eu", "us", "none"):
-        variant = spec(name=name, injectors=(Injector(name),))
-        done = render(prepared, variant, resolve(prepared, variant, objects))
+        variant = spec(name=name, injectors=(InjectorSpec(name),))
+        done = render_variant(prepared, variant, resolve_inputs(prepared, variant, objects))
         text = done.blobs[done.entries["a.yaml"].oid].decode()
         assert text.count("a: b") == 3
         assert (f"{name}\n" in text) is (name != "none")
@@ -349,6 +351,6 @@ def test_a_new_object_for_the_list_s_file_stands_behind_it():
 
 
 def test_a_policy_s_function_sees_items_too():
-    function = Function("set-annotations", config={"a": "b"})
+    function = FunctionSpec("set-annotations", config={"a": "b"})
     found = run({"a.yaml": listed(MAP)}, function)
     assert found == {"a.yaml": listed(MAP.replace("shop\n", "shop\n  annotations:\n    a: b\n"))}

@@ -5,19 +5,19 @@ from variants.builders import KPTFILE, config_map, package, point, rows, spec
 from variants.running import configured_by, kptfile, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.package.manifests import Manifest
-from fanout.package.tree import tree_id
-from fanout.selection.model import Function, Injector
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.duplicates import duplicates
-from fanout.variants.functions.function import LOCAL_CONFIG
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.render import render
-from fanout.variants.resolve import resolve
+from fanout.package.manifest import Manifest
+from fanout.package.tree_ids import tree_id
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
+from fanout.variants.functions.function_interface import LOCAL_CONFIG
+from fanout.variants.manifest_objects import find_duplicates
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
-REMOVE = Function("remove-local-config-resources")
-NAMESPACE = Function("set-namespace", config={"namespace": "edge"})
+REMOVE = FunctionSpec("remove-local-config-resources")
+NAMESPACE = FunctionSpec("set-namespace", config={"namespace": "edge"})
 LOCAL = "metadata:\n  name: x\n  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
 TOOL = f"apiVersion: v1\nkind: ConfigMap\n{LOCAL}"
 SERVICE = (
@@ -64,7 +64,7 @@ def test_an_injection_point_may_go():
     )
     files = {"a.yaml": f"{marked}data: {{}}\n---\n{SERVICE}"}
     result = rendered(
-        files, REMOVE, objects=(config_map("eu", data={"a": "b"}),), injectors=(Injector("eu"),)
+        files, REMOVE, objects=(config_map("eu", data={"a": "b"}),), injectors=(InjectorSpec("eu"),)
     )
     assert result.blobs[result.entries["a.yaml"].oid].decode() == SERVICE
 
@@ -168,7 +168,7 @@ def test_what_is_for_tools_alone_is_nothing_that_the_package_has_twice(files):
         path: Manifest.parse(result.blobs.get(entry.oid) or files[path].encode(), path)
         for path, entry in result.entries.items()
     }
-    assert not list(duplicates(after))
+    assert not list(find_duplicates(after))
 
 
 def test_later_functions_see_what_was_added():
@@ -192,10 +192,12 @@ def test_a_subpackage_s_objects_are_added_below_it():
 
 
 def test_targets_differ_in_what_is_added_and_agree_in_their_ids():
-    prepared = prepare(package(listed(named("new"))), Limits())
+    prepared = prepare_package(package(listed(named("new"))), RenderLimits())
     for name in ("eu", "us"):
         variant = spec(name=name, path=f"clusters/{name}")
-        result = render(prepared, variant, resolve(prepared, variant, ObjectIndex(())))
+        result = render_variant(
+            prepared, variant, resolve_inputs(prepared, variant, ClusterObjectIndex(()))
+        )
         assert result.tree == tree_id(result.entries)
         assert {entry.oid for entry in result.entries.values()} >= result.blobs.keys()
 
@@ -222,4 +224,4 @@ def test_upsert_resource_refuses(files, sentence):
 
 def test_a_policy_cannot_upsert_a_map_of_texts():
     with pytest.raises(InvalidInput, match=r"give the object .* by configPath"):
-        run({"Kptfile": KPTFILE}, Function("upsert-resource", config={"a": "b"}))
+        run({"Kptfile": KPTFILE}, FunctionSpec("upsert-resource", config={"a": "b"}))

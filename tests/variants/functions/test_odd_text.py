@@ -4,11 +4,11 @@ import pytest
 from variants.programs import changed
 from variants.running import configured_by, run
 
-from fanout.package.dump import dump
-from fanout.package.edits import with_value
-from fanout.package.manifests import Manifest
-from fanout.selection.model import Function
-from fanout.variants.functions.function import LOCAL_CONFIG
+from fanout.package.field_edits import with_value
+from fanout.package.manifest import Manifest
+from fanout.package.yaml_output import dump
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.functions.function_interface import LOCAL_CONFIG
 
 LONG = "x" * 5000
 CONTAINERS = (
@@ -83,7 +83,7 @@ def test_all_other_bytes_are_kept_by(image, config, changes, wrap):
     for old, new in changes.items():
         expected = expected.replace(old, new)
     expected = wrap(expected)
-    assert run({"a.yaml": text}, Function(image, config=config)).get("a.yaml", text) == expected
+    assert run({"a.yaml": text}, FunctionSpec(image, config=config)).get("a.yaml", text) == expected
 
 
 @pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)

@@ -6,9 +6,9 @@ from variants.builders import rows
 from variants.programs import NEW, changed
 from variants.running import configured_by, kptfile, run
 
-from fanout.api.faults import BadValue
-from fanout.api.paths import check_file, path_inside
-from fanout.selection.model import Function
+from fanout.api.field_errors import InvalidValue
+from fanout.api.path_fields import check_file, normalize_inside
+from fanout.selection.variant_spec import FunctionSpec
 
 TEXT = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\n"
 WORDS = TEXT.format("words") + "data:\n  owner: eu\n"
@@ -33,7 +33,7 @@ PATHS = [
 
 @pytest.mark.parametrize(("path", "inside"), rows(PATHS))
 def test_a_path_inside_a_package_is(path, inside):
-    assert path_inside(path) == inside
+    assert normalize_inside(path) == inside
 
 
 @pytest.mark.parametrize(("path", "inside"), rows(PATHS))
@@ -41,7 +41,7 @@ def test_a_policy_names_only_files_of_the_package(path, inside):
     if inside:
         assert check_file(path) == path
     else:
-        with pytest.raises(BadValue, match="leads out of the package"):
+        with pytest.raises(InvalidValue, match="leads out of the package"):
             check_file(path)
 
 
@@ -57,7 +57,7 @@ def test_a_kptfile_is_configured_by(path, _):
 
 @pytest.mark.parametrize(("path", "_"), rows(INSIDE))
 def test_a_policy_is_configured_by(path, _):
-    function = Function("set-annotations", config_path=path)
+    function = FunctionSpec("set-annotations", config_path=path)
     assert run({"words.yaml": WORDS, "a.yaml": TEXT.format("a")}, function)["a.yaml"].endswith(
         NOTED
     )

@@ -8,26 +8,26 @@ from hypothesis import strategies as st
 from variants.builders import config_map, package, point, rows, spec
 from variants.running import configured_by, kptfile, rendered, run
 
-from fanout.api.functions import FUNCTIONS as NAMED
+from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS as NAMED
 from fanout.errors import InvalidInput
-from fanout.package.tree import tree_id
-from fanout.selection.model import Function, Injector
-from fanout.selection.objects import ObjectIndex
-from fanout.variants.functions import registry
+from fanout.package.tree_ids import tree_id
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
+from fanout.variants import function_registry
 from fanout.variants.functions.starlark import STARLARK
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.resolve import resolve
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web # kpt-set: ${app}\n"
 VALUES = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values{}\ndata:\n  app: {}\n"
 LOCAL = "\n  annotations: {config.kubernetes.io/local-config: 'true'}"
-LIST = Function("list-setters")
+LIST = FunctionSpec("list-setters")
 SHOP = "{by-path: data.app, put-value: shop}"
 
 
 def test_validation_knows_the_functions_that_there_are():
-    assert set(NAMED) == {*registry.FUNCTIONS, STARLARK.name}
+    assert set(NAMED) == {*function_registry.FUNCTIONS_BY_NAME, STARLARK.name}
 
 
 UNAVAILABLE = ["gatekeeper", "render-helm-chart",
@@ -41,12 +41,14 @@ def test_what_is_not_built_in_is_refused_by_its_name(image):
 
 
 def test_a_function_s_version_is_in_the_digest(monkeypatch):
-    variant = spec(mutators=(Function("set-image", config={"name": "a", "newTag": "1"}),))
-    prepared = prepare(package({}), Limits())
-    before = resolve(prepared, variant, ObjectIndex(())).digest
-    newer = replace(registry.FUNCTIONS["set-image"], version="next")
-    monkeypatch.setattr(registry, "FUNCTIONS", {**registry.FUNCTIONS, "set-image": newer})
-    assert resolve(prepared, variant, ObjectIndex(())).digest != before
+    variant = spec(mutators=(FunctionSpec("set-image", config={"name": "a", "newTag": "1"}),))
+    prepared = prepare_package(package({}), RenderLimits())
+    before = resolve_inputs(prepared, variant, ClusterObjectIndex(())).digest
+    newer = replace(function_registry.FUNCTIONS_BY_NAME["set-image"], version="next")
+    monkeypatch.setattr(
+        function_registry, "FUNCTIONS", {**function_registry.FUNCTIONS_BY_NAME, "set-image": newer}
+    )
+    assert resolve_inputs(prepared, variant, ClusterObjectIndex(())).digest != before
 
 
 @pytest.mark.parametrize("local", ["", LOCAL], ids=["any object", "for tools alone"])
@@ -91,7 +93,7 @@ def test_a_function_changes(selection, changed, more):
 
 
 def test_two_functions_report_in_their_order():
-    setters = Function("create-setters", config={"secret": "other"})
+    setters = FunctionSpec("create-setters", config={"secret": "other"})
     other = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: other\n"
     result = rendered({"a.yaml": SERVICE, "b.yaml": other}, LIST, setters, LIST)
     assert [found.message.split(",")[0] for found in result.results] == [
@@ -99,13 +101,13 @@ def test_two_functions_report_in_their_order():
 
 
 STEPS = [
-    Function("set-namespace", config={"namespace": "edge"}),
-    Function("set-labels", config={"app": "web"}),
-    Function("apply-setters", config={"app": "shop"}),
-    Function("create-setters", config={"word": "example"}),
-    Function("search-replace", config={"by-value": "example", "put-value": "new"}),
-    Function("set-image", config={"name": "a", "newTag": "2"}),
-    Function("remove-local-config-resources"),
+    FunctionSpec("set-namespace", config={"namespace": "edge"}),
+    FunctionSpec("set-labels", config={"app": "web"}),
+    FunctionSpec("apply-setters", config={"app": "shop"}),
+    FunctionSpec("create-setters", config={"word": "example"}),
+    FunctionSpec("search-replace", config={"by-value": "example", "put-value": "new"}),
+    FunctionSpec("set-image", config={"name": "a", "newTag": "2"}),
+    FunctionSpec("remove-local-config-resources"),
 ]
 FILES = {
     "a.yaml": f"{SERVICE}---\n{VALUES.format(LOCAL, 'tool')}",
@@ -119,7 +121,7 @@ FILES = {
 @given(st.lists(st.sampled_from(STEPS), max_size=5))
 def test_a_pipeline_gives_the_same_with_and_without_memory(steps):
     around = {"objects": (config_map("eu", data={"app": "example"}),),
-              "injectors": (Injector("eu"),)}  # fmt: skip
+              "injectors": (InjectorSpec("eu"),)}  # fmt: skip
     shared = rendered(FILES, *steps, **around)
     whole = rendered(FILES, *steps, LIST, **around)
     assert {path: entry for path, entry in shared.entries.items() if path != "Kptfile"} == {

@@ -6,9 +6,9 @@ from variants.functions import function_config
 from variants.running import after, configured_by, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.selection.model import Function
-from fanout.variants.functions.patterns import elements, fits, glob
-from fanout.variants.functions.registry import FUNCTIONS
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.function_registry import FUNCTIONS_BY_NAME
+from fanout.variants.functions.search_replace import compile_glob, matches_path, split_path
 
 HEAD = "apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n"
 
@@ -99,7 +99,7 @@ GLOBS = [
 
 @pytest.mark.parametrize(("pattern", "matched"), GLOBS)
 def test_file_patterns(pattern, matched):
-    assert [file for file in FILES if glob(pattern).match(file)] == matched.split()
+    assert [file for file in FILES if compile_glob(pattern).match(file)] == matched.split()
 
 
 def test_by_file_path_is_from_the_package_s_directory():
@@ -133,11 +133,11 @@ PATHS = [
 
 @pytest.mark.parametrize(("path", "pattern", "expected"), PATHS)
 def test_path_patterns(path, pattern, expected):
-    assert fits(path.split("."), pattern.split(".")) is expected
+    assert matches_path(path.split("."), pattern.split(".")) is expected
 
 
 def test_dots_in_keys_part_elements_on_both_sides():
-    assert elements(("metadata", "annotations", "a.b/c", 0)) == ["metadata", "annotations", "a",
+    assert split_path(("metadata", "annotations", "a.b/c", 0)) == ["metadata", "annotations", "a",
                                                                  "b/c[0]"]  # fmt: skip
 
 
@@ -161,7 +161,7 @@ REFUSED = [
 @pytest.mark.parametrize(("data", "sentence"), rows(REFUSED))
 def test_a_configuration_is_refused_with(data, sentence):
     with pytest.raises(InvalidInput, match=sentence):
-        FUNCTIONS["search-replace"].configure(function_config(**data))
+        FUNCTIONS_BY_NAME["search-replace"].configure(function_config(**data))
 
 
 UNFIT = [
@@ -184,7 +184,7 @@ def test_an_object_is_refused_with(data, line, sentence):
 def test_json_has_no_room_for_comments():
     text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}\n'
     with pytest.raises(InvalidInput, match=r"a.json:1: Service/x: metadata.name: .* no room"):
-        run({"a.json": text}, Function("search-replace", config={
+        run({"a.json": text}, FunctionSpec("search-replace", config={
             "by-value": "x", "put-comment": "c"}))  # fmt: skip
 
 
@@ -205,7 +205,7 @@ SEARCHES = [
 @pytest.mark.parametrize(("data", "found"), rows(SEARCHES))
 def test_a_search_that_puts_nothing_reports_and_changes_nothing(data, found):
     text = f"{HEAD}a: 3 # kept\nb: [y, z]\n"
-    function = Function("search-replace", config=data)
+    function = FunctionSpec("search-replace", config=data)
     assert run({"a.yaml": text}, function) == {}
     results = rendered({"a.yaml": text}, function).results
     told = [(item.field, item.message) for item in results if item.file == "a.yaml"]
@@ -215,13 +215,13 @@ def test_a_search_that_puts_nothing_reports_and_changes_nothing(data, found):
 
 def test_a_report_names_the_line():
     text = f"{HEAD}a: 3\n"
-    function = Function("search-replace", config={"by-value": "3"})
+    function = FunctionSpec("search-replace", config={"by-value": "3"})
     [result] = rendered({"a.yaml": text}, function).results
     assert result.sentence == "search-replace: a.yaml:5: Gadget/x: a: the value '3' is found"
 
 
 def test_the_values_of_a_secret_are_not_reported():
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter2}\n"
-    function = Function("search-replace", config={"by-value": "hunter2"})
+    function = FunctionSpec("search-replace", config={"by-value": "hunter2"})
     [result] = rendered({"a.yaml": text}, function).results
     assert result.message == "a value is found"

@@ -5,7 +5,7 @@ from variants.builders import rows
 from variants.functions import changes, function_config, thing
 
 from fanout.errors import InvalidInput
-from fanout.variants.functions.registry import FUNCTIONS
+from fanout.variants.function_registry import FUNCTIONS_BY_NAME
 
 DIGEST = "sha256:" + "0" * 64
 TAG = {"name": "nginx", "newTag": "1.27"}
@@ -115,4 +115,4 @@ REFUSED = [
 @pytest.mark.parametrize(("config", "sentence"), rows(REFUSED))
 def test_a_configuration_is_refused_with(config, sentence):
     with pytest.raises(InvalidInput, match=sentence):
-        FUNCTIONS["set-image"].configure(config)
+        FUNCTIONS_BY_NAME["set-image"].configure(config)

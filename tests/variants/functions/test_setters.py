@@ -7,9 +7,9 @@ from variants.builders import rows
 from variants.running import after, configured_by, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.selection.model import Function
-from fanout.variants.functions.setters import derived, filled, names
-from fanout.variants.growth import Growth
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.functions.setter_patterns import derive_values, fill_pattern, setter_names
+from fanout.variants.size_accounting import SizeCounter
 
 HEAD = "apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n"
 
@@ -83,7 +83,7 @@ def test_apply_setters_is_refused_by(values, line, sentence):
 def test_objects_for_tools_alone_have_setters_too():
     local = f"{HEAD}  annotations:\n    config.kubernetes.io/local-config: 'true'\na: 1"
     files = {"a.yaml": f"{local} # kpt-set: ${{n}}\n"}
-    assert run(files, Function("apply-setters", config={"n": "2"})) == {
+    assert run(files, FunctionSpec("apply-setters", config={"n": "2"})) == {
         "a.yaml": files["a.yaml"].replace("a: 1", "a: 2")
     }
 
@@ -96,14 +96,14 @@ def test_setters_in_a_file():
 
 
 def test_setters_that_an_earlier_function_made():
-    made = (Function("create-setters", config={"n": "7"}),
-            Function("apply-setters", config={"n": "2"}))  # fmt: skip
+    made = (FunctionSpec("create-setters", config={"n": "7"}),
+            FunctionSpec("apply-setters", config={"n": "2"}))  # fmt: skip
     assert run({"a.yaml": f"{HEAD}a: 7\n"}, *made) == {"a.yaml": f"{HEAD}a: 2 # kpt-set: ${{n}}\n"}
 
 
 def test_values_of_a_json_file_are_a_warning():
     text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}\n'
-    function = Function("create-setters", config={"n": "web"})
+    function = FunctionSpec("create-setters", config={"n": "web"})
     [result] = rendered({"a.json": text}, function).results
     assert (result.severity, result.field) == ("warning", "metadata.name")
 
@@ -111,8 +111,8 @@ def test_values_of_a_json_file_are_a_warning():
 def test_a_json_file_has_no_setters():
     text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "1"}}\n'
     files = {"a.json": text}
-    assert run(files, Function("apply-setters", config={"n": "2"})) == {}
-    assert run(files, Function("create-setters", config={"n": "1"})) == {}
+    assert run(files, FunctionSpec("apply-setters", config={"n": "2"})) == {}
+    assert run(files, FunctionSpec("create-setters", config={"n": "1"})) == {}
 
 
 CREATED = [
@@ -175,7 +175,7 @@ def test_list_setters():
         'c: "web:1.1" # kpt-set: ${image}:${tag}\nd: # kpt-set: ${envs}\n- dev\n- qa\n'
         "e: [dev] # kpt-set: ${two}${setters}\nf: x # ours\n"
     )
-    result = rendered({"a.yaml": text}, Function("list-setters"))
+    result = rendered({"a.yaml": text}, FunctionSpec("list-setters"))
     assert [found.message for found in result.results] == [
         "Name: envs, Value: [dev, qa], Type: array, Count: 1",
         "Name: image, Value: web, Type: str, Count: 1",
@@ -183,7 +183,7 @@ def test_list_setters():
         "Name: tag, Value: 1.1, Type: str, Count: 1",
     ]
     assert {found.severity for found in result.results} == {"info"}
-    assert run({"a.yaml": text}, Function("list-setters")) == {}
+    assert run({"a.yaml": text}, FunctionSpec("list-setters")) == {}
 
 
 WORDS = st.text("ab-.${", min_size=1, max_size=4).filter(lambda text: "${" not in text)
@@ -192,10 +192,12 @@ WORDS = st.text("ab-.${", min_size=1, max_size=4).filter(lambda text: "${" not i
 @given(st.lists(st.tuples(WORDS, st.sampled_from("xyz")), min_size=1, max_size=4), WORDS)
 def test_what_is_derived_from_a_value_gives_the_value_again(parts, last):
     pattern = "".join(f"{literal}${{{name}}}" for literal, name in parts) + last
-    values = {name: f"{name}1" for name in names(pattern)}
-    found = derived(pattern, filled(pattern, values, Growth(), ()))
+    values = {name: f"{name}1" for name in setter_names(pattern)}
+    found = derive_values(pattern, fill_pattern(pattern, values, SizeCounter(), ()))
     assert found.keys() == values.keys()
-    assert filled(pattern, found, Growth(), ()) == filled(pattern, values, Growth(), ())
+    assert fill_pattern(pattern, found, SizeCounter(), ()) == fill_pattern(
+        pattern, values, SizeCounter(), ()
+    )
 
 
 WARNED = [
@@ -215,7 +217,7 @@ WARNED = [
 @pytest.mark.parametrize(("data", "lines", "warned"), rows(WARNED))
 def test_create_setters_warns_of(data, lines, warned):
     text = f"apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n{lines}\n"
-    function = Function("create-setters", config=data)
+    function = FunctionSpec("create-setters", config=data)
     results = rendered({"a.yaml": text}, function).results
     assert [(item.field, item.severity, item.message) for item in results] == [
         (field, "warning",

@@ -4,19 +4,19 @@ import pytest
 from variants.builders import package, spec
 from variants.running import kptfile, rendered, run
 
-from fanout.api.configuration import Functions
+from fanout.api.fanout_configuration import Functions
 from fanout.errors import InvalidInput
-from fanout.reconcile.answers import Answering
-from fanout.sandbox.limits import Limits as ScriptLimits
-from fanout.sandbox.programs import ProgramRunner
-from fanout.selection.model import Function
-from fanout.selection.objects import ObjectIndex
-from fanout.telemetry.counters import Counters
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.sandbox.function_runner import ProgramRunner
+from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec
+from fanout.telemetry.metrics import Counters
 from fanout.variants.functions.starlark import STARLARK
-from fanout.variants.model import Limits
-from fanout.variants.prepare import prepare
-from fanout.variants.questions import Program, Programs
-from fanout.variants.resolve import resolve
+from fanout.variants.package_preparation import prepare_package
+from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram
+from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.render_model import RenderLimits
 
 WEB = """\
 # all about the web
@@ -55,7 +55,7 @@ run(ctx.resource_list["items"], "prod")
 
 
 def runner():
-    return Answering(ProgramRunner(Functions(), 2, Counters(), ScriptLimits()))
+    return FunctionResultCache(ProgramRunner(Functions(), 2, Counters(), ScriptLimits()))
 
 
 def starlark_run(source):
@@ -103,7 +103,7 @@ def test_a_config_map_in_the_kptfile():
 def test_a_function_of_the_policy():
     source = "for r in ctx.resource_list['items']: r['metadata']['labels'] = {'a': 'b'}"
     text = "apiVersion: v1\nkind: Service\nmetadata:\n  name: m # it\n"
-    function = Function("starlark", config={"source": source})
+    function = FunctionSpec("starlark", config={"source": source})
     found = run({"a.yaml": text}, function, answering=runner())
     assert found == {"a.yaml": f"{text}  labels:\n    a: b\n"}
 
@@ -169,14 +169,18 @@ def test_what_it_prints_is_a_result():
 
 
 def test_its_version_is_in_the_digest(monkeypatch):
-    def digest(limits=Limits()):  # noqa: B008
-        variant = spec(mutators=(Function("starlark", config={"source": "x = 1"}),))
-        return resolve(prepare(package({}), limits), variant, ObjectIndex(())).digest
+    def digest(limits=RenderLimits()):  # noqa: B008
+        variant = spec(mutators=(FunctionSpec("starlark", config={"source": "x = 1"}),))
+        return resolve_inputs(
+            prepare_package(package({}), limits), variant, ClusterObjectIndex(())
+        ).digest
 
     before = digest()
     image = "ghcr.io/kptdev/krm-functions-catalog/starlark"
-    allowed = Programs({}, {image: Program(image, image, image=True, version=image)})
-    assert digest(Limits(programs=allowed)) != before  # an image that is allowed is run as one
+    allowed = AllowedPrograms({}, {image: KrmProgram(image, image, image=True, version=image)})
+    assert (
+        digest(RenderLimits(programs=allowed)) != before
+    )  # an image that is allowed is run as one
     monkeypatch.setattr(STARLARK, "program", STARLARK.program._replace(version="next"))
     assert digest() != before
 
@@ -188,7 +192,9 @@ def test_an_own_function_s_version_is_in_the_digest(monkeypatch):
     }
 
     def digest():
-        return resolve(prepare(package(files), Limits()), spec(), ObjectIndex(())).digest
+        return resolve_inputs(
+            prepare_package(package(files), RenderLimits()), spec(), ClusterObjectIndex(())
+        ).digest
 
     before = digest()
     monkeypatch.setattr(STARLARK, "program", STARLARK.program._replace(version="next"))

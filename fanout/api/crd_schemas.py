@@ -1,0 +1,224 @@
+"""CustomResourceDefinitions with structural schemas, and JSON Schemas for editors.
+
+Structural: no references, no alternatives of types, no closed objects (the API server
+prunes unknown fields). Rules that cannot be expressed that way are left to validation.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
+from fanout.api.object_meta import GROUP, VERSION, KRMObject, Model
+from fanout.api.output_views import VIEWS
+from fanout.api.scenarios.simulation_result import SCENARIO_RESULTS
+
+# keywords with the same meaning in a structural schema
+_STRUCTURAL_KEYWORDS = (
+    "type",
+    "description",
+    "format",
+    "pattern",
+    "enum",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+)
+
+_AGE = ("Age", "date", ".metadata.creationTimestamp")
+_READY = ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status')
+_REASON = ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason')
+_SUBJECT_COLUMNS = (("Policy", "string", ".spec.policy"), ("Stage", "string", ".spec.stage"))
+_COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "Repository": (_READY, ("URL", "string", ".spec.url"), ("Branch", "string", ".spec.branch")),
+    "UpstreamPolicy": (
+        _READY,
+        _REASON,
+        ("Upstream", "string", ".spec.upstream.package"),
+        ("Suspended", "boolean", ".spec.suspend"),
+    ),
+    "PackageVariant": (
+        _READY,
+        _REASON,
+        ("Repository", "string", ".spec.downstream.repository"),
+        ("Package", "string", ".spec.downstream.package"),
+        ("Stage", "string", ".spec.stage"),
+    ),
+    "PromotionPolicy": (
+        _READY,
+        ("Schedule", "string", ".spec.schedule"),
+        ("Zone", "string", ".spec.timeZone"),
+    ),
+    "Evidence": (
+        *_SUBJECT_COLUMNS,
+        ("Check", "string", ".spec.check"),
+        ("Status", "string", ".spec.status"),
+        ("Revision", "string", ".spec.revision"),
+    ),
+    "Approval": (
+        *_SUBJECT_COLUMNS,
+        ("Check", "string", ".spec.check"),
+        ("Revision", "string", ".spec.revision"),
+    ),
+    "Decision": (
+        *_SUBJECT_COLUMNS,
+        ("Action", "string", ".spec.action"),
+        ("Revision", "string", ".spec.revision"),
+        ("Reason", "string", ".spec.reason"),
+    ),
+}
+
+
+def build_crds() -> list[dict[str, Any]]:
+    """Return the CustomResourceDefinitions (v1) of all kinds but the configuration."""
+    return [_build_crd(model) for model in CUSTOM_RESOURCES]
+
+
+def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
+    kind, plural = model.__name__, model.PLURAL
+    names: dict[str, Any] = {
+        "kind": kind,
+        "listKind": f"{kind}List",
+        "plural": plural,
+        "singular": kind.lower(),
+        "categories": ["fanout"],
+    }
+    if model.SHORT_NAMES:
+        names["shortNames"] = list(model.SHORT_NAMES)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [_build_version(model)],
+        },
+    }
+
+
+def _build_version(model: type[KRMObject]) -> dict[str, Any]:
+    columns = (*_COLUMNS[model.__name__], _AGE)
+    return {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _object_schema(model)},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [
+            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
+        ],
+    }
+
+
+def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
+    schema = model.model_json_schema(by_alias=True, mode="validation")
+    structural_schema = to_structural(schema, schema.get("$defs", {}))
+    # the API server has its own schema of these three and refuses another
+    for field in ("apiVersion", "kind"):
+        structural_schema["properties"][field] = {"type": "string"}
+    structural_schema["properties"]["metadata"] = {"type": "object"}
+    structural_schema["properties"]["status"]["x-kubernetes-preserve-unknown-fields"] = True
+    # The API server itself requires apiVersion, kind and metadata, which are replaced above.
+    structural_schema["required"] = ["spec"]
+    return structural_schema
+
+
+def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a JSON Schema of pydantic to a structural one.
+
+    `definitions` are its `$defs`.
+    """
+    resolved = _resolve_schema(schema, definitions)
+    result = {key: resolved[key] for key in _STRUCTURAL_KEYWORDS if key in resolved}
+    # Kubernetes refuses a `type` beside int-or-string, so the alternatives are not merged either.
+    if resolved.get("x-kubernetes-int-or-string"):
+        result.pop("type", None)
+        return result | {"x-kubernetes-int-or-string": True}
+    if "const" in resolved:
+        result["enum"] = [resolved["const"]]
+    if "exclusiveMinimum" in resolved:
+        result |= {"minimum": resolved["exclusiveMinimum"], "exclusiveMinimum": True}
+    # Scalars only: the API server would write defaults of lists and objects into every stored
+    # object.
+    default = resolved.get("default")
+    if isinstance(default, (str, int)) and default != "":  # "" is as if absent
+        result["default"] = default
+    if "items" in resolved:
+        result["items"] = to_structural(resolved["items"], definitions)
+    for values in _map_value_schemas(resolved):
+        result["additionalProperties"] = to_structural(values, definitions)
+    if "properties" in resolved:
+        result["properties"] = {
+            name: to_structural(field, definitions)
+            for name, field in resolved["properties"].items()
+        }
+        if resolved.get("required"):
+            result["required"] = list(resolved["required"])
+    return result
+
+
+def _map_value_schemas(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the schema of a map's values.
+
+    Kubernetes cannot express a pattern for its keys.
+    """
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        return [schema["additionalProperties"]]
+    return list(schema.get("patternProperties", {}).values())[:1]
+
+
+def _resolve_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema without references and without `or null`.
+
+    Keywords beside these win.
+    """
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        return {**_resolve_schema(definitions[name], definitions), **siblings}
+    if "anyOf" in schema and not schema.get("x-kubernetes-int-or-string"):
+        choices = [_resolve_schema(choice, definitions) for choice in schema["anyOf"]]
+        siblings = {key: value for key, value in schema.items() if key != "anyOf"}
+        return {
+            **_join_choices([item for item in choices if item.get("type") != "null"]),
+            **siblings,
+        }
+    return dict(schema)
+
+
+def _join_choices(choices: list[dict[str, Any]]) -> dict[str, Any]:
+    """Join alternatives of text types into one schema; they have no pattern in common."""
+    if len(choices) == 1:
+        return choices[0]
+    assert all(choice.get("type") == "string" for choice in choices), choices
+    return {"type": "string"}
+
+
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def build_json_schemas() -> Mapping[str, dict[str, Any]]:
+    """Return a JSON Schema (draft 2020-12) by kind or view.
+
+    Rules across fields are not in them.
+    """
+    schemas = {name: _build_json_schema(model) for name, model in KINDS.items()}
+    return schemas | {
+        view.__name__: _build_json_schema(view) for view in (*VIEWS, *SCENARIO_RESULTS)
+    }
+
+
+def _build_json_schema(model: type[Model]) -> dict[str, Any]:
+    schema = model.model_json_schema(by_alias=True, mode="validation")
+    # The models have defaults for these two, but in a file they must be written.
+    required = {"apiVersion", "kind"} | set(schema.get("required", ()))
+    ordered = [field for field in schema["properties"] if field in required]
+    return {"$schema": JSON_SCHEMA_DIALECT} | schema | {"required": ordered}

@@ -1,0 +1,214 @@
+"""FanoutConfiguration: settings of the program by an administrator.
+
+Read by `--config`. Like other component configurations of Kubernetes it has no `spec`:
+its fields are at the top.
+"""
+
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from pydantic import Field, StrictInt
+
+from fanout.api.git_urls import GitProtocol, GitUrl
+from fanout.api.http_urls import Origin
+from fanout.api.object_meta import KRMObject, Model, ObjectMeta
+from fanout.api.path_fields import Executable
+from fanout.api.text_fields import (
+    Distinct,
+    FunctionName,
+    Kind,
+    Name,
+    NonEmptyDistinct,
+    ObjectName,
+    Text,
+)
+
+
+class Author(Model):
+    """Author of fanout's commits; environment variables of Git are ignored."""
+
+    name: Text = Field(default="fanout", description="The name.")
+    email: Text = Field(default="fanout@localhost", description="The address.")
+
+
+class InjectableKind(Model):
+    """Kind that may be injected, and the fields of it that may be."""
+
+    group: str = Field(default="", description='The API group; "" is the core group, "*" any.')
+    kind: Kind | Literal["*"] = Field(description='The kind; "*" is any but Secret.')
+    fields_: NonEmptyDistinct[Literal["data", "spec"]] = Field(
+        description="The fields that may be injected."
+    )
+
+    def allows(self, group: str, kind: str, field: str) -> bool:
+        """Return whether this field of this kind may be injected.
+
+        A wildcard never means Secrets.
+        """
+        # A wildcard that was written for custom resources must not expose Secrets to packages.
+        matches_kind = self.kind == kind or (self.kind == "*" and kind != "Secret")
+        return matches_kind and self.group in {group, "*"} and field in self.fields_
+
+
+_DEFAULT_INJECTABLE_KINDS = (
+    InjectableKind(group="", kind="ConfigMap", fields_=("data",)),
+    InjectableKind(group="*", kind="*", fields_=("spec",)),
+)
+
+
+class InjectionRules(Model):
+    """Cluster objects that may be injected into packages."""
+
+    kinds: tuple[InjectableKind, ...] = Field(
+        default=_DEFAULT_INJECTABLE_KINDS,
+        description="The kinds and their fields; by default `data` of ConfigMaps and `spec` of "
+        "all other kinds, Secrets never.",
+    )
+
+    def allows(self, group: str, kind: str, field: str) -> bool:
+        """Return whether this field of this kind may be injected."""
+        return any(entry.allows(group, kind, field) for entry in self.kinds)
+
+
+class SandboxLimits(Model):
+    """Limits of time and memory after which expressions and templates are ended."""
+
+    cpu_seconds: StrictInt = Field(
+        default=10, ge=1, le=3600, description="Processor time of one expression over 100 targets."
+    )
+    memory_mib: StrictInt = Field(default=512, ge=64, le=65536, description="Memory of a process.")
+    wall_seconds: StrictInt = Field(
+        default=30, ge=1, le=3600, description="Elapsed time of one expression over 100 targets."
+    )
+
+
+class PackageLimits(Model):
+    """Limits on the size of a package: upstream, rendered, in a draft and downstream.
+
+    They are checked while a package is read, rendered and merged, before all of it is in
+    memory.
+    """
+
+    files: StrictInt = Field(
+        default=1000, ge=1, description="The number of files, and that of directories."
+    )
+    bytes_: StrictInt = Field(
+        default=16777216, ge=1, description="The size of all files together, counted by path."
+    )
+    file_bytes: StrictInt = Field(default=16777216, ge=1, description="The size of one file.")
+    depth: StrictInt = Field(
+        default=100, ge=1, le=200, description="The number of directories inside each other."
+    )
+
+
+class AllowedExecutable(Model):
+    """Executable that pipelines may run."""
+
+    path: Executable = Field(description="Where it is on the machine that fanout runs on.")
+    name: FunctionName | None = Field(
+        default=None, description="What pipelines may call it, beside its path."
+    )
+
+
+class ContainerRuntime(StrEnum):
+    """Program that runs container images."""
+
+    DOCKER = "docker"
+    PODMAN = "podman"
+    NERDCTL = "nerdctl"
+
+
+class GitEngine(StrEnum):
+    """Engine that writes objects into mirrors."""
+
+    IN_PROCESS = "InProcess"
+    FAST_IMPORT = "FastImport"
+
+
+class Functions(Model):
+    """Functions outside the built-in catalog that may be run, and their limits."""
+
+    executables: tuple[AllowedExecutable, ...] = Field(
+        default=(), description="Executables that `exec` may name; no others are run."
+    )
+    images: Distinct[Text] = Field(
+        default=(), description="Images that `image` may name; no others are run."
+    )
+    container_runtime: ContainerRuntime | None = Field(
+        default=None, description="What runs the images; none are run without it."
+    )
+    wall_seconds: StrictInt = Field(
+        default=60, ge=1, le=3600, description="Elapsed time of one run."
+    )
+    memory_mib: StrictInt = Field(
+        default=512, ge=16, le=65536, description="Memory of one process of a run."
+    )
+    output_mib: StrictInt = Field(
+        default=16, ge=1, le=1024, description="The size of what one run answers."
+    )
+
+
+class CheckSecret(Model):
+    """Secret that checks of policies may use, and the services it may be sent to."""
+
+    name: ObjectName = Field(description="The secret's name, as a check's secretRef says it.")
+    addresses: NonEmptyDistinct[Origin] = Field(
+        description="The services that may get it, like https://prometheus.example.com."
+    )
+
+
+class FanoutConfiguration(KRMObject):
+    """Settings of the program; a file that is named with --config."""
+
+    PLURAL: ClassVar[str] = "fanoutconfigurations"
+
+    kind: Literal["FanoutConfiguration"] = Field(
+        default="FanoutConfiguration", description="FanoutConfiguration."
+    )
+    metadata: ObjectMeta = Field(
+        default=ObjectMeta(name="fanout"), description="A name, for people."
+    )
+    install_id: Name = Field(
+        default="default",
+        description="This installation in every ref, label and trailer; two must differ.",
+    )
+    author: Author = Field(default=Author(), description="Who writes fanout's commits.")
+    signing_key: Text | None = Field(default=None, description="The key that signs commits.")
+    records: GitUrl = Field(
+        default=".fanout/records.git",
+        description="The records repository; by default a bare one in the working directory.",
+    )
+    mirrors: Text = Field(
+        default=".fanout/mirrors", description="The directory for private mirrors of repositories."
+    )
+    git_engine: GitEngine = Field(
+        default=GitEngine.IN_PROCESS,
+        description="What writes commits into mirrors: the program itself, or `git fast-import`, "
+        "which takes longer and is used anyway for what is larger than 2 GiB.",
+    )
+    injection: InjectionRules = Field(
+        default=InjectionRules(), description="Which cluster objects may be injected."
+    )
+    functions: Functions = Field(
+        default=Functions(), description="How functions that are not built in are run."
+    )
+    check_secrets: tuple[CheckSecret, ...] = Field(
+        default=(),
+        description="Which secrets checks may be asked with, and where; none by default.",
+    )
+    allowed_protocols: Distinct[GitProtocol] = Field(
+        default=tuple(GitProtocol), description="How Git may reach repositories; paths are `file`."
+    )
+    sandbox: SandboxLimits = Field(
+        default=SandboxLimits(), description="What expressions and templates may take."
+    )
+    package_limits: PackageLimits = Field(
+        default=PackageLimits(), description="How big a package may be."
+    )
+    concurrency: StrictInt = Field(
+        default=16,
+        ge=1,
+        le=64,
+        description="How many repositories are worked on at once; of those on the machine's own "
+        "disks, and of programs, at most two for each processor.",
+    )

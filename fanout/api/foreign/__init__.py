@@ -1,1 +1,0 @@
-"""Translating objects of other programs: what all translations have in common."""

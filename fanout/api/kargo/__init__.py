@@ -1,1 +1,0 @@
-"""Kargo's objects as fanout's: stages and gates are kept, what steps did is named."""

@@ -1,0 +1,175 @@
+"""Base model, metadata, conditions, label selectors and label keys of all kinds."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic.alias_generators import to_camel
+
+from fanout.api.text_fields import (
+    Annotations,
+    Distinct,
+    FreeForm,
+    LabelKey,
+    Labels,
+    LabelValue,
+    Name,
+    RecordName,
+)
+
+GROUP = "fanout.dev"
+VERSION = "v1alpha1"
+API_VERSION: Literal["fanout.dev/v1alpha1"] = "fanout.dev/v1alpha1"
+DEFAULT_NAMESPACE = "default"
+
+# names that the general rule does not spell right, or that Python keeps for itself
+_IRREGULAR_NAMES: Mapping[str, str] = {
+    "from_": "from",
+    "memory_mib": "memoryMiB",
+    "output_mib": "outputMiB",
+    "fields_": "fields",
+    "bytes_": "bytes",
+    "class_": "class",
+}
+
+
+def yaml_name(attribute: str) -> str:
+    """Return the YAML name of a model's attribute."""
+    return _IRREGULAR_NAMES.get(attribute) or to_camel(attribute)
+
+
+class Model(BaseModel):
+    """Frozen model: snake_case attributes, camelCase in YAML; unknown fields are refused."""
+
+    model_config = ConfigDict(
+        alias_generator=yaml_name,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        extra="forbid",
+        frozen=True,
+        defer_build=True,  # of some 90 models a command needs a few
+    )
+
+
+class ObjectMeta(Model):
+    """Metadata as in Kubernetes; fields that its API server adds are accepted."""
+
+    name: Name = Field(description="The object's name, unique in its kind and namespace.")
+    namespace: Name = Field(
+        default=DEFAULT_NAMESPACE, description="The namespace that the object lives in."
+    )
+    labels: Labels = Field(default={}, description="Labels, for selectors.")
+    annotations: Annotations = Field(default={}, description="Annotations, for people and tools.")
+    generate_name: str | None = Field(default=None, description="Kubernetes' own.")
+    uid: str | None = Field(default=None, description="Kubernetes' own.")
+    resource_version: str | None = Field(default=None, description="Kubernetes' own.")
+    generation: StrictInt | None = Field(default=None, description="Kubernetes' own.")
+    creation_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
+    deletion_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
+    deletion_grace_period_seconds: StrictInt | None = Field(
+        default=None, description="Kubernetes' own."
+    )
+    finalizers: tuple[str, ...] = Field(default=(), description="Kubernetes' own.")
+    owner_references: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
+    managed_fields: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
+    self_link: str | None = Field(default=None, description="Kubernetes' own.")
+
+
+class RecordMeta(ObjectMeta):
+    """Metadata of a record; the name may be given when the record is stored."""
+
+    name: RecordName = Field(default="", description="The record's name; given when it is stored.")
+
+
+class StatusCondition(Model):
+    """One condition, in the form of Kubernetes."""
+
+    type: LabelValue = Field(description="Ready, Reconciling, Stalled or another of fanout's.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    reason: str = Field(description="Why, in one CamelCase word of a closed list.")
+    message: str = Field(default="", description="Why, in a sentence.")
+    last_transition_time: str = Field(default="", description="When the status last changed.")
+    observed_generation: StrictInt = Field(default=0, description="The generation it speaks of.")
+
+
+class ObjectStatus(Model):
+    """Status that fanout writes about an object; it is not read from files."""
+
+    # The API server may hold a status written by a newer version; refusing its fields would make
+    # every object unreadable after a downgrade.
+    model_config = ConfigDict(extra="allow")
+
+    observed_generation: StrictInt = Field(
+        default=0, description="The generation of the spec that the status speaks of."
+    )
+    conditions: tuple[StatusCondition, ...] = Field(
+        default=(),
+        description="Ready always; Reconciling and Stalled only while they are true.",
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
+    )
+
+
+class KRMObject(Model):
+    """An object of group fanout.dev; the kinds are its subclasses."""
+
+    PLURAL: ClassVar[str] = ""
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ()
+
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(
+        default="fanout.dev/v1alpha1", description="fanout.dev/v1alpha1."
+    )
+    kind: str = Field(description="The kind of the object.")
+    metadata: ObjectMeta = Field(description="Name, namespace, labels, annotations.")
+
+    @property
+    def identity(self) -> str:
+        """Kind and name for messages: `UpstreamPolicy/monitoring`."""
+        return f"{self.kind}/{self.metadata.name}"
+
+
+class LabelOperator(StrEnum):
+    """Comparison of a label with the values of a requirement."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+class Requirement(Model):
+    """One entry of `matchExpressions`."""
+
+    key: LabelKey = Field(description="The label's key.")
+    operator: LabelOperator = Field(description="How the label is compared.")
+    values: Distinct[LabelValue] = Field(
+        default=(), description="The values for In and NotIn; none for Exists and DoesNotExist."
+    )
+
+
+class LabelSelector(Model):
+    """Labels and expressions, all of which must hold; an empty selector chooses everything."""
+
+    match_labels: Labels = Field(default={}, description="Labels that must have these values.")
+    match_expressions: tuple[Requirement, ...] = Field(
+        default=(), description="Further requirements."
+    )
+
+
+class Label(StrEnum):
+    """Keys of the labels and annotations that fanout writes or reads.
+
+    A closed list, sorted.
+    """
+
+    INSTALL = "fanout.dev/install"
+    POLICY = "fanout.dev/policy"
+    REPOSITORY = "fanout.dev/repository"
+    STAGE = "fanout.dev/stage"
+    CONFIG_INJECTION = "kpt.dev/config-injection"
+    INJECTED_RESOURCE = "kpt.dev/injected-resource"

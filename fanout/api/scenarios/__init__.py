@@ -1,0 +1,1 @@
+"""Scenarios of `fanout simulate` and `test`: stated inputs and expected results."""

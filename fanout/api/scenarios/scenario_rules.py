@@ -1,0 +1,424 @@
+"""Rules for a whole scenario: known names, and times in order.
+
+They are checked when the stages are known: the scenario's own, or those of the policy
+it names.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from fanout.api.check_spec import Check
+from fanout.api.field_errors import FieldError, FieldPath
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.reasons import Reason
+from fanout.api.record_objects import Action
+from fanout.api.scenarios.scenario import Scenario, ScenarioEvent, expand_variant_names
+from fanout.api.scenarios.scenario_state import StatedPublication, StatedVariant
+from fanout.api.stages import Stage
+
+_SPEC: FieldPath = ("spec",)
+ANSWERABLE_CHECK_TYPES = ("report", "commitStatus", "object", "prometheus", "http")
+_UNSUPPORTED_ACTIONS: Mapping[Action, str] = {
+    Action.RESOLVE: "state how many conflicts are left: draft.disputed",
+    Action.ACCEPT_RECORDS: "a scenario has no records that could be put back",
+    Action.CONFIRM_REMOVAL: "state that the variant goes: removed, or an event with goes",
+}
+
+
+@dataclass(slots=True)
+class _DeclaredNames:
+    """Names that a scenario declares and may refer to."""
+
+    stages: Mapping[str, Stage]
+    variants: dict[str, str] = field(default_factory=dict)  # name → its stage
+    revisions: set[str] = field(default_factory=set)
+    records: set[str] = field(default_factory=set)
+
+    def check_stage(self, name: str | None, path: FieldPath) -> Iterator[FieldError]:
+        if name and name not in self.stages:
+            remedy = suggest_name(
+                name, sorted(self.stages), _list_alternatives("stages", self.stages)
+            )
+            yield FieldError((*path, "stage"), f"there is no stage {name}", remedy)
+
+    def check_variants(self, names: Iterable[str], path: FieldPath) -> Iterator[FieldError]:
+        for index, name in enumerate(names):
+            if name not in self.variants:
+                remedy = suggest_name(name, sorted(self.variants), "state it under variants")
+                yield FieldError((*path, index), f"there is no variant {name}", remedy)
+
+    def check_revision(self, name: str | None, path: FieldPath) -> Iterator[FieldError]:
+        if name and name not in self.revisions:
+            remedy = suggest_name(name, sorted(self.revisions), "add it to spec.revisions")
+            yield FieldError((*path, "revision"), f"there is no revision {name}", remedy)
+
+    def check_check(
+        self,
+        stage: str,
+        name: str,
+        path: FieldPath,
+        check_types: Sequence[str] = ANSWERABLE_CHECK_TYPES,
+    ) -> Iterator[FieldError]:
+        """Yield an error unless the stage has a check of this name and of one of these types."""
+        if stage not in self.stages:
+            return
+        checks = [*self.stages[stage].verification, *self.stages[stage].requires]
+        matching_checks = [it.name for it in checks if _check_type(it) in check_types]
+        if name in matching_checks:
+            return
+        actual_type = next((_check_type(it) for it in checks if it.name == name), "")
+        problem = (
+            f"check {name} of stage {stage} is answered by {actual_type}, not so"
+            if actual_type
+            else f"stage {stage} has no check {name}"
+        )
+        yield FieldError(
+            (*path, "check"),
+            problem,
+            suggest_name(name, matching_checks, _list_alternatives("checks", matching_checks)),
+        )
+
+
+def check_scenario(scenario: Scenario, stages: Sequence[Stage]) -> Iterator[FieldError]:
+    """Yield every error of a scenario that has these stages, each with its field."""
+    spec = scenario.spec
+    declared = _DeclaredNames({stage.name: stage for stage in stages})
+    declared.revisions.update(spec.revisions, (it.revision for it in spec.events if it.revision))
+    declared.revisions.update(past.revision for past in spec.history)
+    # Names are collected from all variants first: events and records may refer to variants that are
+    # written further down.
+    yield from _check_own_stages(scenario)
+    for path, variant in _stated_variants(scenario):
+        declared.revisions.update(it.revision for it in (variant, *variant.earlier) if it.revision)
+        if path[1] == "variants":
+            yield from _check_unique_variant(variant, path, declared)
+        declared.variants.update(dict.fromkeys(expand_variant_names(variant), variant.stage))
+    for path, variant in _stated_variants(scenario):
+        yield from declared.check_stage(variant.stage, path)
+        yield from _check_variant(scenario, variant, path, declared)
+    yield from _check_history(scenario, declared)
+    yield from _check_records(scenario, declared)
+    yield from _check_events(scenario, declared)
+    yield from _check_expectations(scenario, declared)
+
+
+def _check_own_stages(scenario: Scenario) -> Iterator[FieldError]:
+    spec = scenario.spec
+    for name, setting in (("promotion", spec.promotion), ("inFlight", spec.in_flight)):
+        if setting is not None and not spec.stages:
+            problem = "is for a scenario that states its own stages"
+            yield FieldError(
+                (*_SPEC, name), problem, "remove it: the policy and those over it say so"
+            )
+    groups = [it.group for it in spec.promotion.approvers] if spec.promotion else []
+    for index, stage in enumerate(spec.stages):
+        for number, check in enumerate(stage.requires):
+            for group_index, group in enumerate(check.approval.from_ if check.approval else ()):
+                if group not in groups:
+                    path = (
+                        *_SPEC,
+                        "stages",
+                        index,
+                        "requires",
+                        number,
+                        "approval",
+                        "from",
+                        group_index,
+                    )
+                    problem = f"there is no group {group} under promotion.approvers"
+                    yield FieldError(path, problem, suggest_name(group, groups, "say who is in it"))
+    if spec.advance is None:
+        for path, variant in _stated_variants(scenario):
+            advance_fields = (
+                ("readyAfter", variant.ready_after is not None),
+                ("fails", variant.fails),
+            )
+            for name, is_set in advance_fields:
+                if is_set:
+                    yield FieldError(
+                        (*path, name), "means nothing without advance", "add spec.advance"
+                    )
+
+
+def _stated_variants(scenario: Scenario) -> Iterator[tuple[FieldPath, StatedVariant]]:
+    for index, variant in enumerate(scenario.spec.variants):
+        yield (*_SPEC, "variants", index), variant
+    for index, event in enumerate(scenario.spec.events):
+        if event.comes is not None:
+            yield (*_SPEC, "events", index, "comes"), event.comes
+
+
+def _check_unique_variant(
+    variant: StatedVariant, path: FieldPath, declared: _DeclaredNames
+) -> Iterator[FieldError]:
+    for name in expand_variant_names(variant):
+        if name in declared.variants:
+            yield FieldError((*path, "name"), f"there are two variants {name}", "rename one")
+            return
+
+
+def _check_variant(
+    scenario: Scenario, variant: StatedVariant, path: FieldPath, declared: _DeclaredNames
+) -> Iterator[FieldError]:
+    is_event = path[1] == "events"
+    at = scenario.spec.events[int(path[2])].at if is_event else None
+    now = scenario.spec.resolve_instant(at)
+    previous_start: datetime | None = None
+    earlier_publications = [
+        ((*path, "earlier", index), publication)
+        for index, publication in enumerate(variant.earlier)
+    ]
+    for publication_path, publication in [*earlier_publications, (path, variant)]:
+        yield from _check_publication(scenario, publication, publication_path, now)
+        yield from _check_results(variant.stage, publication, publication_path, declared)
+        start = compute_publication_time(scenario, publication, now)
+        if start is not None and previous_start is not None and start < previous_start:
+            problem = "was published before what was in force before it"
+            yield FieldError((*publication_path, "published"), problem, "put the stays in order")
+        previous_start = start or previous_start
+    if variant.draft is not None:
+        yield from declared.check_revision(variant.draft.revision, (*path, "draft"))
+    if variant.released is not None and not variant.drafted:
+        yield FieldError((*path, "released"), "only a draft is released", "remove drafted: false")
+    yield from _check_not_after(scenario, now, [("released", variant.released)], path)
+
+
+def compute_publication_time(
+    scenario: Scenario, publication: StatedPublication, now: datetime
+) -> datetime | None:
+    """Return the instant of publication, or None if no revision is published."""
+    if publication.revision is None:
+        return None
+    first_instant = next(
+        (
+            it
+            for it in (publication.published, publication.ready, publication.failed)
+            if it is not None
+        ),
+        None,
+    )
+    return now if first_instant is None else scenario.spec.resolve_instant(first_instant)
+
+
+def _check_publication(
+    scenario: Scenario, publication: StatedPublication, path: FieldPath, now: datetime
+) -> Iterator[FieldError]:
+    stated_times = [
+        (name, when)
+        for name, when in (
+            ("published", publication.published),
+            ("ready", publication.ready),
+            ("failed", publication.failed),
+            ("withdrawn", publication.withdrawn),
+        )
+        if when is not None
+    ]
+    if publication.revision is None:
+        for name, _ in stated_times[:1]:
+            yield FieldError((*path, name), "nothing is in force", "say which revision is")
+        return
+    if publication.ready is not None and publication.failed is not None:
+        yield FieldError(
+            (*path, "failed"), "what was ready and failed later is withdrawn", "say so"
+        )
+    if publication.withdrawn is not None and publication.ready is None:
+        yield FieldError((*path, "withdrawn"), "was never ready", "say since when it was")
+    yield from _check_not_after(scenario, now, stated_times, path)
+    instants = [(name, scenario.spec.resolve_instant(when)) for name, when in stated_times]
+    for (first, earlier), (name, later) in pairwise(instants):
+        if later < earlier:
+            yield FieldError((*path, name), f"comes before {first}", "times do not go back")
+
+
+def _check_not_after(
+    scenario: Scenario,
+    now: datetime,
+    stated_times: Iterable[tuple[str, datetime | timedelta | None]],
+    path: FieldPath,
+) -> Iterator[FieldError]:
+    for name, when in stated_times:
+        if when is not None and scenario.spec.resolve_instant(when) > now:
+            yield FieldError(
+                (*path, name), "is after the moment it is stated for", "make it an event"
+            )
+
+
+def _check_results(
+    stage: str, publication: StatedPublication, path: FieldPath, declared: _DeclaredNames
+) -> Iterator[FieldError]:
+    for index, answer in enumerate(publication.answers):
+        at = (*path, "answers", index)
+        yield from declared.check_check(stage, answer.check, at)
+    verifies_nothing = stage in declared.stages and not declared.stages[stage].verification
+    for name, instant in (("failed", publication.failed), ("withdrawn", publication.withdrawn)):
+        if instant is not None and verifies_nothing:
+            problem = f"stage {stage} verifies nothing, so nothing can fail"
+            yield FieldError((*path, name), problem, "remove it, or give the stage a check")
+
+
+def _check_type(check: Check) -> str:
+    settings = {
+        "report": check.report,
+        "approval": check.approval,
+        "commitStatus": check.commit_status,
+        "object": check.object,
+        "prometheus": check.prometheus,
+        "http": check.http,
+    }
+    return next(name for name, value in settings.items() if value is not None)
+
+
+def _check_history(scenario: Scenario, declared: _DeclaredNames) -> Iterator[FieldError]:
+    for index, past in enumerate(scenario.spec.history):
+        path = (*_SPEC, "history", index)
+        yield from declared.check_stage(past.stage, path)
+        instant = scenario.spec.resolve_instant
+        if past.left and past.passed and instant(past.left) < instant(past.passed):
+            yield FieldError((*path, "left"), "comes before passed", "times do not go back")
+
+
+def _check_records(scenario: Scenario, declared: _DeclaredNames) -> Iterator[FieldError]:
+    spec = scenario.spec
+    for index, evidence in enumerate(spec.evidence):
+        event = ScenarioEvent(at=evidence.at, evidence=evidence)
+        yield from _check_record(event, (*_SPEC, "evidence", index), declared)
+    for index, approval in enumerate(spec.approvals):
+        event = ScenarioEvent(at=approval.at, approval=approval)
+        yield from _check_record(event, (*_SPEC, "approvals", index), declared)
+    for index, decision in enumerate(spec.decisions):
+        event = ScenarioEvent(at=decision.at, decision=decision)
+        yield from _check_record(event, (*_SPEC, "decisions", index), declared)
+
+
+def _check_record(
+    event: ScenarioEvent, path: FieldPath, declared: _DeclaredNames
+) -> Iterator[FieldError]:
+    """Check stage, variants, revision, check and withdrawn record of a recorded object."""
+    records = (event.evidence, event.approval, event.decision)
+    for record in (it for it in records if it is not None):
+        yield from declared.check_stage(record.stage, path)
+        yield from declared.check_variants(record.variants, (*path, "variants"))
+        yield from declared.check_revision(record.revision, path)
+        if record.name:
+            declared.records.add(record.name)
+    if event.evidence is not None:
+        yield from declared.check_check(
+            event.evidence.stage, event.evidence.check, path, ("report",)
+        )
+        if (event.evidence.revision is None) == (event.evidence.commit is None):
+            problem = "evidence is about a revision or about a commit"
+            yield FieldError((*path, "revision"), problem, "name one of them")
+    if event.approval is not None:
+        yield from declared.check_check(
+            event.approval.stage, event.approval.check, path, ("approval",)
+        )
+        yield from _check_withdrawn_record("revokes", event.approval.revokes, path, declared)
+    if event.decision is not None:
+        action = event.decision.action
+        if action in _UNSUPPORTED_ACTIONS:
+            problem = f"the gates are not asked about {action}"
+            yield FieldError((*path, "action"), problem, _UNSUPPORTED_ACTIONS[action])
+        if event.decision.accept_conflicts and not (
+            action is Action.PUBLISH and event.decision.variants
+        ):
+            problem = "only a Publish that names variants accepts merge conflicts"
+            yield FieldError((*path, "acceptConflicts"), problem, "name them, or remove the field")
+        if (action is Action.WITHDRAW) != bool(event.decision.withdraws):
+            problem = "a Withdraw, and nothing else, names the record that is taken back"
+            yield FieldError((*path, "withdraws"), problem, "name it, or remove the field")
+        yield from _check_withdrawn_record("withdraws", event.decision.withdraws, path, declared)
+
+
+def _check_withdrawn_record(
+    name: str, record: str, path: FieldPath, declared: _DeclaredNames
+) -> Iterator[FieldError]:
+    if record and record not in declared.records:
+        remedy = suggest_name(record, sorted(declared.records), "give the earlier record this name")
+        yield FieldError((*path, name), f"there is no earlier record {record}", remedy)
+
+
+def _check_events(scenario: Scenario, declared: _DeclaredNames) -> Iterator[FieldError]:
+    spec = scenario.spec
+    latest = spec.resolve_instant(None)
+    for index, event in enumerate(spec.events):
+        path = (*_SPEC, "events", index)
+        at = spec.resolve_instant(event.at)
+        if at < latest:
+            problem = "comes before `now`, or before the event above it"
+            yield FieldError((*path, "at"), problem, "times do not go back")
+        # After an event out of order the highest time counts on, so that one mistake gives one
+        # error.
+        latest = max(at, latest)
+        for name, record in (
+            ("evidence", event.evidence),
+            ("approval", event.approval),
+            ("decision", event.decision),
+        ):
+            if record is not None:
+                yield from _check_record(event, (*path, name), declared)
+                if record.at is not None:
+                    yield FieldError((*path, name, "at"), "the event says when", "remove it")
+        for name, names in (
+            ("goes", event.goes),
+            ("offline", event.offline),
+            ("online", event.online),
+            ("changed", event.changed),
+        ):
+            yield from declared.check_variants(names, (*path, name))
+        if event.answer is not None:
+            yield from declared.check_variants(event.answer.variants, (*path, "answer", "variants"))
+            for stage in {declared.variants.get(it, "") for it in event.answer.variants}:
+                yield from declared.check_check(stage, event.answer.check, (*path, "answer"))
+        if event.revision in spec.revisions:
+            yield FieldError(
+                (*path, "revision"), f"{event.revision} is there already", "name a new one"
+            )
+
+
+def _check_expectations(scenario: Scenario, declared: _DeclaredNames) -> Iterator[FieldError]:
+    spec = scenario.spec
+    for index, when in enumerate(spec.moments):
+        if spec.resolve_instant(when) < spec.resolve_instant(None):
+            yield FieldError(
+                (*_SPEC, "moments", index), "comes before `now`", "ask about a later one"
+            )
+    for index, expected in enumerate(spec.expect):
+        path = (*_SPEC, "expect", index)
+        if spec.resolve_instant(expected.at) < spec.resolve_instant(None):
+            yield FieldError((*path, "at"), "comes before `now`", "ask about a later moment")
+        for number, stage in enumerate(expected.stages):
+            entry_path = (*path, "stages", number)
+            yield from declared.check_stage(stage.stage, entry_path)
+            yield from declared.check_variants(stage.released or (), (*entry_path, "released"))
+            yield from declared.check_variants(stage.published or (), (*entry_path, "published"))
+            for error in declared.check_revision(stage.candidate, entry_path):
+                yield FieldError((*entry_path, "candidate"), error.problem, error.remedy)
+            for revision_index, other_revision in enumerate(stage.others or ()):
+                yield from declared.check_revision(
+                    other_revision.revision, (*entry_path, "others", revision_index)
+                )
+                yield from _check_reasons(
+                    other_revision.reasons or (), (*entry_path, "others", revision_index, "reasons")
+                )
+        for number, variant in enumerate(expected.variants):
+            entry_path = (*path, "variants", number)
+            for error in declared.check_variants([variant.variant], entry_path):
+                yield FieldError((*entry_path, "variant"), error.problem, error.remedy)
+            yield from declared.check_revision(variant.revision, entry_path)
+            yield from _check_reasons(variant.reasons or (), (*entry_path, "reasons"))
+    for index, waves in enumerate(spec.expect_waves):
+        yield from declared.check_stage(waves.stage, (*_SPEC, "expectWaves", index))
+
+
+def _check_reasons(names: Iterable[str], path: FieldPath) -> Iterator[FieldError]:
+    declared = [reason.value for reason in Reason]
+    for index, name in enumerate(names):
+        if name not in declared:
+            remedy = suggest_name(name, declared, "see docs/concepts/scenarios.md")
+            yield FieldError((*path, index), f"there is no reason {name}", remedy)
+
+
+def _list_alternatives(noun: str, names: Iterable[str]) -> str:
+    return f"there are the {noun} {', '.join(names)}" if list(names) else f"there are no {noun}"

@@ -1,0 +1,139 @@
+"""Types of text fields, each with a pattern and the error message for it.
+
+The pattern goes into the schemas, so that editors and the API server check it; people
+read the message instead of the pattern.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, WithJsonSchema
+
+from fanout.api.field_errors import InvalidValue
+
+NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+NAME_PATTERN = r"^[a-z0-9*]([-a-z0-9*]{0,61}[a-z0-9*])?$"
+RECORD_NAME = r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$"
+OBJECT_NAME = r"^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$"
+LABEL_KEY = (
+    r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+)
+LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+KEY = r"^[-._a-zA-Z0-9]{1,253}$"
+KIND = r"^[A-Z][A-Za-z0-9]{0,62}$"
+API_VERSION = r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?v[0-9][a-z0-9]{0,61}$"
+COMMIT = r"^[0-9a-f]{40}$"
+REVISION = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$"
+FUNCTION_NAME = r"^[A-Za-z0-9][-_A-Za-z0-9]{0,62}$"
+LINK = r"^(https?://[^\s/]\S*)?$"
+CONFLICT = r"^[0-9a-f]{16}$"
+
+PATTERN_MESSAGES: Mapping[str, tuple[str, str]] = {
+    NAME: (
+        "is no name",
+        "write at most 63 lowercase letters, digits and dashes, a letter or digit at both ends",
+    ),
+    NAME_PATTERN: (
+        "is no name and no pattern",
+        "write a name of lowercase letters, digits and dashes; a * stands for any text",
+    ),
+    RECORD_NAME: (
+        "is no name of a record",
+        "write lowercase letters, digits, dashes and dots, a letter or digit at both ends",
+    ),
+    OBJECT_NAME: (
+        "is no name of a Kubernetes object",
+        "write lowercase letters, digits, dashes and dots, a letter or digit at both ends",
+    ),
+    LABEL_KEY: ("is no label key", "write it like team or example.com/team"),
+    LABEL_VALUE: (
+        "is no label value",
+        "write at most 63 letters, digits, dashes, dots and underscores",
+    ),
+    KEY: ("is no key of a ConfigMap", "write letters, digits, dashes, dots and underscores"),
+    KIND: ("is no kind", "write it in CamelCase, like ConfigMap"),
+    API_VERSION: ("is no apiVersion", "write it like v1 or example.com/v1alpha1"),
+    COMMIT: ("is no full commit or tree id", "write all 40 digits, lowercase"),
+    REVISION: ("is no revision", "write it like v3, v1.2.3 or a commit's 40 digits"),
+    CONFLICT: ("is no key of a conflict", "write the 16 digits that `fanout diff` shows"),
+    LINK: ("is no web address", "write one that begins with https:// or http://"),
+    FUNCTION_NAME: (
+        "is no name of a function",
+        "write letters, digits, dashes and underscores, no dots",
+    ),
+}
+
+Item = TypeVar("Item")
+
+
+def _check_distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
+    distinct = set()
+    for value in values:
+        if value in distinct:
+            raise InvalidValue(f"{value} is in the list twice", "remove one of them")
+        distinct.add(value)
+    return values
+
+
+_AS_SET = Field(json_schema_extra={"x-kubernetes-list-type": "set"})
+Distinct = Annotated[tuple[Item, ...], AfterValidator(_check_distinct), _AS_SET]
+NonEmptyDistinct = Annotated[
+    tuple[Item, ...], Field(min_length=1), AfterValidator(_check_distinct), _AS_SET
+]
+
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+NamePattern = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
+RecordName = Annotated[str, StringConstraints(pattern=RECORD_NAME)]
+ObjectName = Annotated[str, StringConstraints(pattern=OBJECT_NAME)]
+LabelKey = Annotated[str, StringConstraints(pattern=LABEL_KEY)]
+LabelValue = Annotated[str, StringConstraints(pattern=LABEL_VALUE)]
+Key = Annotated[str, StringConstraints(pattern=KEY)]
+Kind = Annotated[str, StringConstraints(pattern=KIND)]
+ApiVersion = Annotated[str, StringConstraints(pattern=API_VERSION)]
+CommitId = Annotated[str, StringConstraints(pattern=COMMIT)]
+RevisionName = Annotated[str, StringConstraints(pattern=REVISION)]
+FunctionName = Annotated[str, StringConstraints(pattern=FUNCTION_NAME)]
+Link = Annotated[str, StringConstraints(pattern=LINK)]
+ConflictKey = Annotated[str, StringConstraints(pattern=CONFLICT)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+Expression = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+JinjaText = Annotated[str, StringConstraints(min_length=1, max_length=16384)]
+FreeForm = Annotated[
+    Mapping[str, JsonValue],
+    WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
+]
+Labels = Mapping[LabelKey, LabelValue]
+Annotations = Mapping[LabelKey, str]
+Data = Mapping[Key, str]
+FunctionConfig = Mapping[
+    Text, str
+]  # never a ConfigMap of the API: set-labels has `team/owner` there
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 stage`, `2 stages`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def join_words(words: Sequence[str], conjunction: str) -> str:
+    """Join words for a sentence: `a, b or c`."""
+    *most, last = words
+    return f"{', '.join(most)} {conjunction} {last}" if most else last
+
+
+def format_value(value: Any) -> str:
+    """Format a value as in YAML, shortened to fit into a sentence."""
+    match value:
+        # Before the numbers: in Python True is an int, and people wrote `true`, not 1.
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "nothing"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+        case str():
+            return value if 0 < len(value) <= 60 else f"{value[:57]!r}..." if value else "''"
+        case _:
+            return str(value)[:60]

@@ -1,0 +1,1 @@
+"""Validation of objects: rules for fields, stages and references, and messages."""

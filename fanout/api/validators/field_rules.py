@@ -1,0 +1,456 @@
+"""Rules about several fields of one object, as tables and small generators of errors.
+
+They are checked on the data as written: see `fanout.api.field_paths`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from fanout.api.approver_groups import is_person
+from fanout.api.durations import parse_duration
+from fanout.api.field_errors import FieldError, FieldPath, InvalidValue
+from fanout.api.field_paths import as_list, as_mapping, find_fields
+from fanout.api.function_catalog import check_functions
+from fanout.api.function_pipeline import RESERVED_KEYS
+from fanout.api.text_fields import format_value, join_words
+from fanout.api.validators.stage_rules import check_stage_fields, check_stage_graph, check_unique
+from fanout.api.validators.unsupported_fields import is_unsupported
+from fanout.values import frozen
+
+
+@frozen
+class ExclusiveFields:
+    """Fields of the object at `path` that exclude each other.
+
+    One must be present if `is_required`.
+    """
+
+    kinds: tuple[str, ...]
+    path: str
+    fields: tuple[str, ...]
+    is_required: bool = False
+
+
+_POLICY_KINDS = ("UpstreamPolicy",)
+_VARIANT_KINDS = ("PackageVariant",)
+_TEMPLATE_PATH = "spec.targets[*].template"
+_MAP_EXPRESSIONS = (
+    f"{_TEMPLATE_PATH}.packageContext.dataExprs[*]",
+    f"{_TEMPLATE_PATH}.labelExprs[*]",
+    f"{_TEMPLATE_PATH}.annotationExprs[*]",
+    f"{_TEMPLATE_PATH}.pipeline.mutators[*].configMapExprs[*]",
+    f"{_TEMPLATE_PATH}.pipeline.validators[*].configMapExprs[*]",
+)
+_PIPELINES = ((_POLICY_KINDS, f"{_TEMPLATE_PATH}.pipeline"), (_VARIANT_KINDS, "spec.pipeline"))
+_FUNCTION_ENTRIES = tuple(
+    (kind, f"{path}.{section}[*]")
+    for kind, path in _PIPELINES
+    for section in ("mutators", "validators")
+)
+_CHECK_TYPES = ("report", "approval", "commitStatus", "object", "prometheus", "http")
+_CHECK_PATHS = ("spec.stages[*].verification[*]", "spec.stages[*].requires[*]")
+_CHECK_EXPRESSION_FIELDS = (
+    ("object", "name"),
+    ("prometheus", "address"),
+    ("prometheus", "query"),
+    ("http", "url"),
+)
+
+EXCLUSIVE_FIELDS: tuple[ExclusiveFields, ...] = (
+    ExclusiveFields(
+        (*_POLICY_KINDS, *_VARIANT_KINDS),
+        "spec.upstream.revision",
+        ("tag", "semver", "latest", "commit"),
+        is_required=True,
+    ),
+    ExclusiveFields(
+        _POLICY_KINDS,
+        "spec.targets[*]",
+        ("repositories", "repositorySelector", "objectSelector"),
+        is_required=True,
+    ),
+    ExclusiveFields(_POLICY_KINDS, _TEMPLATE_PATH, ("stage", "stageExpr")),
+    ExclusiveFields(_POLICY_KINDS, _TEMPLATE_PATH, ("priority", "priorityExpr")),
+    ExclusiveFields(
+        _POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("repository", "repositoryExpr")
+    ),
+    ExclusiveFields(_POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("package", "packageExpr")),
+    ExclusiveFields(
+        _POLICY_KINDS, f"{_TEMPLATE_PATH}.injectors[*]", ("name", "nameExpr"), is_required=True
+    ),
+    *(
+        ExclusiveFields(_POLICY_KINDS, path, ("key", "keyExpr"), is_required=True)
+        for path in _MAP_EXPRESSIONS
+    ),
+    *(
+        ExclusiveFields(_POLICY_KINDS, path, ("value", "valueExpr"), is_required=True)
+        for path in _MAP_EXPRESSIONS
+    ),
+    *(
+        ExclusiveFields(kind, path, ("image", "exec"), is_required=True)
+        for kind, path in _FUNCTION_ENTRIES
+    ),
+    *(ExclusiveFields(kind, path, ("configMap", "configPath")) for kind, path in _FUNCTION_ENTRIES),
+    *(
+        ExclusiveFields(kind, path, ("configMapExprs", "configPath"))
+        for kind, path in _FUNCTION_ENTRIES
+    ),
+    ExclusiveFields(_POLICY_KINDS, "spec.stages[*].after", ("require", "atLeast")),
+    ExclusiveFields(_VARIANT_KINDS, "spec.dependsOn[*]", ("policy", "variant"), is_required=True),
+    *(
+        ExclusiveFields(_POLICY_KINDS, path, _CHECK_TYPES, is_required=True)
+        for path in _CHECK_PATHS
+    ),
+    *(
+        ExclusiveFields(_POLICY_KINDS, f"{path}.{way}", (field, f"{field}Expr"), is_required=True)
+        for path in _CHECK_PATHS
+        for way, field in _CHECK_EXPRESSION_FIELDS
+    ),
+    ExclusiveFields(("PromotionPolicy",), "spec.windows[*]", ("allow", "deny"), is_required=True),
+    ExclusiveFields(
+        ("PromotionPolicy",), "spec.windows[*].allow", ("duration", "until"), is_required=True
+    ),
+    ExclusiveFields(
+        ("PromotionPolicy",), "spec.windows[*].deny", ("duration", "until"), is_required=True
+    ),
+    ExclusiveFields(("Evidence",), "spec", ("revision", "commit"), is_required=True),
+)
+
+
+def check_exclusive_fields(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield errors for exclusive fields that are both present, or of which none is."""
+    for choice in EXCLUSIVE_FIELDS:
+        if kind not in choice.kinds:
+            continue
+        for path, value in find_fields(data, choice.path):
+            present = [name for name in choice.fields if name in as_mapping(value)]
+            if len(present) > 1:
+                problem = f"{join_words(present, 'and')} exclude each other"
+                yield FieldError(path, problem, "keep one of them")
+            elif choice.is_required and not present and isinstance(value, Mapping):
+                supported = [
+                    name for name in choice.fields if not is_unsupported(kind, (*path, name))
+                ]
+                yield FieldError(path, f"{join_words(supported, 'or')} is missing", "add it")
+
+
+PROBED_CHECK_TYPES = ("object", "prometheus", "http")
+"""The ways whose answers carry no commit."""
+
+_INEFFECTIVE_FIELDS = {
+    ("approval", "freshFor"): ("an approval counts for as long as it says itself", "use expires"),
+    ("approval", "settle"): ("an approval is asked at once", "remove it"),
+    ("report", "settle"): ("nobody is asked: whoever reports knows when", "remove it"),
+}
+
+
+def check_checks(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield the errors of a policy's checks that concern several fields."""
+    for number, stage in enumerate(as_list(as_mapping(data.get("spec")).get("stages"))):
+        for group in ("verification", "requires"):
+            for path, check in find_fields(stage, f"{group}[*]"):
+                yield from _check_one_check(("spec", "stages", number, *path), as_mapping(check))
+
+
+def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[FieldError]:
+    for check_type in PROBED_CHECK_TYPES:
+        if check_type in check:
+            yield from _check_revision_source(path, check_type, check)
+    for (check_type, field), (problem, remedy) in _INEFFECTIVE_FIELDS.items():
+        if check_type in check and field in check:
+            yield FieldError((*path, field), problem, remedy)
+    http = as_mapping(check.get("http"))
+    if "body" in http and http.get("method", "GET") != "POST":
+        yield FieldError((*path, "http", "body"), "only a POST has a body", "add method: POST")
+    object_reference = as_mapping(check.get("object"))
+    if (object_reference.get("kind"), object_reference.get("apiVersion")) == ("Secret", "v1"):
+        yield FieldError((*path, "object", "kind"), "no check reads a Secret", "ask another object")
+
+
+def _check_revision_source(
+    path: FieldPath, check_type: str, check: Mapping[str, Any]
+) -> Iterator[FieldError]:
+    """Yield errors if a result may be about an earlier state (design §6, "Checks")."""
+    if _is_absent_duration(check.get("freshFor")):
+        problem = f"a check by {check_type} needs freshFor: its answer is of one moment"
+        yield FieldError(
+            (*path, "freshFor"), problem, "say for how long an answer counts, like 10m"
+        )
+    if _is_absent_duration(check.get("settle")) and not as_mapping(check.get(check_type)).get(
+        "observedRevision"
+    ):
+        problem = (
+            f"a check by {check_type} needs observedRevision or settle: its answer may be about"
+            " what"
+        )
+        remedy = "say how to read the revision, or how long after publication to ask first"
+        yield FieldError((*path, "settle"), f"{problem} was there before", remedy)
+
+
+def _is_absent_duration(value: object) -> bool:
+    """Return whether the duration is missing or zero, which means the same."""
+    # An invalid duration is reported by the model; a second error about its absence would mislead.
+    if not isinstance(value, str):
+        return value is None
+    try:
+        return parse_duration(value) == timedelta(0)
+    except InvalidValue:
+        return False
+
+
+Rule = Callable[[Mapping[str, Any]], Iterator[FieldError]]
+
+
+def check_rules(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield the errors of an object of this kind that concern several fields."""
+    yield from check_exclusive_fields(kind, data)
+    for rule in _RULES_BY_KIND.get(kind, ()):
+        yield from rule(data)
+
+
+def _check_reserved_context_keys(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Refuse `name` and `package-path`: kpt writes these itself (as in Porch)."""
+    for context_path in ("spec.packageContext", "spec.targets[*].template.packageContext"):
+        context_keys: list[tuple[FieldPath, Any]] = [
+            ((*path, key), key)
+            for path, value in find_fields(data, f"{context_path}.data")
+            for key in as_mapping(value)
+        ]
+        context_keys += find_fields(data, f"{context_path}.removeKeys[*]")
+        context_keys += find_fields(data, f"{context_path}.dataExprs[*].key")
+        for path, key in context_keys:
+            if key in RESERVED_KEYS:
+                yield FieldError(path, f"the key {key} is reserved for kpt", "choose another key")
+
+
+_LABEL_SELECTOR_PATHS = (
+    "spec.targets[*].repositorySelector",
+    "spec.targets[*].objectSelector",
+    "spec.stages[*].rollout.groups[*]",
+)
+
+
+def _check_selector_values(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    for selector in _LABEL_SELECTOR_PATHS:
+        for path, entry in find_fields(data, f"{selector}.matchExpressions[*]"):
+            operator = as_mapping(entry).get("operator")
+            values = as_list(as_mapping(entry).get("values"))
+            # The model reports the wrong type; "needs values" beside it would mislead.
+            if "values" in as_mapping(entry) and not isinstance(entry["values"], list):
+                continue
+            if operator in ("In", "NotIn") and not values:
+                yield FieldError((*path, "values"), f"{operator} needs values", "add at least one")
+            if operator in ("Exists", "DoesNotExist") and values:
+                yield FieldError((*path, "values"), f"{operator} takes no values", "remove them")
+
+
+def _check_check_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Refuse two checks of one name in a stage; evidence refers to checks by name."""
+    for index, stage in enumerate(as_list(as_mapping(data.get("spec")).get("stages"))):
+        names: set[str] = set()
+        for group in ("verification", "requires"):
+            for path, name in find_fields(stage, f"{group}[*].name"):
+                if isinstance(name, str) and name in names:
+                    full_path = ("spec", "stages", index, *path)
+                    yield FieldError(
+                        full_path, f"two checks have the name {name}", "rename one of them"
+                    )
+                names.add(str(name))
+
+
+def _check_function_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    for section in ("mutators", "validators"):
+        yield from check_unique(data, f"spec.pipeline.{section}[*].name", "function")
+        for index, entry in enumerate(as_list(as_mapping(data.get("spec")).get("targets"))):
+            names = f"template.pipeline.{section}[*].name"
+            for error in check_unique(as_mapping(entry), names, "function"):
+                yield FieldError(
+                    ("spec", "targets", index, *error.path), error.problem, error.remedy
+                )
+
+
+def _check_not_own_upstream(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    spec = as_mapping(data.get("spec"))
+    upstream, downstream = as_mapping(spec.get("upstream")), as_mapping(spec.get("downstream"))
+    locations = [(side.get("repository"), side.get("package")) for side in (upstream, downstream)]
+    if all(locations[0]) and locations[0] == locations[1]:
+        problem = "the variant would be written over its own upstream"
+        yield FieldError(("spec", "downstream"), problem, "choose another repository or package")
+
+
+def _check_dependencies(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Check that a dependency has policy and target together, and is listed once."""
+    own_name = as_mapping(data.get("metadata")).get("name")
+    first_paths: dict[str, FieldPath] = {}
+    for path, entry in find_fields(data, "spec.dependsOn[*]"):
+        dependency = as_mapping(entry)
+        if "policy" in dependency and "target" not in dependency:
+            problem = f"which variant of policy {dependency['policy']} is not said"
+            yield FieldError(
+                (*path, "target"), problem, "add the target's key, as `get targets` shows"
+            )
+        if "target" in dependency and "policy" not in dependency:
+            yield FieldError((*path, "policy"), "a target belongs to a policy", "name the policy")
+        if dependency and own_name and dependency.get("variant") == own_name:
+            yield FieldError((*path, "variant"), "the variant waits for itself", "remove it")
+        first_path = first_paths.setdefault(repr(sorted(dependency.items(), key=str)), path)
+        if first_path != path:
+            yield FieldError(path, "it is in the list twice", "remove one of them")
+
+
+def _check_approver_groups(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    yield from check_unique(data, "spec.approvers[*].group", "group")
+    for path, subject in find_fields(data, "spec.approvers[*].subjects[*]"):
+        if isinstance(subject, str) and subject and not is_person(subject):
+            problem = f"{format_value(subject)} is nobody that Git knows"
+            yield FieldError(path, problem, "write Name <ann@example.com>, or the address alone")
+
+
+def _check_secret_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    yield from check_unique(data, "checkSecrets[*].name", "secret")
+
+
+def _check_promotion_subjects(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    spec = as_mapping(data.get("spec"))
+    if not spec.get("policies") and not spec.get("variants"):
+        problem = "neither policies nor variants are named, so it binds nothing"
+        yield FieldError(("spec", "policies"), problem, 'name some, or write ["*"]')
+
+
+def _check_schedule_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Refuse fields that modify a schedule or windows where there are none."""
+    spec = as_mapping(data.get("spec"))
+    has_windows = bool(as_list(spec.get("windows")))
+    has_schedule = "schedule" in spec
+    for field in ("startingDeadlineSeconds", "jitter"):
+        if field in spec and not has_schedule:
+            yield FieldError(
+                ("spec", field), "means nothing without a schedule", "add spec.schedule"
+            )
+    if "timeZone" in spec and not has_schedule and not has_windows:
+        problem = "means nothing without a schedule or windows"
+        yield FieldError(("spec", "timeZone"), problem, "add spec.schedule or spec.windows")
+    if spec.get("atClose", "Hold") != "Hold" and not has_windows:
+        problem = "means nothing without windows"
+        yield FieldError(("spec", "atClose"), problem, "add spec.windows")
+
+
+def _check_record_subject(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Check that a record names a policy, or else variants written by hand (design §2)."""
+    spec = as_mapping(data.get("spec"))
+    if spec.get("policy"):
+        return
+    if not spec.get("variants"):
+        yield FieldError(("spec", "policy"), "neither a policy nor variants are named", "name one")
+    if spec.get("stage"):
+        problem = "a stage belongs to a policy, and none is named"
+        yield FieldError(("spec", "stage"), problem, "name the policy, or remove the stage")
+
+
+def _check_stage_present(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    spec = as_mapping(data.get("spec"))
+    if spec.get("policy") and not spec.get("stage"):
+        yield FieldError(("spec", "stage"), "the stage is missing", "name the stage of the policy")
+
+
+def _check_approved_trees(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    spec = as_mapping(data.get("spec"))
+    if not spec.get("trees") and not spec.get("revokes"):
+        problem = "no tree is listed, so nothing is approved"
+        yield FieldError(("spec", "trees"), problem, "list the trees of the drafts")
+
+
+def _check_confirmed_removal(spec: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Require the names of the variants: a confirmation covers nothing that nobody named."""
+    if not spec.get("variants"):
+        yield FieldError(("spec", "variants"), "no variant is named", "name those that are to go")
+
+
+_REASONED_ACTIONS = {
+    "Publish": "a decision to publish",
+    "Rollback": "a rollback",
+    "Skip": "a skip",
+    "Retry": "a retry",
+}
+
+
+def _check_reasoned_action(data: Mapping[str, Any], action: str) -> Iterator[FieldError]:
+    """Check reason, stage, revision and variants of a Publish, Rollback, Skip or Retry."""
+    spec = as_mapping(data.get("spec"))
+    if not str(spec.get("reason") or "").strip():
+        problem = f"{_REASONED_ACTIONS[action]} needs a reason"
+        yield FieldError(("spec", "reason"), problem, "say why, for those who ask later")
+    yield from _check_stage_present(data)
+    if action != "Publish" and not spec.get("revision"):
+        problem = f"{_REASONED_ACTIONS[action]} is about a revision, and none is named"
+        yield FieldError(("spec", "revision"), problem, "name it")
+    if action == "Skip" and not spec.get("variants"):
+        yield FieldError(("spec", "variants"), "no variant is named", "name those that are skipped")
+
+
+def _check_overrides(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
+    overrides = spec.get("overrides")
+    if action == "Rollback" and isinstance(overrides, list):
+        if set(map(str, overrides)) - {"window"}:
+            problem = "a rollback lifts the window alone; nothing else binds it"
+            yield FieldError(("spec", "overrides"), problem, "remove the others")
+    elif action != "Publish" and overrides:
+        yield FieldError(("spec", "overrides"), "only Publish lifts anything", "remove them")
+
+
+def _check_accepted_conflicts(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
+    """Check that only a Publish accepts conflicts, for named variants and trees."""
+    if not spec.get("acceptConflicts"):
+        return
+    path = ("spec", "acceptConflicts")
+    if action != "Publish":
+        yield FieldError(path, "only Publish accepts merge conflicts", "remove it")
+    elif not (spec.get("variants") and spec.get("trees")):
+        problem = "merge conflicts are accepted for variants and drafts that are named"
+        yield FieldError(path, problem, "name the variants, and the trees of their drafts")
+
+
+def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    spec = as_mapping(data.get("spec"))
+    action = spec.get("action")
+    if isinstance(action, str) and action in _REASONED_ACTIONS:
+        yield from _check_reasoned_action(data, action)
+    if action == "ConfirmRemoval":
+        yield from _check_confirmed_removal(spec)
+    yield from _check_overrides(spec, action)
+    if action not in ("Publish", "ConfirmRemoval") and spec.get("trees"):
+        problem = "only Publish and ConfirmRemoval are about what is drafted or published"
+        yield FieldError(("spec", "trees"), problem, "remove them")
+    if action != "Resolve" and spec.get("choices"):
+        yield FieldError(("spec", "choices"), "only Resolve decides conflicts", "remove them")
+    yield from _check_accepted_conflicts(spec, action)
+    if (action == "Withdraw") != bool(spec.get("withdraws")):
+        problem = "a Withdraw, and nothing else, names the record that is taken back"
+        yield FieldError(("spec", "withdraws"), problem, "name it, or remove the field")
+
+
+_RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
+    "UpstreamPolicy": (
+        check_stage_graph,
+        check_stage_fields,
+        _check_check_names,
+        check_checks,
+        _check_reserved_context_keys,
+        _check_selector_values,
+        _check_function_names,
+        check_functions,
+    ),
+    "PackageVariant": (
+        _check_not_own_upstream,
+        _check_dependencies,
+        _check_reserved_context_keys,
+        _check_function_names,
+        check_functions,
+    ),
+    "PromotionPolicy": (_check_promotion_subjects, _check_approver_groups, _check_schedule_fields),
+    "FanoutConfiguration": (_check_secret_names,),
+    "Evidence": (_check_record_subject, _check_stage_present),
+    "Approval": (_check_record_subject, _check_stage_present, _check_approved_trees),
+    "Decision": (_check_record_subject, _check_decision),
+}

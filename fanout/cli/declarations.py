@@ -1,0 +1,91 @@
+"""Declared objects of the files of `-f`: opening the files, and checking names.
+
+A misspelled name is an error that lists what exists; it must never look like a policy
+that has nothing to do.
+"""
+
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from fanout.cli.settings import STANDARD_INPUT, Settings
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.manifest_cache import ManifestCache
+from fanout.errors import InvalidInput
+from fanout.gates.gate_wording import format_names
+
+_NO_FILES = "check what is given to -f, or FANOUT_FILES"
+
+
+def build_not_found(
+    object_type: str, missing: Iterable[str], existing_names: Iterable[str]
+) -> InvalidInput:
+    """Build the error for names of an object type that do not exist.
+
+    `existing_names`: the names that do exist, for the remedy.
+    """
+    existing = format_names(set(existing_names))
+    return InvalidInput(
+        "there is " + " and ".join(f"no {object_type} {name}" for name in missing),
+        reason="NotFound",
+        remedy=f"there are: {existing}" if existing else "there is none at all",
+    )
+
+
+def check_files(paths: Sequence[Path], declared: DeclaredObjects, namespace: str) -> None:
+    """Raise InvalidInput if the files declare no object, or the namespace has none."""
+    if not (
+        _find_namespaces(declared) or declared.unread or declared.faults or len(declared.objects)
+    ):
+        raise InvalidInput(
+            f"no object is in {' and '.join(map(str, paths))}",
+            reason="NoFiles",
+            remedy=f"objects are in files *.yaml, *.yml and *.json; {_NO_FILES}",
+        )
+    if namespace and namespace not in _find_namespaces(declared) and not declared.unread:
+        raise build_not_found("namespace", [namespace], _find_namespaces(declared))
+
+
+def check_policies(names: Collection[str], declared: DeclaredObjects, namespace: str) -> None:
+    """Raise InvalidInput unless each name is a policy or a variant written by hand.
+
+    The remedy lists what exists. A policy that is declared with errors is reported as such.
+    """
+    objects = [*declared.policies, *declared.variants]
+    usable = {it.metadata.name for it in objects if namespace in ("", it.metadata.namespace)}
+    missing = sorted(set(names) - usable)
+    broken = {key.name: key for key in declared.left_out if namespace in ("", key.namespace)}
+    # A policy that is declared with errors is not misspelled; its error says what to do.
+    for name in missing:
+        if name in broken:
+            raise InvalidInput(
+                f"{broken[name].kind} {name} is declared and cannot be used",
+                reason="InvalidObject",
+                remedy="see `fanout validate`",
+            )
+    if missing:
+        raise build_not_found("policy", missing, usable)
+
+
+def _find_namespaces(declared: DeclaredObjects) -> set[str]:
+    """Return the namespaces in which a fanout object is declared, valid or not."""
+    kinds = (declared.repositories, declared.policies, declared.variants, declared.promotions)
+    used = {item.metadata.namespace for kind in kinds for item in kind}
+    return used | {key.namespace for key in declared.left_out}
+
+
+def open_files(settings: Settings, parse_cache: ManifestCache | None = None) -> FileCluster:
+    """Open the files of `-f`; `-` is read from standard input at once.
+
+    Raises InvalidInput.
+
+    `parse_cache`: cache of files that earlier commands parsed; without it no cache is
+    written.
+    """
+    files = settings.require_files()
+    if STANDARD_INPUT not in files:
+        return FileCluster(files, cache=parse_cache)
+    # Standard input can be read once only, and the files may be read again by a later pass.
+    paths = [path for path in files if path != STANDARD_INPUT]
+    return FileCluster(paths, stdin=sys.stdin.buffer.read(), cache=parse_cache)

@@ -1,0 +1,1 @@
+"""Input of commands: options, settings, files, names and their completion."""

@@ -1,0 +1,329 @@
+"""Lookup of policies, stages and variants by the names that a command line gives them.
+
+A variant is found by its name, target, `repository:path`, path or short target name.
+Variants whose target is gone (orphaned variants) are found by the same names, as far as
+records tell.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.reasons import Reason
+from fanout.cli.startup import Program
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import InvalidInput, Stopped
+from fanout.gates.explanation import Explanation
+from fanout.gates.gate_wording import format_names
+from fanout.gates.next_changes import last_end
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.execution.removal_execution import find_places
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_place
+from fanout.selection.target_selection import usable_repositories
+from fanout.selection.variant_naming import build_variant_name, variant_digest
+
+
+def unique_names(case: VariantCase) -> tuple[str, ...]:
+    """Return the unique names of a variant in its policy.
+
+    These are its name, its target and `repository:path`.
+    """
+    spec = case.spec
+    return (spec.name, spec.target, f"{spec.repository}:{spec.path}")
+
+
+def short_names(case: VariantCase) -> tuple[str, ...]:
+    """Return the names that variants may share: path, and short forms of the target."""
+    spec = case.spec
+    return (spec.path, *target_names(spec.target, spec.repository))
+
+
+def target_names(key: str, repository: str = "") -> tuple[str, ...]:
+    """Return the short names of the target with this key.
+
+    `Cluster.infra.example.com/platform/p1` is p1, platform/p1, Cluster/p1 and cluster/p1.
+    The key of a repository that was chosen by name has a package in place of a namespace:
+    with `repository` its own name counts too.
+    """
+    kind, _, rest = key.partition("/")
+    first, _, name = rest.partition("/")
+    kind = kind.partition(".")[0]
+    repository_names = (first,) if kind == "Repository" and first == repository else ()
+    qualified_names = (f"{first}/{name}",) if first else ()
+    return (*repository_names, name, *qualified_names, f"{kind}/{name}", f"{kind.lower()}/{name}")
+
+
+def find_cases(cases: Iterable[VariantCase], name: str) -> list[VariantCase]:
+    """Return the variants with this name.
+
+    Only if there is none, those with it as a short name.
+    """
+    candidates = list(cases)
+    # A short name of one variant may be the full name of another, which then is meant.
+    by_unique_name = [case for case in candidates if name in unique_names(case)]
+    return by_unique_name or [case for case in candidates if name in short_names(case)]
+
+
+def match_orphaned(
+    policy: ResolvedPolicy,
+    orphaned: Iterable[str],
+    names_by_variant: Mapping[str, Collection[str]],
+    name: str,
+) -> list[str]:
+    """Return the orphaned variants among `orphaned` that a name may refer to.
+
+    A variant matches by its path with or without the repository (`names_by_variant`, by
+    variant), by its target's key as far as its name proves it (a variant's name ends with a
+    digest of the key), or by the readable part of its own name.
+    """
+    # The target no longer exists, so its key cannot be read anywhere. Each key that the name
+    # could stand for is digested instead and compared with the digest in the variant's name.
+    digests = {
+        variant_digest(policy.namespace, policy.name, key) for key in _candidate_keys(policy, name)
+    }
+    stem = build_variant_name(policy.namespace, policy.name, "", name).rpartition("-")[0]
+    return [
+        variant
+        for variant in orphaned
+        if name in names_by_variant.get(variant, ())
+        or variant.rpartition("-")[2] in digests
+        or ("/" not in name and variant.rpartition("-")[0] == stem)
+    ]
+
+
+def _candidate_keys(policy: ResolvedPolicy, name: str) -> Iterator[str]:
+    """Yield the target keys that the name may be short for."""
+    yield name
+    kinds = {"Repository"}
+    for entry in policy.upstream_policy.spec.targets if policy.upstream_policy else ():
+        selector = entry.object_selector
+        if selector is not None:
+            group, slash, _ = selector.api_version.partition("/")
+            kinds.add(f"{selector.kind}.{group}" if slash else selector.kind)
+    for kind in sorted(kinds):
+        for namespace in ("", policy.namespace):
+            key = f"{kind}/{namespace}/{name.rpartition('/')[2]}"
+            if name in target_names(key):
+                yield key
+
+
+_UNREADABLE_RECORDS = (
+    Reason.RECORD_UNREADABLE,
+    Reason.RECORDS_LOST,
+    Reason.RECORDS_REWOUND,
+)  # what is on record
+
+
+def find_evaluated_policy(program: Program, policy: str) -> PolicyResult:
+    """Evaluate the policy, or variant written by hand, of this name.
+
+    Raises InvalidInput if there is not exactly one, and Stopped if a problem stops the
+    policy.
+    """
+    item = find_policy(program, policy)
+    refuse_stopped(item)
+    return item
+
+
+def find_recordable_policy(program: Program, policy: str) -> PolicyResult:
+    """Evaluate the policy of this name, even if stopped, if it can take records.
+
+    Failures and suspensions must be recordable while upstream has a problem. Raises
+    InvalidInput; and Stopped if the records cannot be read: one more record would make lost
+    records look like new ones.
+    """
+    item = find_policy(program, policy)
+    refuse_unrecordable(item)
+    return item
+
+
+def refuse_unrecordable(item: PolicyResult) -> None:
+    """Raise Stopped if the policy's records cannot be read."""
+    problem = item.error
+    # Without a head nothing was ever recorded, or all of it is lost; a problem leaves that
+    # undecided.
+    if problem is not None and (
+        not item.policy_state.head or problem.reason in _UNREADABLE_RECORDS
+    ):
+        refuse_stopped(item)
+
+
+def refuse_stopped(item: PolicyResult) -> None:
+    """Raise Stopped with the problem that stops the policy, in the words of a sweep."""
+    problem = item.error
+    if problem is not None:
+        raise Stopped(f"{item.title}: {problem}", reason=problem.reason) from problem
+
+
+def find_policy(program: Program, policy: str) -> PolicyResult:
+    """Evaluate the policy of this name, also if a problem stops it.
+
+    Raises InvalidInput if there is none, or several in different namespaces.
+    """
+    mode = PassMode(only=frozenset([policy]), namespace=program.settings.namespace)
+    policies = program.observe(mode).policies
+    if len(policies) != 1:
+        problem = "there is no policy" if not policies else "several namespaces have a policy"
+        raise InvalidInput(
+            f"{problem} {policy}",
+            reason="NotFound",
+            remedy="see `fanout get policies`" if not policies else "name one with -n",
+        )
+    return policies[0]
+
+
+def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> VariantCase:
+    """Return the policy's variant of this name.
+
+    A variant is named by name, target, `repository:path`, path or short target name. Raises
+    InvalidInput if there is none, if there are several, and if it is not in the stage.
+    """
+    matches = find_cases(item.cases, name)
+    if len(matches) != 1:
+        stage_cases = [case for case in item.cases if stage in ("", case.spec.stage)]
+        raise build_ambiguous_name(
+            name, matches, stage_cases, f"{item.title} has no variant {name}"
+        )
+    own_stage = matches[0].spec.stage
+    if stage and stage != own_stage:
+        place = f"in stage {own_stage}, not in {stage}" if own_stage else "in no stage"
+        raise InvalidInput(
+            f"variant {name} of {item.title} is {place}",
+            reason="NotInStage",
+            remedy=f"say --stage {own_stage}, or leave it out"
+            if own_stage
+            else "leave the stage out",
+        )
+    return matches[0]
+
+
+def build_ambiguous_name(
+    name: str, matches: Sequence[VariantCase], suggested: Sequence[VariantCase], none_message: str
+) -> InvalidInput:
+    """Build the error for a name that none or several variants have.
+
+    `matches`: the variants with that name; `suggested`: those to suggest if `matches` is
+    empty; `none_message`: the message for that case.
+    """
+    if matches:
+        choices = format_names(f"{case.spec.name} (target {case.spec.target})" for case in matches)
+        return InvalidInput(
+            f"{name} is several variants", reason="NotFound", remedy=f"name one of them: {choices}"
+        )
+    names = [case.spec.name for case in suggested]
+    known_names = [one for case in suggested for one in (*unique_names(case), *short_names(case))]
+    otherwise = f"there are: {format_names(names)}" if names else "see `fanout get variants`"
+    return InvalidInput(
+        none_message, reason="NotFound", remedy=suggest_name(name, known_names, otherwise)
+    )
+
+
+def refuse_no_stage(item: PolicyResult, stage: str) -> None:
+    """Raise InvalidInput if a policy is named without one of its stages."""
+    if item.resolved_policy.upstream_policy is not None and not stage:
+        stages = ", ".join(rule.name for rule in item.rules)
+        raise InvalidInput(
+            f"no stage of {item.title} is named",
+            reason="NotFound",
+            remedy=f"name the stage with --stage; there are: {stages}",
+        )
+
+
+def refuse_unknown_stage(item: PolicyResult, stage: str) -> None:
+    """Raise InvalidInput if a stage is named that the policy does not have."""
+    stages = [rule.name for rule in item.rules if rule.name]
+    if stage and stage not in stages:
+        raise InvalidInput(
+            f"{item.title} has no stage {stage}",
+            reason="NotFound",
+            remedy=f"choose one of: {', '.join(stages)}" if stages else "leave the stage out",
+        )
+
+
+def select_cases(item: PolicyResult, stage: str, variants: Sequence[str] = ()) -> list[VariantCase]:
+    """Return the variants of a stage.
+
+    With `variants`, those of them that have these names.
+    """
+    return [
+        case
+        for case in item.cases
+        if case.spec.stage == stage and (not variants or case.spec.name in variants)
+    ]
+
+
+def require_candidate(item: PolicyResult, stage: str) -> str:
+    """Return the stage's candidate revision. Raises InvalidInput if it has none."""
+    stage_decision = item.decision.stages.get(stage) if item.decision else None
+    if stage_decision is None or not stage_decision.candidate:
+        raise InvalidInput(
+            f"{item.title} has no candidate in stage {stage or '(none)'}",
+            reason="NotFound",
+            remedy="name the stage with --stage; see `fanout get stages`",
+        )
+    return stage_decision.candidate
+
+
+def find_variant(program: Program, name: str) -> tuple[PolicyResult, VariantCase]:
+    """Return the variant of this name, and its policy.
+
+    A variant is named by name, target, `repository:path`, path or short target name.
+    Searches all policies. Raises InvalidInput, and Stopped if a problem stops the policy.
+    """
+    policies = program.observe(PassMode(namespace=program.settings.namespace)).policies
+    # Keyed by identity: hashing a case by value would hash everything that it holds.
+    owners = {id(case): item for item in policies for case in item.cases}
+    cases = [case for item in policies for case in item.cases]
+    matches = find_cases(cases, name)
+    if len(matches) != 1:
+        raise build_ambiguous_name(name, matches, cases, f"there is no variant {name}")
+    item = owners[id(matches[0])]
+    refuse_stopped(item)
+    return item, matches[0]
+
+
+def find_orphaned_paths(item: PolicyResult, declared: DeclaredObjects) -> dict[str, set[str]]:
+    """Return path and `repository:path` of what is recorded or drafted, by variant.
+
+    A repository may be declared under several names; each gives a `repository:path`.
+    """
+    usable = usable_repositories(item.resolved_policy.namespace, declared.repositories)
+    aliases: dict[str, list[str]] = {}
+    for name, repository in usable.items():
+        aliases.setdefault(repository_place(repository), []).append(name)
+    names_by_variant: dict[str, set[str]] = {}
+    for variant, (place, path) in find_places(item):
+        names = (f"{name}:{path}" for name in aliases.get(place, ()))
+        names_by_variant.setdefault(variant, set()).update((path, *names))
+    return names_by_variant
+
+
+def find_orphaned(item: PolicyResult, declared: DeclaredObjects, name: str) -> list[str]:
+    """Return the orphaned variants that a name, path or target may refer to."""
+    orphaned = [one.name for one in item.orphans]
+    # A full name is unambiguous even if it is the short name of another orphan.
+    if name in orphaned:
+        return [name]
+    return (
+        match_orphaned(item.resolved_policy, orphaned, find_orphaned_paths(item, declared), name)
+        if orphaned
+        else []
+    )
+
+
+def explain_orphaned(item: PolicyResult, variant: str) -> Explanation:
+    """Explain why an orphaned variant still exists, and when it is removed."""
+    holds = item.removals.holds.get(variant)
+    problem = next(it.problem for it in item.failures if it.target == variant)
+    return Explanation(
+        f"variant {variant}",
+        "Leaving" if holds == () else "Held",
+        problem,
+        until=last_end(hold.until for hold in holds or ()),
+        children=tuple(
+            Explanation(str(hold.reason), "Held", hold.sentence, hold.since, hold.until, hold.actor)
+            for hold in holds or ()
+        ),
+        waits=True,
+    )

@@ -1,0 +1,171 @@
+"""Options shared by all verbs, and their translation into a verb's `settings`.
+
+As with kubectl, options may stand before or behind the verb; behind it wins, `-f` and
+`-v` add up. A verb is written like this:
+
+    @click.command()
+    @click.argument("name")
+    @with_settings()
+    def command(settings: Settings, name: str) -> ExitCode: ...
+"""
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from fanout.cli.settings import OutputFormat, resolve_settings
+from fanout.cli.terminal import Color
+
+Function = Callable[..., Any]
+Option = Callable[[Function], Function]
+
+_CUMULATIVE = frozenset({"files", "verbosity"})
+
+# Parameter name → the option.
+_OBJECT_OPTIONS: dict[str, Option] = {
+    "files": click.option(
+        "-f",
+        "--files",
+        multiple=True,
+        metavar="DIR",
+        help="Directory or file with objects; may be given more than once.  [FANOUT_FILES]",
+    ),
+    "namespace": click.option(
+        "-n", "--namespace", metavar="NAME", help="Only this namespace.  [FANOUT_NAMESPACE]"
+    ),
+    "config": click.option(
+        "--config", metavar="FILE", help="The administrator's FanoutConfiguration.  [FANOUT_CONFIG]"
+    ),
+    "state_dir": click.option(
+        "--state-dir",
+        metavar="DIR",
+        help="Mirrors and default records; .fanout if not said.  [FANOUT_STATE_DIR]",
+    ),
+    "records": click.option(
+        "--records", metavar="URL", help="The records repository.  [FANOUT_RECORDS]"
+    ),
+    "new_records": click.option(
+        "--new-records",
+        is_flag=True,
+        help="Where nothing is on record, begin anew, though fanout was at work downstream.",
+    ),
+}
+
+# For verbs that read objects and look at no repository; some of them have another -n.
+_FILE_OPTIONS: dict[str, Option] = {
+    "files": _OBJECT_OPTIONS["files"],
+    "namespace": click.option(
+        "--namespace", metavar="NAME", help="Only this namespace.  [FANOUT_NAMESPACE]"
+    ),
+}
+
+_TERMINAL_OPTIONS: dict[str, Option] = {
+    "verbosity": click.option(
+        "-v",
+        "--verbose",
+        "verbosity",
+        count=True,
+        help="Say more, and where an error came from.  [FANOUT_VERBOSITY]",
+    ),
+    "color": click.option(
+        "--color",
+        type=click.Choice([choice.value for choice in Color]),
+        help="Colour for people; auto, the default, heeds NO_COLOR.  [FANOUT_COLOR]",
+    ),
+    "now": click.option("--now", metavar="TIME", hidden=True, help="Pretend that it is this time."),
+}
+
+
+@dataclass(slots=True)
+class CommandSession:
+    """State of one run beside its settings: flags before the verb, and error reporting."""
+
+    flags_before_verb: dict[str, Any] = field(default_factory=dict)
+    verbosity: int = 0
+    color: Color = Color.AUTO
+    detailed_exitcode: bool = False  # --detailed-exitcode: every error exits with 1
+
+    def merge_flags(self, flags: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Merge the flags before and behind the verb, and update verbosity and color."""
+        merged = dict(self.flags_before_verb)
+        for name, value in flags.items():
+            if value and name in _CUMULATIVE and merged.get(name):
+                merged[name] += value
+            elif value:
+                merged[name] = value
+        # Updated even if resolving the settings fails afterwards: that error is reported in this
+        # way.
+        self.verbosity = merged.get("verbosity", 0)
+        self.color = Color(merged.get("color") or Color.AUTO)
+        return merged
+
+
+detailed_option: Option = click.option(
+    "--detailed-exitcode",
+    "detailed",
+    is_flag=True,
+    help="Exit with 0 when there are no changes, 2 when there are, and 1 for every error.",
+)
+
+
+def shared_options(function: Function) -> Function:
+    """Add all options that verbs share; for the group itself."""
+    return _apply_options({**_OBJECT_OPTIONS, **_TERMINAL_OPTIONS}, function)
+
+
+def with_settings(
+    *,
+    objects: bool = True,
+    files: bool = False,
+    config: bool = False,
+    formats: tuple[OutputFormat, ...] = (),
+) -> Option:
+    """Return a decorator that passes a verb its `settings`.
+
+    `objects`: the verb reads objects and repositories, so it takes `-f` and the options
+    around it; `files`: `-f` and `--namespace` alone, without the short form; `config`:
+    `--config` alone. `formats`: accepted values of `-o`, the default first; without any
+    there is no `-o`.
+    """
+    options: dict[str, Option] = {
+        **(_OBJECT_OPTIONS if objects else {}),
+        **(_FILE_OPTIONS if files else {}),
+        **({"config": _OBJECT_OPTIONS["config"]} if config else {}),
+        **({"output": _output_option(formats)} if formats else {}),
+        **_TERMINAL_OPTIONS,
+    }
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def call_with_settings(**given: Any) -> Any:
+            session = click.get_current_context().ensure_object(CommandSession)
+            session.detailed_exitcode = bool(given.get("detailed"))
+            flags = session.merge_flags({name: given.pop(name) for name in options})
+            settings = resolve_settings(flags, os.environ, formats or (OutputFormat.TABLE,))
+            session.verbosity, session.color = settings.verbosity, settings.color
+            return function(settings=settings, **given)
+
+        return _apply_options(options, call_with_settings)
+
+    return decorate
+
+
+def _output_option(formats: tuple[OutputFormat, ...]) -> Option:
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice([choice.value for choice in formats]),
+        help=f"How to print; {formats[0]} if not said.  [FANOUT_OUTPUT]",
+    )
+
+
+def _apply_options(options: Mapping[str, Option], function: Function) -> Function:
+    # click lists options in the order in which decorators stand, that is, the last applied
+    # first.
+    for option in reversed(list(options.values())):
+        function = option(function)
+    return function

@@ -1,0 +1,178 @@
+"""Validation of a package in a directory, with every error at once."""
+
+from collections.abc import Iterator, Mapping
+
+from fanout.api.reasons import Reason
+from fanout.api.text_fields import format_value
+from fanout.cli.input.package_functions import PackageFunctions, run_pipeline
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import MISSING, Path, format_path, get_value
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
+from fanout.package.manifest import Document, Manifest
+from fanout.package.merge.merge_units import is_manifest
+from fanout.package.merge.package_update import Files
+from fanout.package.yaml_nodes import InvalidManifest
+from fanout.values import frozen, replace
+from fanout.variants.function_failures import find_errors
+from fanout.variants.functions.function_interface import FunctionResult
+from fanout.variants.injection_points import InjectionPoint, find_injection_points
+from fanout.variants.manifest_objects import find_duplicates, find_objects
+from fanout.variants.pending_inputs import AllowedPrograms
+from fanout.variants.pipeline_steps import read_pipelines
+
+_Manifests = Mapping[str, Manifest]
+_Faults = Iterator[InvalidInput]
+_NAME_PATH: Path = ("metadata", "name")
+_IDENTITY_PATHS: tuple[Path, ...] = (
+    ("apiVersion",),
+    ("kind",),
+    _NAME_PATH,
+    ("metadata", "namespace"),
+)
+
+
+@frozen
+class PackageFaults:
+    """Errors of a package, and warnings that its functions reported."""
+
+    errors: list[InvalidInput]
+    warnings: tuple[FunctionResult, ...] = ()
+
+
+def validate_package(files: Files, runtime: PackageFunctions) -> PackageFaults:
+    """Return every error with file and line inside the package, sorted by position.
+
+    A package without errors is also rendered, in memory, for errors that only functions
+    find.
+    """
+    warnings: tuple[FunctionResult, ...] = ()
+    manifests: dict[str, Manifest] = {}
+    faults: list[InvalidInput] = []
+    for path, (_, data) in files.items():
+        if is_manifest(path):
+            try:
+                manifests[path] = Manifest.parse(data, path)
+            except InvalidManifest as error:
+                faults += error.problems
+    if KPTFILE not in files:
+        faults.append(_invalid_package("there is no Kptfile", "add one, as `kpt pkg init` does"))
+    faults += _check_kptfiles(manifests, runtime)
+    for find in (_check_names, find_duplicates, _check_points):
+        faults += find(manifests)
+    if not faults:
+        try:
+            _, results = run_pipeline(files, runtime)
+        except InvalidInput as error:
+            faults.append(error)
+        else:
+            faults += map(_to_error, find_errors(results))
+            warnings = tuple(result for result in results if result.severity == "warning")
+    return PackageFaults(sorted(faults, key=lambda it: (it.where.file, it.where.line)), warnings)
+
+
+def _to_error(result: FunctionResult) -> InvalidInput:
+    """Convert an error result of a function into an InvalidInput."""
+    where = ErrorLocation(result.object, result.field, result.file, result.line)
+    return _invalid_package(f"{result.message} ({result.function})", "correct the package", where)
+
+
+def _check_kptfiles(manifests: _Manifests, runtime: PackageFunctions) -> _Faults:
+    resources = {path: manifest for path, manifest in manifests.items() if not _is_kptfile(path)}
+    for path, manifest in manifests.items():
+        if not _is_kptfile(path):
+            continue
+        try:
+            document = find_kptfile(manifest)
+        except InvalidInput as error:
+            yield error
+            continue
+        faults = find_kptfile_problems(document)
+        yield from faults
+        # An entry with a wrong field would fail as a function too, and be reported twice.
+        faulty_fields = {fault.where.field for fault in faults}
+        for entry_path, entry in pipeline_functions(document.value):
+            section, index = entry_path[1:]
+            field = f"pipeline.{section}[{index}]"
+            if not any(name == field or name.startswith(f"{field}.") for name in faulty_fields):
+                where = ErrorLocation(KPTFILE, field, path, document.line_of(entry_path))
+                single_entry = _with_value(document, {"pipeline": {section: [entry]}})
+                yield from _check_functions(
+                    runtime.programs, {**resources, path: single_entry}, where
+                )
+
+
+def _is_kptfile(path: str) -> bool:
+    return path.rpartition("/")[2] == KPTFILE
+
+
+def _check_functions(
+    programs: AllowedPrograms, manifests: _Manifests, where: ErrorLocation
+) -> _Faults:
+    """Yield the error of an unknown function or of an invalid configuration.
+
+    Files that a function reads are not checked: functions before it may still change them.
+    """
+    try:
+        for function in read_pipelines(manifests, programs):
+            if function.config is not None:
+                function.build_step(lambda _: {})
+    except InvalidInput as error:
+        yield InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
+
+
+def _with_value(document: Document, value: object) -> Manifest:
+    """Return a manifest of this document alone, with another value."""
+    return Manifest(b"", "", document.file, [replace(document, value=value)])
+
+
+def _check_points(manifests: _Manifests) -> _Faults:
+    """Yield errors for marks that are no injection points, and for duplicate points."""
+    points_by_key: dict[str, InjectionPoint] = {}
+    for path, manifest in manifests.items():
+        for number, part in find_objects(manifest).items():
+            try:
+                points = find_injection_points([(path, number, part)])
+            except InvalidInput as error:
+                yield error
+                continue
+            for point in points:
+                first_point = points_by_key.setdefault(point.key, point)
+                if first_point is not point:
+                    yield _invalid_package(
+                        f"there is an injection point {point.key} at"
+                        f" {first_point.file}:{first_point.line} too",
+                        "rename one of the two objects",
+                        ErrorLocation(f"{point.kind}/{point.name}", "", path, point.line),
+                    )
+
+
+def _check_names(manifests: _Manifests) -> _Faults:
+    """Yield errors for names that YAML reads as a number or a boolean."""
+    for path, manifest in manifests.items():
+        for part in () if _is_kptfile(path) else find_objects(manifest).values():
+            identity_values = [
+                get_value(part.value, path_of_value) for path_of_value in _IDENTITY_PATHS
+            ]
+            # A document without kind, or with neither apiVersion nor name, is no Kubernetes object.
+            if MISSING in (
+                identity_values[1],
+                identity_values[2] if identity_values[0] is MISSING else identity_values[0],
+            ):
+                continue  # values of a tool, or the like
+            for path_of_value, value in zip(_IDENTITY_PATHS, identity_values, strict=True):
+                if value is MISSING or value is None or isinstance(value, str):
+                    continue
+                where = ErrorLocation(
+                    str(identity_values[1]),
+                    format_path(path_of_value),
+                    path,
+                    part.line_of(path_of_value),
+                )
+                yield _invalid_package(
+                    f"{format_value(value)} is no text", "put it in quotes", where
+                )
+
+
+def _invalid_package(problem: str, remedy: str, where: ErrorLocation | None = None) -> InvalidInput:
+    return InvalidInput(problem, reason=Reason.INVALID_PACKAGE, remedy=remedy, where=where)

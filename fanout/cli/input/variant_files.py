@@ -1,0 +1,221 @@
+"""Files of one variant on each side: upstream, rendering, published package and draft."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from fanout.cli.input.name_lookup import find_variant
+from fanout.cli.startup import Program
+from fanout.errors import InvalidInput, Stopped
+from fanout.gates.gate_facts import Hold
+from fanout.package.merge.merge_conflicts import MergeConflict
+from fanout.package.merge.package_update import Files
+from fanout.plan.observation.repository_state import Remote
+from fanout.plan.rollback.earlier_publication import EarlierPublication
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.edits.downstream_merge import DraftMerger
+from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
+from fanout.reconcile.observation.upstream_packages import get_upstream
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.rollback.rollback_selection import RollbackSelector
+from fanout.values import frozen, replace
+from fanout.variants.package_rendering import render_variant
+from fanout.variants.render_model import RenderedPackage
+
+_NO_FILES: Files = {}
+Value = TypeVar("Value")
+
+
+def open_variant_files(program: Program, name: str) -> "VariantFiles":
+    """Render the variant of this name, target or `repository:path` and return its files.
+
+    Raises InvalidInput if there is no such variant or it has no candidate, and the errors
+    of rendering it or merging downstream edits into it.
+    """
+    item, case = find_variant(program, name)
+    if case.render_failure is not None:
+        raise case.render_failure
+    if case.is_rollback and case.earlier_publication is None:
+        assert case.rollback_hold is not None, "it never had what it is to go back to"
+        raise Stopped(
+            f"{case.spec.name} is held: {case.rollback_hold.sentence}",
+            reason=case.rollback_hold.reason,
+        )
+    if not case.is_rollback and (case.package is None or case.inputs is None):
+        raise InvalidInput(
+            f"{case.spec.name} has no candidate: its stage is {case.spec.stage or 'not given'}",
+            reason="NoRevision",
+            remedy="see `fanout explain`",
+        )
+    return VariantFiles(program, item, _render_case(program, case))
+
+
+@frozen
+class VariantFiles:
+    """Rendered variant with a candidate; a side that does not exist has no files."""
+
+    program: Program
+    item: PolicyResult
+    case: VariantCase
+
+    @property
+    def conflicts(self) -> tuple[MergeConflict, ...]:
+        """Conflicts of merging downstream edits into the rendering, decided or not."""
+        return self.case.merged.conflicts if self.case.merged else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes of that merge for people, beside its conflicts."""
+        return self.case.merged.notes if self.case.merged else ()
+
+    @property
+    def undecided(self) -> tuple[MergeConflict, ...]:
+        """Conflicts that neither a commit on the draft nor a recorded decision has decided."""
+        decided = {item.key for item in self.case.disputes if item.is_decided}
+        return tuple(item for item in self.conflicts if item.key not in decided)
+
+    def refuse_without_draft(self) -> None:
+        """Raise Stopped if the variant is held without a next draft.
+
+        The downstream edits in such a draft are unknown.
+        """
+        case, reverted = self.case, self.case.reverted_publication
+        hold = case.obstacle
+        if case.is_removed_by_hand or (
+            reverted is not None and (reverted.is_other_package or reverted.pristine_tree is None)
+        ):
+            hold = hold or case.revert_hold
+        if case.lacks_base and not case.is_unmanaged:
+            location = f"{case.package_location.repository}:{case.package_location.path}"
+            missing_base = Hold(
+                "BaseMissing", f"{location} has people's edits, and their base is lost"
+            )
+            hold = hold or case.draft_hold or missing_base
+        if hold is not None:
+            problem = f"{case.spec.name} is held and has no next draft: {hold.sentence}"
+            raise Stopped(problem, reason=hold.reason)
+
+    def read_upstream(self) -> Files:
+        """Return upstream's package at the candidate revision."""
+        if self.case.package is None:  # it goes back
+            return self._upstream_at(self.case.upstream_commit)
+        content = self.case.package.upstream.files
+        return {path: (entry.mode, data) for path, (entry, data) in content.items()}
+
+    def read_published_upstream(self) -> Files:
+        """Return upstream's package at the published revision.
+
+        Empty if upstream no longer has it.
+        """
+        origin, published = self.case.origin, self.case.published
+        # An adopted package was cloned by another tool; its Kptfile names upstream and tree of that
+        # time.
+        if origin is not None:
+            return self._read_tree(origin.upstream, origin.tree)
+        return self._upstream_at(published.commit) if published is not None else _NO_FILES
+
+    def _upstream_at(self, commit: str) -> Files:
+        upstream = self.item.resolved_policy.upstream
+        if upstream is None:
+            return _NO_FILES
+        remote = build_remote(upstream)
+        path = join_upstream_path(upstream, get_upstream(self.item.resolved_policy).package)
+        with self.program.world.git.reader(remote) as reader:
+            tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
+        return self._read_tree(remote, tree)
+
+    def read_rendering(self) -> Files:
+        """Return the rendering of the candidate without downstream edits."""
+        assert self.case.rendered is not None, "it has been rendered"
+        return self._resolve_content(self.case.rendered)
+
+    def read_merged(self) -> Files:
+        """Return the rendering of the candidate with downstream edits merged into it."""
+        content = self.case.draft_content
+        assert content is not None, "it has been rendered"
+        return self._resolve_content(content)
+
+    def read_published(self) -> Files:
+        """Return the package on the downstream branch."""
+        return self._read_tree(
+            self.case.package_location.repository_state.remote, self.case.package_state.tree
+        )
+
+    def read_published_change(self) -> tuple[Files, Files]:
+        """Return the package as fanout published it, and as it is on the branch now.
+
+        For a package that is adopted: as it was when it was cloned, and as the merge reads it
+        now.
+        """
+        local = self.read_published()
+        if self.case.is_unmanaged:
+            change = _run_merger(self.program, lambda it: it.read_adoption_change(self.case, local))
+            return change if change is not None else (_NO_FILES, local)
+        return self._read_tree(
+            self.case.package_location.repository_state.remote, self.case.pristine_tree
+        ), local
+
+    def read_draft_change(self) -> tuple[Files, Files]:
+        """Return the draft as fanout wrote it, and as its branch is now."""
+        change = _run_merger(self.program, lambda it: it.read_draft_change(self.case))
+        return change if change is not None else (_NO_FILES, _NO_FILES)
+
+    def _resolve_content(self, content: RenderedPackage) -> Files:
+        package = self.case.package
+        files = package.upstream.files.values() if package is not None else ()
+        blobs = {entry.oid: data for entry, data in files}
+        blobs |= content.blobs
+        return {path: (entry.mode, blobs[entry.oid]) for path, entry in content.entries.items()}
+
+    def _read_tree(self, remote: Remote, tree: str | None) -> Files:
+        if not tree:
+            return _NO_FILES
+        with self.program.world.git.reader(remote) as reader:
+            files = reader.files(tree)
+        return {path: (entry.mode, data) for path, (entry, data) in files.items()}
+
+
+def _render_case(program: Program, case: VariantCase) -> VariantCase:
+    """Return the case with its rendering, and with downstream edits merged into it."""
+    # The pass renders only drafts that are to be written; a current draft is rendered here.
+    if case.rendered is not None:
+        return case
+    if case.earlier_publication is not None:
+        return RollbackSelector(program.world.git).load_content(
+            _keep_published(case, case.earlier_publication)
+        )
+    assert case.package is not None, "the caller has looked"
+    assert case.inputs is not None, "the caller has looked"
+    package, spec, inputs = case.package, case.spec, case.inputs
+    answers = program.reconciler.function_results
+    rendered = answers.run_until_answered(
+        lambda known: render_variant(package, spec, inputs, known)
+    )
+    case = replace(case, rendered=rendered)
+    return _run_merger(program, lambda it: it.merge_edits(case)) if case.needs_merge else case
+
+
+def _keep_published(case: VariantCase, earlier: EarlierPublication) -> VariantCase:
+    """Return the case.
+
+    If its rollback is published already, with the published package as its target.
+    Downstream edits since the rollback then stay in the files.
+    """
+    if not case.is_in_force:
+        return case
+    tree = case.package_state.tree or earlier.tree
+    return replace(
+        case,
+        earlier_publication=replace(
+            earlier, tree=tree, pristine_tree=earlier.pristine_tree or tree
+        ),
+    )
+
+
+def _run_merger(program: Program, work: Callable[[DraftMerger], Value]) -> Value:
+    """Run the work on a merger, repeated until all its pending inputs are answered."""
+    world, answers = program.world, program.reconciler.function_results
+    merger = DraftMerger(
+        world.git, world.counters, world.setup.limits, answers, PackageContentCache()
+    )
+    return answers.run_until_answered(lambda _: work(merger))

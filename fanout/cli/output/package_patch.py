@@ -1,0 +1,220 @@
+"""Differences of packages: a patch for `git apply`, and a three-way view.
+
+In the three-way view every line has two marks: the change of upstream, and the local
+change. `-` is a removed line, `+` an added one. So `- ` was removed by upstream, ` +`
+was added locally, and `--` was removed by both. A line that begins with `!!` reports a
+conflict in the lines below it.
+"""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from fanout.package.field_edits import MISSING
+from fanout.package.merge.merge_conflicts import MergeConflict
+from fanout.package.merge.package_update import FileContent, Files, merge_packages
+
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+PackageNames = tuple[str, str]  # what the two packages are called
+
+
+def format_patch(old: Files, new: Files, names: PackageNames) -> Iterator[str]:
+    """Yield the lines of a patch that turns the old package into the new.
+
+    None if they are equal.
+
+    `names`: names of the two packages, as first directory of each path.
+    """
+    for path in sorted(old.keys() | new.keys()):
+        before, after = old.get(path), new.get(path)
+        if before != after:
+            yield from _patch_file(before, after, (f"{names[0]}/{path}", f"{names[1]}/{path}"))
+
+
+def split_lines(data: bytes) -> list[str] | None:
+    """Split text into lines with their newline characters; return None for binary data."""
+    if b"\0" in data:
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    # str.splitlines would also split at form feeds and Unicode separators, which Git does not.
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _patch_file(
+    before: FileContent | None, after: FileContent | None, names: PackageNames
+) -> Iterator[str]:
+    yield f"diff --git {names[0]} {names[1]}"
+    if before is None or after is None:
+        (change, mode) = ("deleted", before[0]) if before else ("new", after[0] if after else "")
+        yield f"{change} file mode {mode}"
+    elif before[0] != after[0]:
+        yield f"old mode {before[0]}"
+        yield f"new mode {after[0]}"
+    old, new = (split_lines(side[1]) if side else [] for side in (before, after))
+    shown = names[0] if before else "/dev/null", names[1] if after else "/dev/null"
+    if old is not None and new is not None:
+        yield from _patch_hunks(old, new, shown)
+    elif before is None or after is None or before[1] != after[1]:
+        yield f"Binary files {shown[0]} and {shown[1]} differ"
+
+
+def _patch_hunks(old: list[str], new: list[str], names: PackageNames) -> Iterator[str]:
+    # Lines keep their newline characters, so a last line without one differs, as it does for
+    # Git.
+    for number, line in enumerate(difflib.unified_diff(old, new, *names, lineterm="")):
+        yield line.removesuffix("\n")
+        if number > 1 and not line.startswith("@") and not line.endswith("\n"):
+            yield NO_NEWLINE
+
+
+_CONTEXT_LINES = 3  # lines that are shown before and after a change
+_SideContent = FileContent | None
+
+
+class _ThreeWayLine(NamedTuple):
+    """Line of the three-way view, with its number on each side, from 1.
+
+    0 if the side lacks it.
+    """
+
+    marks: str
+    text: str
+    origin: int
+    upstream: int
+    local: int
+
+
+def format_three_way(origin: Files, upstream: Files, local: Files) -> Iterator[str]:
+    """Yield the lines of the three-way view; none if the three packages are equal.
+
+    Raises InvalidInput like the merge.
+    """
+    conflicts: dict[str, list[MergeConflict]] = {}
+    for conflict in merge_packages(origin, upstream, local).conflicts:
+        conflicts.setdefault(conflict.file, []).append(conflict)
+    paths = {*origin, *upstream, *local, *conflicts}
+    for path in sorted(paths):
+        sides = origin.get(path), upstream.get(path), local.get(path)
+        if path in conflicts or not sides[0] == sides[1] == sides[2]:
+            yield from _diff_file(path, sides, conflicts.get(path, ()))
+
+
+def _diff_file(
+    path: str,
+    sides: tuple[_SideContent, _SideContent, _SideContent],
+    conflicts: Sequence[MergeConflict],
+) -> Iterator[str]:
+    base, upstream, local = sides
+    changes = ", ".join(
+        f"{change} {side_name}"
+        for side_name, side in (("upstream", upstream), ("here", local))
+        if (change := _describe_change(base, side))
+    )
+    yield f"=== {path}: {changes or 'not changed'}"
+    texts = [split_lines(side[1]) if side else [] for side in sides]
+    rows = [] if None in texts else _merge_lines(*(text or [] for text in texts))
+    conflicts_by_row, file_conflicts = _place_conflicts(rows, conflicts)
+    yield from (f"!! {conflict}" for conflict in file_conflicts)
+    if None in texts:
+        names = ("origin", "upstream", "local")
+        sizes = (f"{n} {len(s[1]):,} bytes" for n, s in zip(names, sides, strict=True) if s)
+        yield f"binary: {', '.join(sizes)}"
+    yield from _format_hunks(rows, conflicts_by_row)
+
+
+def _describe_change(base: _SideContent, side: _SideContent) -> str:
+    if side == base:
+        return ""
+    if base is None or side is None:
+        return "deleted" if side is None else "added"
+    if side[0] == base[0]:
+        return "changed"
+    mode = f"mode {base[0]} to {side[0]}"
+    return mode if side[1] == base[1] else f"changed, {mode},"
+
+
+def _merge_lines(base: list[str], upstream: list[str], local: list[str]) -> list[_ThreeWayLine]:
+    """Return the lines of all sides in the order of the origin.
+
+    Lines that a side inserted stand before the origin line that follows them.
+    """
+    upstream_inserted, upstream_kept = _align(base, upstream)
+    local_inserted, local_kept = _align(base, local)
+    rows: list[_ThreeWayLine] = []
+    for n in range(len(base) + 1):
+        upstream_lines = [(upstream[at], at + 1) for at in upstream_inserted.get(n, ())]
+        local_lines = [(local[at], at + 1) for at in local_inserted.get(n, ())]
+        # Equal insertions of both sides are shown once, marked `++`, as a merge would take them.
+        if upstream_lines and [text for text, _ in upstream_lines] == [
+            text for text, _ in local_lines
+        ]:
+            pairs = zip(upstream_lines, local_lines, strict=True)
+            rows += [_ThreeWayLine("++", text, 0, one, other) for (text, one), (_, other) in pairs]
+        else:
+            rows += [_ThreeWayLine("+ ", text, 0, at, 0) for text, at in upstream_lines]
+            rows += [_ThreeWayLine(" +", text, 0, 0, at) for text, at in local_lines]
+        if n < len(base):
+            upstream_number, local_number = upstream_kept.get(n, 0), local_kept.get(n, 0)
+            marks = (" " if upstream_number else "-") + (" " if local_number else "-")
+            rows.append(_ThreeWayLine(marks, base[n], n + 1, upstream_number, local_number))
+    return rows
+
+
+def _align(base: list[str], side: list[str]) -> tuple[dict[int, range], dict[int, int]]:
+    """Return a side's insertions by the origin line behind them, and its kept lines."""
+    inserted: dict[int, range] = {}
+    kept: dict[int, int] = {}
+    matcher = SequenceMatcher(None, base, side)
+    for verb, start, end, first, last in matcher.get_opcodes():
+        if verb == "equal":
+            kept |= {start + n: first + n + 1 for n in range(end - start)}
+        elif last > first:
+            # Old lines come before new ones, like in a unified diff.
+            inserted[end] = range(first, last)  # behind the lines that it replaces
+    return inserted, kept
+
+
+def _place_conflicts(
+    rows: Sequence[_ThreeWayLine], conflicts: Sequence[MergeConflict]
+) -> tuple[dict[int, list[MergeConflict]], list[MergeConflict]]:
+    """Return the conflicts by the row that they precede, and those of the whole file.
+
+    A conflict's line number is the local one; upstream's if the value is missing locally.
+    """
+    local_rows = {row.local: n for n, row in enumerate(rows) if row.local}
+    upstream_rows = {row.upstream: n for n, row in enumerate(rows) if row.upstream}
+    by_row: dict[int, list[MergeConflict]] = {}
+    file_conflicts: list[MergeConflict] = []
+    for conflict in conflicts:
+        row = (upstream_rows if conflict.local is MISSING else local_rows).get(conflict.line)
+        (file_conflicts if row is None else by_row.setdefault(row, [])).append(conflict)
+    return by_row, file_conflicts
+
+
+def _format_hunks(
+    rows: Sequence[_ThreeWayLine], conflicts: dict[int, list[MergeConflict]]
+) -> Iterator[str]:
+    shown_rows: set[int] = set()
+    for n, row in enumerate(rows):
+        if row.marks != "  " or n in conflicts:
+            shown_rows |= set(
+                range(max(n - _CONTEXT_LINES, 0), min(n + _CONTEXT_LINES + 1, len(rows)))
+            )
+    last = -1
+    for n in sorted(shown_rows):
+        if n != last + 1 or n == 0:
+            line = next((row.origin for row in rows[n:] if row.origin), 0)
+            yield f"@@ origin:{line} @@" if line else "@@"
+        last = n
+        yield from (f"!! {conflict}" for conflict in conflicts.get(n, ()))
+        text = rows[n].text
+        yield rows[n].marks + text.removesuffix("\n")
+        if not text.endswith("\n"):
+            yield NO_NEWLINE

@@ -1,0 +1,211 @@
+"""Output of a pass: plan or actions on stdout, problems on stderr."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from fanout.cli.output.printer import format_table, print_value, write_stdout
+from fanout.cli.process_exit import keep_alive
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.terminal import print_message
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_findings import group_findings
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import format_count
+from fanout.plan.actions import ActionKind, ActionResult, PlanAction
+from fanout.plan.records.policy_status import format_instant
+from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport, PolicyResult
+from fanout.reconcile.problem_aggregation import (
+    count_failures,
+    format_failed_outcomes,
+    format_lines,
+    group_problems,
+)
+
+Plain = dict[str, str]
+
+
+def serialize_holds(observed: PassPlan) -> list[Plain]:
+    """Return the holds of policies, stages, variants and removals as data.
+
+    They are in the order of the policies. Variants that are held by their stage's gate are
+    listed themselves too: whoever looks for one variant does not have to know its stage.
+    """
+    return [entry for item in observed.policies for entry in _policy_holds(item)]
+
+
+def _policy_holds(item: PolicyResult) -> Iterator[Plain]:
+    subject = {"policy": item.title}
+    if item.decision is not None:
+        yield from _decision_holds(subject, item.decision)
+    elif item.error is not None:
+        yield {**subject, "reason": str(item.error.reason), "message": str(item.error)}
+    for name, holds in item.removals.holds.items():
+        yield from _hold_entries({**subject, "variant": name}, holds)
+    for name, holds in item.remaining_leftovers.items():
+        yield from _hold_entries({**subject, "variant": name}, holds)
+
+
+def _decision_holds(subject: Mapping[str, str], decision: PolicyEvaluation) -> Iterator[Plain]:
+    yield from _hold_entries(subject, decision.holds)
+    for stage in decision.stages.values():
+        own_subject = {"stage": stage.name} if stage.name else {}
+        yield from _hold_entries({**subject, **own_subject}, stage.holds)
+    for variant in decision.variants.values():
+        own_subject = {"stage": variant.stage} if variant.stage else {}
+        yield from _hold_entries({**subject, **own_subject, "variant": variant.name}, variant.holds)
+
+
+def _hold_entries(subject: Mapping[str, str], holds: Iterable[Hold]) -> Iterator[Plain]:
+    for hold in holds:
+        entry = {**subject, "reason": str(hold.reason), "message": hold.sentence}
+        entry |= {"who": hold.actor} if hold.actor else {}
+        yield entry | ({"until": format_instant(hold.until)} if hold.until is not None else {})
+
+
+_ACTION_WORDS = {
+    ActionKind.RELEASE: ("", "released"),
+    ActionKind.WRITE_DRAFT: ("draft", "written"),
+    ActionKind.PUBLISH: ("", "published"),
+    ActionKind.REMOVE_PACKAGE: ("package", "removed"),
+    ActionKind.REMOVE_DRAFT: ("draft", "removed"),
+    ActionKind.RECORD: ("", "recorded"),
+}
+
+
+def report_file_errors(declared: DeclaredObjects) -> int:
+    """Print every error in the files, and return their number."""
+    errors = [fault for fault in declared.faults if fault.severity == "error"]
+    for _, line in group_findings(errors):
+        print_message(line, fg="red")
+    return len(errors)
+
+
+def print_plan(observed: PassPlan, settings: Settings, error_count: int = 0) -> None:
+    """Print the plan: a line per action, or plan, problems and holds as JSON or YAML.
+
+    `error_count`: number of errors in the files.
+    """
+    # Observed state of 10,000 targets takes half a second to free, and nothing uses that time.
+    keep_alive(observed)
+    print_problems(observed, settings)
+    if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+        holds = {"holds": serialize_holds(observed)}
+        print_value(
+            {**observed.plan.as_json(), **serialize_problems(observed), **holds}, settings.output
+        )
+    else:
+        write_stdout(
+            _format_actions(observed.plan.actions)
+            or f"{_format_nothing_done(observed, error_count)}\n"
+        )
+
+
+def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
+    """Return the line for a pass without actions, with what failed if anything did."""
+    actions = format_count(undone_actions, "action") if undone_actions else ""
+    file_errors = f"{format_count(error_count, 'error')} in the files" if error_count else ""
+    failed = ", ".join(filter(None, (count_failures(observed.problems), actions, file_errors)))
+    return f"nothing to do; failed: {failed}" if failed else "nothing to do"
+
+
+def _format_actions(actions: Iterable[PlanAction]) -> str:
+    rows = [
+        (
+            action.kind.value,
+            action.policy or "-",
+            action.stage or "-",
+            action.variant or "-",
+            action.sentence(),
+        )
+        for action in actions
+    ]
+    return format_table(("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"), rows) if rows else ""
+
+
+def print_report(
+    report: PassReport, settings: Settings, effect: str = "", error_count: int = 0
+) -> None:
+    """Print what a pass did: counts by kind of action and each failure.
+
+    With -o json the outcomes.
+
+    `effect`: line about the decision that the pass acted on; `error_count`: number of
+    errors in the files.
+    """
+    keep_alive(report)
+    if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+        print_value(_serialize_report(report), settings.output)
+        return
+    print_problems(report.pass_plan, settings)
+    for line in format_failed_outcomes(report.failed_outcomes):
+        print_message(f"failed: {line}", settings.color, fg="red")
+    for line in format_failed_outcomes(report.undeletable_drafts):
+        print_message(f"warning: {line}", settings.color, fg="yellow")
+    if settings.verbosity:
+        write_stdout(
+            _format_actions(outcome.action for outcome in report.outcomes if outcome.is_done)
+        )
+    counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.is_done)
+    parts = [
+        _format_count(counts[kind], *_ACTION_WORDS[kind]) for kind in ActionKind if counts[kind]
+    ]
+    if effect:
+        write_stdout(f"{effect}\n")
+    if parts or not effect:
+        nothing_done = _format_nothing_done(
+            report.pass_plan, error_count, len(report.failed_outcomes)
+        )
+        write_stdout((", ".join(parts) or nothing_done) + "\n")
+
+
+def _format_count(number: int, noun: str, verb: str) -> str:
+    return f"{format_count(number, noun) if noun else number} {verb}"
+
+
+def print_problems(observed: PassPlan, settings: Settings) -> None:
+    """Print stopped policies, targets without a variant, and variants that cannot proceed."""
+    for warning in observed.warnings:
+        print_message(f"warning: {warning}", settings.color, fg="yellow")
+    for failed, line in format_lines(group_problems(observed.problems)):
+        print_message(line, settings.color, fg="red" if failed else "yellow")
+
+
+def serialize_problems(observed: PassPlan) -> dict[str, object]:
+    """Return the problems of a pass as data, one entry each."""
+    problems = observed.problems
+    return {
+        "problems": [_serialize_problem(it) for it in problems if it.noun == "policy"],
+        "failedTargets": [_serialize_problem(it) for it in problems if it.noun == "target"],
+        "failedVariants": [
+            _serialize_problem(it) for it in problems if it.noun == "variant" and it.failed
+        ],
+        "held": [_serialize_problem(it) for it in problems if not it.failed],
+        "warnings": list(observed.warnings),
+    }
+
+
+def _serialize_problem(problem: PassProblem) -> dict[str, str]:
+    subject = {problem.noun: problem.subject} if problem.subject else {}
+    return {
+        "policy": problem.policy,
+        **subject,
+        "reason": problem.reason,
+        "message": problem.sentence,
+    }
+
+
+def _serialize_report(report: PassReport) -> dict[str, object]:
+    return {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "SweepReport",
+        "outcomes": [_serialize_outcome(outcome) for outcome in report.outcomes],
+        **serialize_problems(report.pass_plan),
+    }
+
+
+def _serialize_outcome(outcome: ActionResult) -> dict[str, object]:
+    body: dict[str, object] = {**outcome.action.as_json(), "done": outcome.is_done}
+    if not outcome.is_done:
+        body |= {"reason": outcome.reason, "message": outcome.problem}
+    return body

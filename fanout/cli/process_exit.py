@@ -1,0 +1,156 @@
+"""Exit of the process: the table of exit codes, and the end without freeing memory.
+
+Scripts and pipelines rely on the codes. The numbers and their order are the design's
+(design §11). Where several apply, the first of these counts: an error of fanout or of
+its use, invalid input, failures (what failed is never hidden), no effect.
+"""
+
+import atexit
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NoReturn
+
+from fanout.errors import Conflict, InvalidInput, LimitExceeded, Stopped
+
+
+class ExitCode(IntEnum):
+    """Exit code of `fanout`; the values are documented and stable."""
+
+    OK = 0
+    ERROR = 1
+    INVALID = 2
+    SOME_FAILED = 3
+    NO_EFFECT = 4
+    INTERRUPTED = 130  # 128 + SIGINT, as shells count
+    BROKEN_PIPE = 141  # 128 + SIGPIPE: the reader of the output is gone
+
+
+EXIT_CHANGES = 2  # with --detailed-exitcode alone, as Terraform's: no error, and there are changes
+
+EXIT_CODE_HELP = {
+    ExitCode.OK: "done, or nothing to do",
+    ExitCode.ERROR: "an error of fanout or of its use: a wrong flag or name, a server that did not"
+    " answer or denied access, a bug",
+    ExitCode.INVALID: "invalid input: objects, files, packages or scenarios with errors",
+    ExitCode.SOME_FAILED: "some policies, targets or variants failed, or are held by something that"
+    " a person must mend; the others were served",
+    ExitCode.NO_EFFECT: "nothing had the effect that was asked for: an approval that does not"
+    " count, a promotion that nothing follows, an outdated plan",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+# Reasons as words, so that `fanout --help` loads no layer below; a test compares them with theirs.
+# What was typed is wrong, not what is in files.
+USAGE_REASONS = frozenset(
+    {
+        "InvalidSetting",
+        "InvalidTime",
+        "NoFiles",
+        "NoObjectId",
+        "NotFound",
+        "NotInStage",
+        "TargetGone",
+        "UnknownKind",
+    }
+)
+# The command is right, and as things stand it can change nothing.
+NO_EFFECT_REASONS = frozenset(
+    {
+        "EditedDownstream",
+        "NeverPublished",
+        "NoDraft",
+        "NothingToDo",
+        "Pinned",
+        "PlanOutdated",
+        "WindowClosed",
+        "WouldGoBack",
+        "WrongRevision",
+    }
+)
+
+
+def exit_code_of(error: BaseException) -> ExitCode:
+    """Return the exit code for an error that ended a command.
+
+    An unreachable server, a lost race and a bug share code 1: the input is not at fault. A
+    stopped policy exits like a sweep of that policy. An expression that exceeds its limits
+    is an invalid object.
+    """
+    match error:
+        case InvalidInput(reason=reason) | Conflict(reason=reason) if reason in NO_EFFECT_REASONS:
+            return ExitCode.NO_EFFECT
+        case InvalidInput(reason=reason) if reason in USAGE_REASONS:
+            return ExitCode.ERROR
+        case InvalidInput() | LimitExceeded():
+            return ExitCode.INVALID
+        case Stopped():
+            return ExitCode.SOME_FAILED
+        case _:
+            return ExitCode.ERROR
+
+
+def exit_code_after(failures: int, *, effect: bool) -> ExitCode:
+    """Return the exit code of a verb that recorded a decision and ran its pass.
+
+    `failures`: number of variants that failed or need a person. `effect`: whether anything
+    that was asked for happened.
+    """
+    if failures:
+        return ExitCode.SOME_FAILED
+    return ExitCode.OK if effect else ExitCode.NO_EFFECT
+
+
+def detailed_exit_code(code: ExitCode, *, changes: bool) -> int:
+    """Return the --detailed-exitcode code: 0 no changes, 2 changes, 1 any error."""
+    if code is not ExitCode.OK:
+        return ExitCode.ERROR
+    return EXIT_CHANGES if changes else ExitCode.OK
+
+
+def exit_with(work: Callable[[], int]) -> NoReturn:
+    """Run the work and exit with the code that it returns, without freeing objects.
+
+    After a pass over 10,000 targets, freeing every object takes the interpreter half a
+    second. Files and children are closed by then, and the operating system reclaims the
+    memory at once.
+
+    Threads are joined and `atexit` handlers run as usual. If the work raises, or its output
+    cannot be flushed, the interpreter exits in its normal way.
+    """
+    process_exit = _ProcessExit()
+    # Registered before the work: atexit runs handlers in reverse order, so this one runs last.
+    atexit.register(process_exit.exit_now)
+    _active_exits.append(process_exit)
+    process_exit.status = work()
+    sys.exit(process_exit.status)
+
+
+def keep_alive(value: object) -> None:
+    """Keep a reference to the value until the process exits, so that it is not freed.
+
+    Does nothing unless the process runs under `exit_with`.
+    """
+    for process_exit in _active_exits:
+        process_exit.kept_values.append(value)
+
+
+@dataclass(slots=True)
+class _ProcessExit:
+    status: int | None = None
+    kept_values: list[object] = field(default_factory=list)
+
+    def exit_now(self) -> None:
+        if self.status is None:
+            return
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            return  # the interpreter flushes again, and says what is wrong
+        os._exit(self.status)
+
+
+_active_exits: list[_ProcessExit] = []  # none where somebody else runs a command line, as tests do

@@ -1,0 +1,1 @@
+"""Shared parts of the verbs that record evidence, approvals and decisions."""

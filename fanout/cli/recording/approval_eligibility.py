@@ -1,0 +1,153 @@
+"""Eligibility of approvals: approvers, approvable drafts, and what does not count."""
+
+from collections.abc import Collection, Sequence
+
+from fanout.api.approver_groups import normalize_person
+from fanout.errors import InvalidInput
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.approval_index import ApprovalIndex, find_revoked
+from fanout.gates.gate_evaluation import start_evaluation
+from fanout.gates.gate_facts import VariantFacts
+from fanout.gates.gate_rules import ApprovalRule, Verdict
+from fanout.gates.gate_wording import format_names, label_stage
+from fanout.gates.timestamps import format_instant
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.values import replace
+
+
+def is_approver(rule: ApprovalRule, author: CommitIdentity) -> bool:
+    """Return whether this person's approval counts for the rule."""
+    return _normalize_person(author) in rule.subjects
+
+
+def format_not_entitled(rule: ApprovalRule, author: CommitIdentity) -> str:
+    """Return why this person is not entitled to approve."""
+    groups = " or ".join(rule.groups) or "any group"
+    return f"{author.email.lower()} is not in {groups} (PromotionPolicy.approvers)"
+
+
+def build_no_draft(
+    item: PolicyResult, stage: str, revision: str, cases: Sequence[VariantCase]
+) -> InvalidInput:
+    """Build the error for a revision without a draft, with the time of its next one.
+
+    A stage has drafts of its candidate only: the revision that passes its `after`, or the
+    one that it is still working on.
+    """
+    problem = f"stage {stage} of {item.title} has no draft of {revision}"
+    decisions = item.decision.variants if item.decision else {}
+    candidates = {decisions[case.spec.name].candidate for case in cases}
+    if revision not in item.revisions:
+        allowed = ", ".join(item.revisions)
+        remedy = (
+            f"choose one that the policy's rule allows: {allowed}" if allowed else "there is none"
+        )
+    elif not cases:
+        problem, remedy = f"{problem}: no variant is in it", "see `fanout get variants`"
+    elif revision not in candidates:
+        problem = f"{problem}: its candidate is {format_names(candidates)}"
+        remedy = _format_draft_time(item, stage, revision)
+    elif all(case.published is not None and case.published.revision == revision for case in cases):
+        problem = f"{problem}: it is published there already"
+        remedy = "there is nothing to approve"
+    else:
+        problem = f"{problem} that is up to date"
+        remedy = "see `fanout get drafts`; `fanout sweep --drafts-only` brings drafts up to date"
+    return InvalidInput(problem, reason="NoDraft", remedy=remedy)
+
+
+def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
+    """Return when drafts are written for a revision that is not the stage's candidate."""
+    assert item.facts is not None, "a policy that is judged has its facts"
+    evaluation = start_evaluation(item.facts)
+    evaluation.apply_candidates()
+    rule = next(rule for rule in item.facts.stages if rule.name == stage)
+    pin, candidate = evaluation.pin(rule), evaluation.candidate(stage)
+    if pin is not None and pin.revision == candidate:
+        return f"{label_stage(stage)} goes back to {candidate} and stays at it"
+    if evaluation.ages.is_older(revision, candidate):
+        return "that is newer, and a stage never goes back by itself"
+    gate = evaluation.stage_gate(rule, revision)
+    if gate.verdict is Verdict.PASSED:
+        return f"drafts of {revision} are written when the stage is done with {candidate}"
+    reasons = "; ".join(dict.fromkeys(hold.sentence for hold in gate.holds))
+    condition = f"drafts of {revision} are written when it may be taken"
+    if gate.next is not None:
+        return f"{condition} (at {format_instant(gate.next)}, if nothing else changes): {reasons}"
+    forecast_command = f"`fanout forecast {item.resolved_policy.name} --revision {revision}`"
+    return f"{condition}: {reasons}; {forecast_command} tells when at the earliest"
+
+
+def find_reviewed(
+    item: PolicyResult, cases: Sequence[VariantCase], trees: Collection[str]
+) -> list[VariantFacts]:
+    """Return the gates' facts of those variants whose drafts have these trees."""
+    names = {case.spec.name for case in cases}
+    variants = item.facts.variants if item.facts else ()
+    return [it for it in variants if it.name in names and it.draft and it.draft.tree in trees]
+
+
+def format_not_counted(
+    rule: ApprovalRule, author: CommitIdentity, drafted: Sequence[VariantFacts]
+) -> str:
+    """Return why an approval of these drafts does not count, or only for some.
+
+    Empty if it counts.
+    """
+    if not is_approver(rule, author):
+        return f"it is recorded and does not count: {format_not_entitled(rule, author)}"
+    edited = find_own_edits(rule, author, drafted)
+    if not edited:
+        return ""
+    subset = (
+        ""
+        if len(edited) == len(drafted)
+        else f" for {len(edited)} of them ({format_names(edited)})"
+    )
+    return (
+        f"it does not count{subset}: {_normalize_person(author)} has changed what is in"
+        f" {'it' if len(edited) == 1 else 'them'}, and nobody approves what they have changed"
+        " themselves (PromotionPolicy.requiresSeparation)"
+    )
+
+
+def find_own_edits(
+    rule: ApprovalRule, author: CommitIdentity, drafted: Sequence[VariantFacts]
+) -> list[str]:
+    """Return the variants that this person edited, if the rule requires separation."""
+    if not rule.separation:
+        return []
+    return [
+        it.name
+        for it in drafted
+        if it.draft is not None and _normalize_person(author) in it.draft.authors
+    ]
+
+
+def find_approved(
+    item: PolicyResult, rule: ApprovalRule, author: CommitIdentity, drafted: Sequence[VariantFacts]
+) -> list[str]:
+    """Return the variants whose drafts this person has approved without a revocation."""
+    facts = item.facts
+    if facts is None:
+        return []
+    approvals, revoked = (
+        facts.records.approvals,
+        find_revoked(facts.records.approvals, facts.stages),
+    )
+    own_approvals = [
+        it for it in approvals if it.by == _normalize_person(author) and it.name not in revoked
+    ]
+    decisions = ActiveDecisions(facts.records.decisions, facts.now, facts.variants)
+    index = ApprovalIndex(own_approvals, facts.stages, facts.now, decisions)
+    # Stages that require this rule alone: the index then answers for one check of one person.
+    rules = {it.name: replace(it, requires=(rule,)) for it in facts.stages}
+    return [
+        it.name for it in drafted if it.draft and index.has_approval(rules[it.stage], it, it.draft)
+    ]
+
+
+def _normalize_person(author: CommitIdentity) -> str:
+    return normalize_person(f"{author.name} <{author.email}>")

@@ -1,0 +1,381 @@
+"""Effect of a decision at once, and reasons why variants are not published by it."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from fanout.api.reasons import Reason
+from fanout.cli.input.name_lookup import select_cases
+from fanout.errors import InvalidInput
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import Verdict
+from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.record_facts import DecisionFacts, GateAction
+from fanout.gates.rollback_pins import Pin, find_pin
+from fanout.plan.actions import ActionKind
+from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.values import frozen, replace
+
+
+def find_nothing_to_publish(
+    item: PolicyResult, stage: str, cases: Sequence[VariantCase], revision: str
+) -> str:
+    """Return why a decision would publish nothing; empty if it still has steps to take.
+
+    For variants without a draft to review. Raises InvalidInput if a draft is to be written
+    first: the decision would be about something that does not exist yet.
+    """
+    due = [case for case in cases if not is_in_force(case, revision)]
+    if not due:
+        return _format_idle(stage, revision, has_variants=bool(cases))
+    drafted = any(_is_drafted_at(case, revision) for case in due)
+    if drafted or all(_is_published_at(case, revision) for case in cases):
+        reasons = "; ".join(_format_reasons(item, stage, due, revision))
+        raise InvalidInput(
+            f"there is no draft of {revision} that is up to date: {reasons}",
+            reason="NoDraft",
+            remedy="`fanout sweep --drafts-only` brings drafts up to date",
+        )
+    return ""
+
+
+def refuse_unreachable(
+    item: PolicyResult,
+    stage: str,
+    variants: Sequence[str],
+    revision: str,
+    *,
+    overrides_verification: bool,
+) -> None:
+    """Raise InvalidInput for a revision that the stage cannot reach at present.
+
+    A decision about it would wait until the policy changes. The gates are evaluated as if
+    the decision were on record, because it may end a rollback. `overrides_verification`: it
+    overrides verification, and so may also be about the published revision.
+    """
+    facts = item.facts
+    if facts is None:
+        return
+    decision = DecisionFacts(
+        "", facts.now, "", GateAction.PUBLISH, stage, tuple(variants), revision
+    )
+    # Evaluated with the decision added: a promotion of the whole stage ends a rollback that
+    # pins it.
+    records = replace(facts.records, decisions=(*facts.records.decisions, decision))
+    stage_decision = evaluate_gates(replace(facts, records=records)).stages.get(stage)
+    published = {
+        it.published.revision for it in select_cases(item, stage) if it.published is not None
+    }
+    if (
+        stage_decision is None
+        or revision in stage_decision.eligible
+        or (overrides_verification and revision in published)
+    ):
+        return
+    rule = next(rule for rule in item.rules if rule.name == stage)
+    pin = find_pin(rule, ActiveDecisions(records.decisions, facts.now, facts.variants).rollbacks)
+    if pin is not None:
+        raise _build_pinned_error(item, stage, revision, pin)
+    revisions = tuple(item.revisions)  # oldest first
+    remedy = f"change spec.upstream.revision so that {revision} is the newest it allows"
+    if published.isdisjoint(revisions[: revisions.index(revision) + 1]):
+        why = f"a stage never goes back by itself, and {format_names(published)} is published there"
+        subject = (
+            f"{item.resolved_policy.name} --stage {stage}" if stage else item.resolved_policy.name
+        )
+        rollback_command = f"fanout rollback {subject} --revision {revision}"
+        remedy = f"`{rollback_command}` takes it back to what it had of that; or {remedy}"
+    else:
+        why = f"{stage_decision.candidate} is newer and its gate is open"
+    raise InvalidInput(
+        f"{revision} cannot be published in {label_stage(stage)}: {why}",
+        reason=Reason.WOULD_GO_BACK,
+        remedy=remedy,
+    )
+
+
+def _build_pinned_error(item: PolicyResult, stage: str, revision: str, pin: Pin) -> InvalidInput:
+    decision = pin.decision
+    if decision is None:
+        why = f"its policy pins it to {pin.revision}"
+        remedy = f"take the pin out of stage {stage}, or change it"
+    else:
+        why = f"all of it goes back to {pin.revision}, by decision {decision.name} of {decision.by}"
+        remedy = (
+            "promote all of the stage, which ends that, or `fanout withdraw"
+            f" {item.resolved_policy.name} {decision.name}`"
+        )
+    return InvalidInput(
+        f"{revision} cannot be published in {label_stage(stage)}: {why}",
+        reason=Reason.PINNED,
+        remedy=remedy,
+    )
+
+
+def report_undrafted(
+    item: PolicyResult, cases: Sequence[VariantCase], trees: Collection[str], revision: str
+) -> Iterator[str]:
+    """Yield how many variants the decision leaves out for lack of a draft to review.
+
+    Suspended variants are left out: they get no draft before they are resumed, and the
+    gates say so.
+    """
+    assert item.decision is not None, "the caller has looked"
+    decisions = item.decision.variants
+    number = sum(
+        not is_in_force(case, revision)
+        and (case.draft is None or case.draft.tree not in trees)
+        and decisions[case.spec.name].state is not VariantState.SUSPENDED
+        for case in cases
+    )
+    if number:
+        have, pronoun = ("has", "it") if number == 1 else ("have", "them")
+        yield (
+            f"{number} of {format_count(len(cases), 'variant')} {have} no draft of {revision}"
+            " that is up"
+            f" to date: the decision is not about {pronoun}; decide again once there is one"
+        )
+
+
+def report_unpublished(
+    report: PassReport, stage: str, variants: Sequence[str], revision: str
+) -> Iterator[str]:
+    """Yield a sentence for each reason why variants were not published.
+
+    The reasons are the gates' own, from the pass that acted on the decision.
+    """
+    for item in report.pass_plan.policies:
+        if item.error is not None or item.decision is None:
+            continue  # the pass has told it
+        cases = select_cases(item, stage, variants)
+        published = {
+            outcome.action.variant
+            for outcome in report.outcomes
+            if outcome.is_done and outcome.action.kind is ActionKind.PUBLISH
+        }
+        waiting = [
+            case
+            for case in cases
+            if case.spec.name not in published and not is_in_force(case, revision)
+        ]
+        if waiting:
+            head = _format_head(len(waiting), len(cases), bool(published))
+            yield from (
+                f"{head}: {line}" for line in _format_reasons(item, stage, waiting, revision)
+            )
+        elif not published:
+            yield _format_idle(stage, revision, has_variants=bool(cases))
+
+
+def _format_idle(stage: str, revision: str, *, has_variants: bool) -> str:
+    if not has_variants:
+        return f"nothing is to be published: no variant is in {label_stage(stage)}"
+    place = f"in {label_stage(stage)}" if stage else "of it"
+    return f"nothing is to be published: {revision} is published {place} already"
+
+
+def _is_published_at(case: VariantCase, revision: str) -> bool:
+    return case.published is not None and case.published.revision == revision
+
+
+def _is_drafted_at(case: VariantCase, revision: str) -> bool:
+    return case.draft is not None and case.draft.trailers.revision == revision
+
+
+def is_in_force(case: VariantCase, revision: str) -> bool:
+    """Return whether the revision is published for the variant with its current inputs."""
+    return _is_published_at(case, revision) and (case.revision != revision or case.is_in_force)
+
+
+def _format_head(waiting: int, total: int, has_published: bool) -> str:
+    if not has_published:
+        return "nothing is published yet"
+    verb = "is" if waiting == 1 else "are"
+    return f"{waiting} of {format_count(total, 'variant')} {verb} not published yet"
+
+
+def _format_reasons(
+    item: PolicyResult, stage: str, waiting: Sequence[VariantCase], revision: str
+) -> Iterator[str]:
+    assert item.decision is not None, "the caller has looked"
+    stage_decision = item.decision.stages.get(stage)
+    if stage_decision is not None and stage_decision.candidate == revision:
+        holds = [item.decision.variants[case.spec.name].holds for case in waiting]
+        yield from _format_holds(holds)
+    elif stage_decision is not None:
+        yield (
+            f"the candidate is {stage_decision.candidate or 'none'}, not {revision}: the"
+            " decision waits"
+        )
+
+
+def _format_holds(holds_by_variant: Sequence[Sequence[Hold]]) -> Iterator[str]:
+    """Yield one line per hold reason and actor, with the number of variants.
+
+    The number is left out if it is all of them.
+    """
+    count = Counter(
+        key for holds in holds_by_variant for key in {(it.reason, it.actor) for it in holds}
+    )
+    for hold in _unique_holds(hold for holds in holds_by_variant for hold in holds):
+        number = count[hold.reason, hold.actor]
+        of_them = f"for {number} of them " if number < len(holds_by_variant) else ""
+        yield f"{of_them}{_format_hold(hold)}"
+
+
+def _unique_holds(holds: Iterable[Hold]) -> Iterable[Hold]:
+    """Return the first hold of each reason and actor."""
+    first: dict[tuple[str, str], Hold] = {}
+    for hold in holds:
+        first.setdefault((hold.reason, hold.actor), hold)
+    return first.values()
+
+
+def _format_hold(hold: Hold) -> str:
+    until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
+    actor = f"; who can act: {hold.actor}" if hold.actor else ""
+    return f"{hold.sentence}{until}{actor}"
+
+
+@frozen
+class DecisionEffect:
+    """Effect of a decision in the pass that followed it."""
+
+    sentence: str = ""  # for people; "" where something stopped the policy: the pass tells that
+    happened: bool = False  # whether anything that was asked for happened, or was in force already
+
+
+def compare_evaluations(
+    before: PolicyResult, report: PassReport, stage: str, revision: str, names: Sequence[str]
+) -> DecisionEffect:
+    """Compare variants and stage verdict with their state before the decision."""
+    item = _find_evaluated(report)
+    if item is None or item.decision is None or before.decision is None:
+        return DecisionEffect()
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        state_before, state_after = (
+            before.decision.variants.get(name),
+            item.decision.variants.get(name),
+        )
+        if state_before is not None and state_after is not None:
+            groups.setdefault((state_before.state.value, state_after.state.value), []).append(name)
+    parts = [
+        f"{format_names(those)}: {_format_change(*states)}" for states, those in groups.items()
+    ]
+    verdicts = [
+        decision.stages[stage].verdicts.get(revision, Verdict.PENDING).value
+        for decision in (before.decision, item.decision)
+        if stage in decision.stages
+    ]
+    if stage and len(set(verdicts)) > 1:
+        parts.append(f"{revision} in {label_stage(stage)}: {_format_change(*verdicts)}")
+    has_changed = (
+        any(state_before != state_after for state_before, state_after in groups)
+        or len(set(verdicts)) > 1
+    )
+    return DecisionEffect("; ".join(parts), has_changed)
+
+
+def _format_change(before: str, after: str) -> str:
+    return f"{after} as before" if before == after else f"{after}, no longer {before}"
+
+
+def promotion_effect(
+    report: PassReport,
+    stage: str,
+    variants: Sequence[str],
+    revision: str,
+    trees: Collection[str],
+    earlier: RecordEntry | None = None,
+) -> DecisionEffect:
+    """Return the effect of a promotion: carried out, or active for some variants.
+
+    `trees`: trees of its drafts. `earlier`: its record if the verb is run again; what
+    followed from that record since counts as its effect.
+    """
+    item = _find_evaluated(report)
+    if item is None:
+        return DecisionEffect()
+    cases = select_cases(item, stage, variants)
+    published = _variants_done(report, ActionKind.PUBLISH)
+    pending = sum(
+        case.spec.name not in published and not is_in_force(case, revision)
+        for case in cases
+        if not trees or (case.draft is not None and case.draft.tree in trees)
+    )
+    steps = (
+        published
+        | _variants_done(report, ActionKind.RELEASE)
+        | _variants_done(report, ActionKind.WRITE_DRAFT)
+    )
+    advanced = steps & {case.spec.name for case in cases}
+    # Gates still hold some variants, so the decision stays active for a later sweep.
+    if pending:
+        gates = "its gates open" if pending == 1 else "their gates open"
+        sentence = (
+            f"the decision stands for {format_count(pending, 'variant')}, to be published when"
+            f" {gates}"
+        )
+        advanced_before = earlier is not None and any(
+            _has_advanced(case, revision, earlier) for case in cases
+        )
+        return DecisionEffect(sentence, bool(advanced) or advanced_before)
+    return DecisionEffect("the decision is carried out" if published else "", happened=True)
+
+
+def _has_advanced(case: VariantCase, revision: str, decision: RecordEntry) -> bool:
+    """Return whether the variant advanced to the revision since the decision.
+
+    It advanced if it was drafted, released or published.
+    """
+    published, grant, draft = case.published, case.status_line.grant, case.draft
+    if published is not None and published.revision == revision and published.at >= decision.at:
+        return True
+    if grant is not None and grant.revision == revision and grant.at >= decision.at:
+        return True
+    is_drafted = draft is not None and draft.trailers.revision == revision
+    return is_drafted and not decision.spec.get("trees")  # there was none when it was recorded
+
+
+def rollback_effect(
+    report: PassReport, stage: str, variants: Sequence[str], revision: str
+) -> DecisionEffect:
+    """Return how many variants are rolled back, and what ends the rollback."""
+    item = _find_evaluated(report)
+    if item is None:
+        return DecisionEffect()
+    cases, published = (
+        select_cases(item, stage, variants),
+        _variants_done(report, ActionKind.PUBLISH),
+    )
+    rolled_back = sum(_is_rolled_back(case, revision, published) for case in cases)
+    sentence = (
+        f"the decision stands: {rolled_back} of {format_count(len(cases), 'variant')} at"
+        f" {revision}, to stay"
+        " there until it is withdrawn or something else is promoted"
+    )
+    return DecisionEffect(sentence, bool(rolled_back))
+
+
+def _is_rolled_back(case: VariantCase, revision: str, published: Collection[str]) -> bool:
+    return case.spec.name in published or is_in_force(case, revision)
+
+
+def _variants_done(report: PassReport, kind: ActionKind) -> frozenset[str]:
+    """Return the variants for which an action of this kind was done."""
+    return frozenset(
+        outcome.action.variant
+        for outcome in report.outcomes
+        if outcome.is_done and outcome.action.kind is kind
+    )
+
+
+def _find_evaluated(report: PassReport) -> PolicyResult | None:
+    """Return the one policy of the pass; None if a problem stopped it."""
+    return next((it for it in report.pass_plan.policies if it.error is None), None)

@@ -1,0 +1,167 @@
+"""Options and steps of verbs that record: author, subject, record and pass."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from fanout.api.object_meta import API_VERSION
+from fanout.cli.input.completion import complete_policies, complete_stages
+from fanout.cli.input.name_lookup import find_variant_of, refuse_unknown_stage
+from fanout.cli.startup import Program
+from fanout.errors import InvalidInput
+from fanout.git.git_identity import read_identity
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.selection.policy_resolution import policy_state_key
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+policy_argument: Option = click.argument("policy", shell_complete=complete_policies)
+reason_option: Option = click.option("--reason", required=True, help="Why; it is recorded.")
+by_option: Option = click.option(
+    "--by",
+    metavar='"NAME <ADDRESS>"',
+    help="Who says it; by default the author of your commits.  [FANOUT_BY]",
+)
+
+
+def subject_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add POLICY, --stage and --variant, the subject of a record, to a command."""
+    return policy_argument(scope_options(function))
+
+
+def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --stage and --variant, the recorded part of a policy, to a command."""
+    stage = click.option(
+        "--stage",
+        metavar="STAGE",
+        shell_complete=complete_stages,
+        default="",
+        help="The stage that it is about.",
+    )
+    variants = click.option(
+        "--variant",
+        "variants",
+        multiple=True,
+        metavar="VARIANT",
+        help="A variant that it is about, by any of its names; may be given more than once. All, if"
+        " not said.",
+    )
+    return stage(variants(function))
+
+
+def resolve_author(by: str | None) -> CommitIdentity:
+    """Return the author of a record: --by, else FANOUT_BY, else the author of Git commits.
+
+    Raises InvalidInput if none of them names a person.
+    """
+    author = by or os.environ.get("FANOUT_BY")
+    if author:
+        name, bracket, address = author.partition("<")
+        if not bracket or not address.endswith(">") or not name.strip() or not address[:-1].strip():
+            raise InvalidInput(
+                f"{author!r} names nobody",
+                reason="InvalidSetting",
+                remedy='write --by "Name <address>"',
+            )
+        return CommitIdentity(name.strip(), address[:-1].strip())
+    # Git itself goes on to make up a name from account and machine; nobody is recorded by such
+    # a name.
+    git_author = read_identity(os.environ)
+    if git_author is None:
+        raise InvalidInput(
+            "nobody is known to say this",
+            reason="InvalidSetting",
+            remedy='say --by "Name <address>", or configure user.name and user.email in Git',
+        )
+    return git_author
+
+
+def build_subject(item: PolicyResult, stage: str, variants: Sequence[str]) -> dict[str, Any]:
+    """Return the subject fields of a record: policy, stage and variants.
+
+    Raises InvalidInput for a stage or a variant that does not exist.
+    """
+    refuse_unknown_stage(item, stage)
+    chosen = sorted({find_variant_of(item, name, stage).spec.name for name in variants})
+    if item.resolved_policy.upstream_policy is None:
+        return {"variants": [item.resolved_policy.name]}
+    return {
+        "policy": item.resolved_policy.name,
+        **({"stage": stage} if stage else {}),
+        **({"variants": chosen} if chosen else {}),
+    }
+
+
+def current_trees(cases: Sequence[VariantCase], revision: str) -> list[str]:
+    """Return the trees of the up-to-date drafts, which people can have reviewed."""
+    return sorted(
+        {
+            case.draft.tree
+            for case in cases
+            if case.draft is not None
+            and case.draft.tree
+            and case.has_current_draft
+            and case.draft.trailers.revision == revision
+        }
+    )
+
+
+def copy_subject(earlier: RecordEntry) -> dict[str, Any]:
+    """Return the subject fields of an earlier record, for a record that withdraws it."""
+    return {
+        name: earlier.spec[name] for name in ("policy", "stage", "variants") if name in earlier.spec
+    }
+
+
+def append_record(
+    program: Program, item: PolicyResult, kind: str, spec: Mapping[str, Any], by: CommitIdentity
+) -> str:
+    """Append one record to the records of the policy and return its name."""
+    manifest = {
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "metadata": {"namespace": item.resolved_policy.namespace},
+        "spec": dict(spec),
+    }
+    key = policy_state_key(item.resolved_policy)
+    return program.world.records.append(key, [manifest], by, program.settings.now())[0]
+
+
+def record_and_run(
+    program: Program,
+    item: PolicyResult,
+    spec: Mapping[str, Any],
+    by: CommitIdentity,
+    earlier: str = "",
+) -> tuple[str, PassReport]:
+    """Record a Decision and run the pass that acts on it.
+
+    Return its name and the report of the pass. The pass is no sweep: if there is a
+    schedule, automation publishes nothing in it. `earlier`: name of an equal decision on
+    record; if it is given, nothing is recorded.
+    """
+    fields = {key: it for key, it in spec.items() if it}
+    name = earlier or append_record(program, item, "Decision", fields, by)
+    return name, program.sweep(decision_mode(item))
+
+
+def format_recorded(name: str, subject: str, *, is_repeated: bool) -> str:
+    """Return the line that names a decision, whether new or recorded before."""
+    return (
+        f"decision.fanout.dev/{name} {'already recorded' if is_repeated else 'recorded'}{subject}\n"
+    )
+
+
+def decision_mode(item: PolicyResult) -> PassMode:
+    """Return the mode of the pass that acts on a decision about one policy."""
+    return PassMode(
+        sweep=False,
+        only=frozenset([item.resolved_policy.name]),
+        namespace=item.resolved_policy.namespace,
+    )

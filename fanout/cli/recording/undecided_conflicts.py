@@ -1,0 +1,80 @@
+"""Variants that a promotion or approval leaves out for undecided merge conflicts."""
+
+from collections.abc import Sequence
+
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput, Stopped
+from fanout.gates.gate_wording import format_count, format_names
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.values import frozen
+
+
+@frozen
+class VariantSelection:
+    """Variants that a promotion or an approval covers, of those that were requested."""
+
+    cases: tuple[VariantCase, ...]
+    has_conflicts: bool = False  # drafts with undecided merge conflicts are among them
+    note: str = ""  # which variants are left out, why, and what decides their conflicts
+
+
+def select_decided(
+    item: PolicyResult, cases: Sequence[VariantCase], verb: str, *, accept: bool
+) -> VariantSelection:
+    """Select the variants whose drafts have no undecided merge conflicts.
+
+    With `accept` all variants are selected. `verb` is the action that the others miss:
+    "approved" or "published". Raises Stopped if no variant remains.
+    """
+    undecided = item.undecided_conflicts
+    with_conflicts = [case for case in cases if undecided.get(case.spec.name, 0)]
+    if accept or not with_conflicts:
+        return VariantSelection(tuple(cases), bool(with_conflicts))
+    names = [case.spec.name for case in with_conflicts]
+    have, are = ("has", "is") if len(with_conflicts) == 1 else ("have", "are")
+    # An error and not a note: with all variants left out, nothing that was asked for happens.
+    if len(with_conflicts) == len(cases):
+        raise Stopped(
+            f"nothing is {verb}: {format_count(len(with_conflicts), 'variant')} {have} undecided"
+            " merge conflicts:"
+            f" {format_names(names)}",
+            reason=Reason.MERGE_CONFLICT,
+            remedy=_format_remedy(item, names[0]),
+        )
+    note = (
+        f"{len(with_conflicts)} of {format_count(len(cases), 'variant')} {have} undecided merge"
+        " conflicts and"
+        f" {are} not {verb}: {format_names(names)}. {_format_remedy(item, names[0])}"
+    )
+    without_conflicts = tuple(case for case in cases if case.spec.name not in names)
+    return VariantSelection(without_conflicts, note=note)
+
+
+def refuse_unnamed(item: PolicyResult, variants: Sequence[str]) -> None:
+    """Raise InvalidInput if conflicts are to be accepted without naming variants.
+
+    A variant written by hand is named by the command's argument.
+    """
+    if variants or item.resolved_policy.upstream_policy is None:
+        return
+    raise InvalidInput(
+        "--accept-conflicts is given and no variant is named",
+        reason="InvalidSetting",
+        remedy="name each variant whose draft you have looked at with --variant",
+        where=ErrorLocation(field="--accept-conflicts"),
+    )
+
+
+def _format_remedy(item: PolicyResult, name: str) -> str:
+    written_by_hand = item.resolved_policy.upstream_policy is None
+    subject = (
+        item.resolved_policy.name
+        if written_by_hand
+        else f"{item.resolved_policy.name} --variant {name}"
+    )
+    return (
+        f"Look with `fanout diff {name}`; then commit to the draft, run `fanout resolve {subject}"
+        f" --reason WHY`, or add{'' if written_by_hand else f' --variant {name}'}"
+        " --accept-conflicts to a promotion"
+    )

@@ -1,0 +1,303 @@
+"""Startup of a verb: from settings and configuration to open ports and a reconciler."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fanout.api.fanout_configuration import FanoutConfiguration
+from fanout.api.git_repository import Repository
+from fanout.cli.declarations import check_files, open_files
+from fanout.cli.diagnostics import build_progress, format_costs, show_tracebacks
+from fanout.cli.lazy_import import load_module
+from fanout.cli.process_exit import keep_alive
+from fanout.cli.settings import Settings
+from fanout.cli.terminal import print_message
+from fanout.cluster.configuration_file import read_configuration
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.file_secrets import FileSecrets
+from fanout.cluster.manifest_cache import ManifestCache
+from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
+from fanout.cluster.records_repository import LocalRepository, RecordsRepository
+from fanout.cluster.sweep_log import SweepLog
+from fanout.git.mirror import create_bare
+from fanout.git.mirror_store import MirrorStore
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.observation.repository_state import CommitIdentity, Remote
+from fanout.ports import ProbeClient
+from fanout.reconcile.execution.plan_execution import run_pass
+from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
+from fanout.reconcile.pass_results import PassPlan, PassReport
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.reconciler import Reconciler
+from fanout.reconcile.world import Setup, World
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
+from fanout.sandbox.worker_protocol import WorkerLimits as SandboxLimits
+from fanout.telemetry.metrics import Counters
+from fanout.telemetry.redaction import Redactor
+from fanout.values import frozen
+from fanout.variants.render_model import RenderLimits
+
+
+@dataclass(slots=True)
+class LazyProbes:
+    """Port `fanout.ports.ProbeClient` that builds its implementation on the first query.
+
+    Most policies have no HTTP checks, and loading the HTTP library takes longer than a
+    no-op pass.
+    """
+
+    build: Callable[[Any], ProbeClient]  # of the module that was loaded
+
+    def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
+        """Answer the probes as `fanout.ports.ProbeClient` specifies.
+
+        Load nothing if there are none.
+        """
+        return self.build(load_module("probes.asking")).ask(requests) if requests else []
+
+
+@frozen
+class Program:
+    """Open program of one command: settings, world, declared files and reconciler."""
+
+    settings: Settings
+    configuration: FanoutConfiguration
+    world: World
+    cluster: FileCluster
+    reconciler: Reconciler
+    redactor: Redactor
+    sweeps: SweepLog
+    noop_snapshot: NoopSnapshotStore
+
+    def read_declared(self) -> DeclaredObjects:
+        """Read the declared objects of the files, restricted to the namespace of the settings."""
+        with self.world.counters.times.phase("files"):
+            return self.cluster.read()
+
+    def check_input(self) -> None:
+        """Raise InvalidInput if the files declare no object, or none in the namespace."""
+        check_files(self.settings.files, self.read_declared(), self.settings.namespace)
+
+    def find_noop_result(self, mode: PassMode) -> PassPlan | None:
+        """Return the result of a no-op pass if nothing changed since, else None.
+
+        Compares a digest of the files and one listing of all refs with what that pass saw.
+        Raises Unavailable or Denied if the records repository cannot be listed.
+        """
+        phase = self.world.counters.times.phase
+        with phase("files"):
+            files_digest = self.cluster.digest()
+        with phase("listings"):
+            noop_result = self.noop_snapshot.find_plan(mode, files_digest, self.settings.now())
+        # A pass follows and must not list the same refs a second time.
+        if noop_result is None:
+            self.world.git.reuse_listings()  # the pass that follows looks at the same moment
+        return noop_result
+
+    def observe(self, mode: PassMode) -> PassPlan:
+        """Run one pass up to its plan, and change nothing."""
+        declared, files_digest = self.read_declared(), self.cluster.last_digest()
+        observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
+        self._store_noop(mode, files_digest, declared, observed)
+        return observed
+
+    def sweep(self, mode: PassMode) -> PassReport:
+        """Run one complete pass, including the actions of its plan."""
+        declared, files_digest = self.read_declared(), self.cluster.last_digest()
+        report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
+        self._store_noop(mode, files_digest, declared, report.pass_plan)
+        return report
+
+    def _store_noop(
+        self, mode: PassMode, files_digest: str, declared: DeclaredObjects, observed: PassPlan
+    ) -> None:
+        """Store the observed state as a no-op snapshot, unless files need a message again."""
+        # A pass that is answered from the snapshot reads no file and so reports no error in one;
+        # such files are therefore never answered from it.
+        has_errors = any(fault.severity == "error" for fault in declared.faults)
+        if not has_errors and not _find_remote_repositories(self, declared):
+            self.noop_snapshot.store(mode, files_digest, observed)
+
+
+@contextmanager
+def open_program(
+    settings: Settings, *, check: bool = True, long_running: bool = False
+) -> Iterator[Program]:
+    """Open everything that a verb needs, and close it at the end.
+
+    Raises InvalidInput for bad settings. Without `check` the files are not read or checked
+    yet. A `long_running` program makes many passes and writes a log: it keeps more in
+    memory, and its costs are not printed at the end.
+    """
+    cluster = open_files(settings, ManifestCache(settings.state_dir / "parsed"))
+    configuration = load_configuration(settings)
+    counters, redactor, progress = Counters(), Redactor(), build_progress(settings)
+    author = configuration.author
+    setup = Setup(
+        install=configuration.install_id,
+        identity=CommitIdentity(author.name, author.email),
+        limits=_package_limits(configuration),
+        new_records=settings.new_records,
+    )
+    secrets = FileSecrets(redactor, settings.state_dir / "secrets").get
+    git = MirrorStore(
+        _mirrors_path(settings, configuration),
+        install=setup.install,
+        secrets=secrets,
+        counters=counters,
+        allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
+        concurrency=configuration.concurrency,
+        progress=progress,
+        engine=configuration.git_engine,
+        limits=setup.limits,
+    )
+    # A repository that somebody named may be a mistyped path, so its creation is announced; the
+    # default one is created silently.
+    url, is_configured = _records_url(settings, configuration)
+    local_records = _as_local_repository(
+        url, _create_and_announce if is_configured else create_bare
+    )
+    repository = RecordsRepository(git, Remote(url), counters, local_records)
+    records = _git_records(repository, setup, settings)
+    sweeps = SweepLog(repository, setup.install, setup.identity)
+    expression_cache = settings.state_dir / "expressions.json"
+    tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
+    with (
+        tracebacks,
+        ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
+    ):
+        runner = build_function_runner(configuration, counters)
+        check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
+        report_line = partial(print_message, color=settings.color) if settings.verbosity else None
+        probes = LazyProbes(
+            lambda probes: probes.HttpProbes(secrets, check_secrets, report=report_line)
+        )
+        world = World(git, records, sandbox, setup, counters, progress, runner, probes)
+        noop_snapshot = NoopSnapshotStore(
+            world,
+            settings.state_dir / "rest",
+            f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
+        )
+        reconciler = Reconciler(world, long_running=long_running)
+        program = Program(
+            settings, configuration, world, cluster, reconciler, redactor, sweeps, noop_snapshot
+        )
+        keep_alive(program)
+        if check:
+            program.check_input()
+        yield program
+    if settings.verbosity and not long_running:
+        for line in format_costs(counters):
+            print_message(line, settings.color)
+
+
+def _git_records(
+    repository: RecordsRepository, setup: Setup, settings: Settings
+) -> PolicyStateStore:
+    return PolicyStateStore(
+        repository,
+        setup.install,
+        setup.identity,
+        ObservedHeads(settings.state_dir / "heads", repository.remote.url),
+        ignore_observed_heads=setup.new_records,
+    )
+
+
+@contextmanager
+def open_sandbox(settings: Settings) -> Iterator[ProcessSandbox]:
+    """Open the sandbox alone, for verbs that read no repository."""
+    configuration = load_configuration(settings)
+    with ProcessSandbox(_sandbox_limits(configuration), Counters()) as sandbox:
+        yield sandbox
+
+
+def load_configuration(settings: Settings) -> FanoutConfiguration:
+    """Return the FanoutConfiguration of --config, or the defaults. Raises InvalidInput."""
+    return read_configuration(settings.config) if settings.config else FanoutConfiguration()
+
+
+def build_function_runner(configuration: FanoutConfiguration, counters: Counters) -> ProgramRunner:
+    """Build the runner of packages' scripts and of the programs that are allowed."""
+    limits = _sandbox_limits(configuration)
+    return ProgramRunner(configuration.functions, configuration.concurrency, counters, limits)
+
+
+def _sandbox_limits(configuration: FanoutConfiguration) -> SandboxLimits:
+    sandbox = configuration.sandbox
+    return SandboxLimits(
+        cpu=sandbox.cpu_seconds, memory=sandbox.memory_mib, wall_seconds=sandbox.wall_seconds
+    )
+
+
+def warn_about_records(program: Program, declared: DeclaredObjects) -> None:
+    """Warn if records are kept on this machine's disk although Repositories are remote."""
+    if remote_repositories := _find_remote_repositories(program, declared):
+        url, _ = _records_url(program.settings, program.configuration)
+        print_message(
+            f"warning: records are kept in {url}, on this machine only, and"
+            f" {remote_repositories[0].identity} is remote; name a remote records repository"
+            " with --records"
+        )
+
+
+def _find_remote_repositories(program: Program, declared: DeclaredObjects) -> list[Repository]:
+    url, _ = _records_url(program.settings, program.configuration)
+    if _as_local_repository(url) is None:
+        return []
+    return [it for it in declared.repositories if _as_local_repository(it.spec.url) is None]
+
+
+def _mirrors_path(settings: Settings, configuration: FanoutConfiguration) -> Path:
+    mirrors = configuration.mirrors
+    return settings.state_dir / "mirrors" if mirrors == _default_value("mirrors") else Path(mirrors)
+
+
+def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, bool]:
+    """Return the URL of the records repository, and whether it is configured."""
+    url = settings.records or configuration.records
+    if not settings.records and url == _default_value("records"):
+        return str((settings.state_dir / "records.git").absolute()), False
+    return url, True
+
+
+def _default_value(name: str) -> str:
+    return str(FanoutConfiguration.model_fields[name].default)
+
+
+def _create_and_announce(path: Path) -> None:
+    """Create a bare repository and announce it, because its path may be mistyped."""
+    create_bare(path)
+    print_message(f"records are kept in {path.absolute()}, a new repository")
+
+
+def _as_local_repository(
+    url: str, create: Callable[[Path], None] = create_bare
+) -> LocalRepository | None:
+    """Return the local repository of the URL, created on its first write.
+
+    None if the URL is remote.
+    """
+    scheme = urlsplit(url).scheme
+    # `host:path` is the scp-like form of SSH, which urlsplit takes for a relative path.
+    if scheme not in ("", "file") or (not scheme and ":" in url.partition("/")[0]):
+        return None
+    return LocalRepository(Path(urlsplit(url).path if scheme else url), create)
+
+
+def _package_limits(configuration: FanoutConfiguration) -> RenderLimits:
+    limits = configuration.package_limits
+    return RenderLimits(
+        files=limits.files,
+        size=limits.bytes_,
+        depth=limits.depth,
+        file_size=limits.file_bytes,
+        injectable=configuration.injection,
+        programs=find_allowed_programs(configuration.functions),
+    )

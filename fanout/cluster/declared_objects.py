@@ -1,0 +1,236 @@
+"""Objects declared by a set of files: usable ones, unusable ones, and their positions."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TypeVar
+
+from fanout.api.field_errors import FieldError, FieldPath, format_path
+from fanout.api.git_repository import Repository
+from fanout.api.object_meta import GROUP, KRMObject
+from fanout.api.package_variant import PackageVariant
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.scenarios.scenario import Scenario
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.manifest_documents import (
+    ManifestContent,
+    ObjectKey,
+    SourcePosition,
+    build_finding,
+)
+from fanout.cluster.merged_objects import MergedObjects
+from fanout.errors import ErrorLocation
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.values import frozen
+
+Kind = TypeVar("Kind", bound=KRMObject)
+Locate = Callable[[str], Mapping[ObjectKey, Sequence[SourcePosition]]]
+_NAME_PATH: FieldPath = ("metadata", "name")
+_PATH_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
+
+
+@frozen
+class DeclaredObjects:
+    """Usable objects by kind, sorted by namespace and name, and all errors.
+
+    `left_out` names objects that are declared and cannot be used; `broken` are those of
+    them with errors of their own; files and directories in `unread` may have declared
+    anything. Code that relies on something not being declared must check both: an
+    unreadable PromotionPolicy was still meant to restrict somebody. `unusable` describes
+    declared objects that would be, or would hold, a target: objects without a name,
+    duplicates, and repositories.
+    """
+
+    repositories: tuple[Repository, ...] = ()
+    policies: tuple[UpstreamPolicy, ...] = ()
+    variants: tuple[PackageVariant, ...] = ()
+    promotions: tuple[PromotionPolicy, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
+    objects: ClusterObjectIndex = field(default_factory=ClusterObjectIndex)
+    faults: tuple[FileFinding, ...] = ()
+    left_out: tuple[ObjectKey, ...] = ()
+    broken: tuple[tuple[ObjectKey, SourcePosition], ...] = field(default=(), repr=False)
+    unread: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+    positions: Mapping[ObjectKey, SourcePosition] = field(default_factory=dict, repr=False)
+
+    @property
+    def own_count(self) -> int:
+        """Number of objects of fanout's own kinds, usable or not."""
+        usable = (
+            self.repositories,
+            self.policies,
+            self.variants,
+            self.promotions,
+            self.scenarios,
+        )
+        return sum(map(len, usable)) + len(self.left_out)
+
+    def where(self, item: KRMObject, field_path: str | FieldPath = ()) -> ErrorLocation:
+        """Return the location of a field of a declared object.
+
+        `field_path` is text (`spec.stages[3].after`) or a path.
+        """
+        path = _parse_path(field_path) if isinstance(field_path, str) else field_path
+        position = self.positions.get(_key(item))
+        if position is None:
+            return ErrorLocation(item.identity, format_path(path))
+        return ErrorLocation(item.identity, format_path(path), position.file, position.line(path))
+
+
+def locate_broken(key: ObjectKey, position: SourcePosition, at: str) -> ErrorLocation:
+    """Return the location of a field of an object that cannot be used."""
+    path = _parse_path(at)
+    return ErrorLocation(
+        f"{key.kind}/{key.name}", format_path(path), position.file, position.line(path)
+    )
+
+
+def merge_declared(
+    contents: Mapping[str, ManifestContent],
+    discovery_findings: Iterable[FileFinding],
+    merged: MergedObjects,
+    locate: Locate,
+) -> DeclaredObjects:
+    """Merge the contents of all files, by file name, into the declared objects.
+
+    `discovery_findings` are errors from looking for files. `merged` are the plain objects
+    of the same files; `locate` finds the positions in a file that was read without. Objects
+    declared more than once are not used, because it is undecidable which is meant.
+    """
+    # Duplicates overwrite each other here; they are removed below, so no order decides.
+    ours = {
+        _key(item): (item, position)
+        for content in contents.values()
+        for item, position in content.own_objects
+    }
+    broken = [pair for content in contents.values() for pair in content.left_out]
+    duplicates = _find_duplicates(contents, broken)
+    usable = [ours[key] for key in sorted(ours.keys() - duplicates.keys())]
+    plain_duplicates = _locate_duplicates(merged.duplicates, locate)
+    items = [item for item, _ in usable]
+    positions = {_key(item): position for item, position in usable}
+    discovery_findings = tuple(discovery_findings)
+    faults = [
+        *discovery_findings,
+        *(fault for content in contents.values() for fault in content.findings),
+    ]
+    faults += _duplicate_findings({**duplicates, **plain_duplicates})
+    faults += _unlocated_duplicate_findings(merged.duplicates, plain_duplicates)
+    left_out = sorted({*duplicates, *(key for key, _ in broken)})
+    unread = [content.where.file for content in discovery_findings]
+    unread += (at for at, content in contents.items() if content.unread)
+    # References to unusable objects are not reported as missing: the object's own error is the
+    # cause, and a second message would hide it.
+    unusable = InvalidObjects(
+        frozenset((key.kind, key.namespace, key.name) for key in left_out), bool(unread)
+    )
+    checked = cross_check(items, unusable)
+    faults += (
+        build_finding(item.identity, positions[_key(item)], fault) for item, fault in checked
+    )
+    return DeclaredObjects(
+        _select_kind(Repository, items),
+        _select_kind(UpstreamPolicy, items),
+        _select_kind(PackageVariant, items),
+        _select_kind(PromotionPolicy, items),
+        _select_kind(Scenario, items),
+        merged.index,
+        tuple(sorted(dict.fromkeys(faults), key=_sort_key)),
+        tuple(left_out),
+        tuple(broken),
+        tuple(unread),
+        tuple(_describe_unusable(contents, plain_duplicates, left_out)),
+        positions,
+    )
+
+
+def _find_duplicates(
+    contents: Mapping[str, ManifestContent], broken: Iterable[tuple[ObjectKey, SourcePosition]]
+) -> dict[ObjectKey, list[SourcePosition]]:
+    """Find fanout's own objects declared more than once, with all their positions."""
+    positions: defaultdict[ObjectKey, list[SourcePosition]] = defaultdict(list)
+    for content in contents.values():
+        for item, position in content.own_objects:
+            positions[_key(item)].append(position)
+    for key, position in broken:
+        positions[key].append(position)
+    return {key: locations for key, locations in positions.items() if len(locations) > 1}
+
+
+def _locate_duplicates(
+    duplicates: Mapping[ObjectKey, Sequence[str]], locate: Locate
+) -> dict[ObjectKey, list[SourcePosition]]:
+    """Find the positions of duplicate objects of which only the files are given."""
+    files = {file for names in duplicates.values() for file in names}
+    located = {file: locate(file) for file in sorted(files)}
+    return {
+        key: [position for file in names for position in located[file].get(key, ())]
+        for key, names in duplicates.items()
+    }
+
+
+def _describe_unusable(
+    contents: Mapping[str, ManifestContent],
+    duplicates: Mapping[ObjectKey, Sequence[SourcePosition]],
+    left_out: Iterable[ObjectKey],
+) -> Iterator[str]:
+    for content in contents.values():
+        yield from content.nameless
+    for key, places in duplicates.items():
+        times = f"{len(places)} times" if len(places) > 1 else "more than once"
+        yield f"{key.kind}/{key.name}, which is declared {times}"
+    yield from (f"{key.kind}/{key.name}" for key in left_out if key.kind == "Repository")
+
+
+def _duplicate_findings(
+    positions: Mapping[ObjectKey, Sequence[SourcePosition]],
+) -> Iterator[FileFinding]:
+    for key, (first, *repeated) in _with_several_positions(positions):
+        for position in repeated:
+            at = f"{first.file}:{first.line(_NAME_PATH)}"
+            problem = f"is already declared in namespace {key.namespace} at {at}; none is used"
+            fault = FieldError(_NAME_PATH, problem, "rename or remove one")
+            yield build_finding(f"{key.kind}/{key.name}", position, fault)
+
+
+def _with_several_positions(
+    positions: Mapping[ObjectKey, Sequence[SourcePosition]],
+) -> Iterator[tuple[ObjectKey, Sequence[SourcePosition]]]:
+    """Return the objects that have more than one position."""
+    return ((key, locations) for key, locations in positions.items() if len(locations) > 1)
+
+
+def _unlocated_duplicate_findings(
+    duplicates: Mapping[ObjectKey, Sequence[str]],
+    positions: Mapping[ObjectKey, Sequence[SourcePosition]],
+) -> Iterator[FileFinding]:
+    """Yield a finding for each duplicate whose lines could not be determined."""
+    located = dict(_with_several_positions(positions))
+    for key, files in duplicates.items():
+        if key not in located:
+            where = ErrorLocation(f"{key.kind}/{key.name}", format_path(_NAME_PATH), files[0])
+            also = f", also in {listed}" if (listed := ", ".join(files[1:])) else ""
+            problem = f"is declared more than once in namespace {key.namespace}{also}; none is used"
+            yield FileFinding(where, problem, "rename or remove one")
+
+
+def _sort_key(finding: FileFinding) -> tuple[str, int]:
+    return finding.where.file, finding.where.line
+
+
+def _key(item: KRMObject) -> ObjectKey:
+    return ObjectKey(GROUP, item.kind, item.metadata.namespace, item.metadata.name)
+
+
+def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
+    return tuple(item for item in items if isinstance(item, kind))
+
+
+def _parse_path(text: str) -> FieldPath:
+    """Split a field path such as `spec.stages[3].after` into its parts."""
+    parts = (match.groups() for match in _PATH_PART.finditer(text))
+    return tuple(int(index) if index else key or word for index, key, word in parts)

@@ -1,0 +1,276 @@
+"""File mode of the cluster: objects declared by manifests in directories (design §8).
+
+`FileCluster` serves a process that runs continuously: it parses a file again only if
+its content changed.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.cluster.declared_objects import DeclaredObjects, merge_declared
+from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_cache_key
+from fanout.cluster.manifest_discovery import discover_manifests
+from fanout.cluster.manifest_documents import (
+    ManifestContent,
+    ObjectKey,
+    SourcePosition,
+    find_positions,
+    read_content,
+)
+from fanout.cluster.merged_objects import NO_OBJECTS, MergedObjects, merge_objects
+from fanout.errors import ErrorLocation, FanoutError, Unavailable
+from fanout.package.json_manifest import is_json
+from fanout.package.object_reader import ScalarMemo
+from fanout.package.yaml_nodes import MAX_OBJECTS
+from fanout.telemetry.error_isolation import BARRIER, run_isolated, run_without_faulty
+from fanout.values import frozen
+
+# A file written so short a time ago could change again and keep its time stamps.
+_SETTLED_NS = 2_000_000_000
+_STDIN = "-"  # what stands for a file's name in sentences about standard input
+
+
+@frozen
+class _ReadFile:
+    """A file as last read; `stamp` is None while it cannot be trusted to detect a change."""
+
+    stamp: tuple[int, ...] | None
+    digest: bytes
+    content: ManifestContent
+
+
+@frozen
+class _SharedTexts:
+    """Strings that many files have in common, shared during one reading."""
+
+    parsed: ScalarMemo = field(default_factory=ScalarMemo)
+    cached: dict[Any, Any] = field(default_factory=dict)
+
+
+class FileCluster:
+    """Declared objects of files that are read repeatedly, by one thread at a time."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        namespace: str = DEFAULT_NAMESPACE,
+        stdin: bytes | None = None,
+        cache: ManifestCache | None = None,
+    ) -> None:
+        """Read `paths` and `stdin`, the content of standard input if it was given.
+
+        Objects without a namespace are in `namespace`. `cache` has files parsed by earlier
+        processes.
+        """
+        self._paths = tuple(paths)
+        self._namespace = namespace
+        self._stdin = stdin
+        self._cache = cache
+        self._files: dict[Path, _ReadFile] = {}
+        self._findings: tuple[FileFinding, ...] = ()
+        self._merged = NO_OBJECTS
+        self._declared: DeclaredObjects | None = None
+        self._stdin_files = {} if stdin is None else {Path(_STDIN): self._read_stdin(stdin)}
+
+    def read(self) -> DeclaredObjects:
+        """Return what the files declare now; the same value as before if nothing changed.
+
+        Errors in the files are not raised; they are in `faults` of the result.
+        """
+        discovery, texts = discover_manifests(self._paths), _SharedTexts()
+        findings = list(discovery.findings)
+        files = dict(self._stdin_files)
+        for path in discovery.files:
+            try:
+                with BARRIER:
+                    files[path] = self._read_file(path, texts)
+            except FanoutError as error:
+                files[path] = self._unreadable_file(path, error.problem, error.remedy)
+        # Compared by identity: an unchanged file keeps its content object, and comparing values
+        # would cost as much as merging them.
+        unchanged = [*files] == [*self._files] and all(
+            file.content is self._files[path].content for path, file in files.items()
+        )
+        if self._declared is None or not unchanged or tuple(findings) != self._findings:
+            contents = {str(path): file.content for path, file in files.items()}
+            self._merged, self._declared = self._merge_contents(contents, findings)
+        self._files, self._findings = files, tuple(findings)
+        return self._declared
+
+    def _merge_contents(
+        self, contents: Mapping[str, ManifestContent], findings: Sequence[FileFinding]
+    ) -> tuple[MergedObjects, DeclaredObjects]:
+        """Merge the contents of all files. A file that makes merging fail counts as unread."""
+
+        def merge(
+            files: Sequence[tuple[str, ManifestContent]],
+        ) -> tuple[MergedObjects, DeclaredObjects]:
+            merged_objects = merge_objects(dict(files), self._merged)
+            return merged_objects, merge_declared(
+                dict(files), findings, merged_objects, self._locate
+            )
+
+        merged, faulty = run_without_faulty(merge, [*contents.items()])
+        if not faulty:
+            return merged
+        names = [*contents]
+        unread = {
+            names[index]: _unread_content(Path(names[index]), error.problem, error.remedy)
+            for index, error in faulty.items()
+        }
+        with_unread = run_isolated(partial(merge, [*{**contents, **unread}.items()]))
+        if not isinstance(with_unread, FanoutError):
+            return with_unread
+        merged_objects, declared = (
+            merged  # even their names make it fail; what is told of others may be less
+        )
+        faults = (it for content in unread.values() for it in content.findings)
+        return merged_objects, replace(
+            declared,
+            faults=(*declared.faults, *faults),
+            unread=(*declared.unread, *unread),
+        )
+
+    def digest(self) -> str:
+        """Return a digest of all files as they are now, without parsing.
+
+        Returns "" if one is unreadable.
+        """
+        discovery = discover_manifests(self._paths)
+        try:
+            digests = {path: hashlib.sha256(path.read_bytes()).digest() for path in discovery.files}
+        except OSError:
+            return ""
+        return self._compute_digest(digests, discovery.findings)
+
+    def last_digest(self) -> str:
+        """Return the digest of the files as last read; "" if one was unreadable."""
+        return self._compute_digest(
+            {path: it.digest for path, it in self._files.items()}, self._findings
+        )
+
+    def locate_object(self, key: ObjectKey) -> str:
+        """Return `file:line` of an object as last read; "" if no file declares it."""
+        for path, file in self._files.items():
+            kind = file.content.plain_objects.get((key.group, key.kind), {})
+            if (key.namespace, key.name) in kind:
+                for position in self._locate(str(path)).get(key, ()):
+                    return f"{position.file}:{position.line(('metadata', 'name'))}"
+        declared_position = (
+            self._declared.positions.get(key) if self._declared is not None else None
+        )
+        return (
+            f"{declared_position.file}:{declared_position.line(('metadata', 'name'))}"
+            if declared_position is not None
+            else ""
+        )
+
+    def _compute_digest(
+        self, digests: Mapping[Path, bytes], findings: Sequence[FileFinding]
+    ) -> str:
+        # No digest without certainty: an unreadable file or standard input may differ next time.
+        if findings or self._stdin is not None or not all(digests.values()):
+            return ""
+        total = hashlib.sha256(self._namespace.encode())
+        for path, digest in sorted(digests.items()):
+            total.update(b"%s\0%s" % (os.fsencode(path.absolute()), digest))
+        return total.hexdigest()
+
+    def _read_file(self, path: Path, texts: _SharedTexts) -> _ReadFile:
+        """Read a file; parse it only if its bytes changed. Raises Unavailable."""
+        previous = self._files.get(path)
+        try:
+            if previous is not None and previous.stamp == _stamp(path.stat()):
+                return previous
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                # No more than tells that it is too large, which parsing it then says with its name.
+                data = file.read(MAX_OBJECTS + 1)
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+            raise Unavailable(problem, remedy="make it readable") from error
+        changed = max(status.st_mtime_ns, status.st_ctime_ns)
+        stamp = _stamp(status) if time.time_ns() - changed > _SETTLED_NS else None
+        digest = hashlib.sha256(data).digest()
+        if previous is not None and previous.digest == digest:
+            return replace(previous, stamp=stamp)
+        return _ReadFile(stamp, digest, self._parse_content(path, data, digest, texts))
+
+    def _read_stdin(self, data: bytes) -> _ReadFile:
+        try:
+            with BARRIER:
+                return _ReadFile(None, b"", read_content(data, _STDIN, self._namespace))
+        except FanoutError as error:
+            return self._unreadable_file(Path(_STDIN), error.problem, error.remedy)
+
+    def _unreadable_file(self, path: Path, problem: str, remedy: str) -> _ReadFile:
+        """Represent a file that could not be read.
+
+        It is not skipped, as it may declare anything. Returns the previous value for the same
+        failure, so that it does not count as a change.
+        """
+        content = _unread_content(path, problem, remedy)
+        previous = self._files.get(path)
+        return (
+            previous if previous and previous.content == content else _ReadFile(None, b"", content)
+        )
+
+    def _parse_content(
+        self, path: Path, data: bytes, digest: bytes, texts: _SharedTexts
+    ) -> ManifestContent:
+        """Parse the bytes of a file, or take its plain objects from the cache."""
+        file = str(path)
+        if self._cache is None or len(data) < MIN_FILE_SIZE:
+            return read_content(data, file, self._namespace, texts.parsed)
+        key = compute_cache_key(digest, self._namespace, as_json=is_json(file))
+        kinds = self._cache.find(key, texts.cached)
+        if kinds is not None:
+            return ManifestContent(plain_objects=kinds)
+        content = read_content(data, file, self._namespace, texts.parsed)
+        if content.is_plain:
+            self._cache.store(key, content.plain_objects)
+        return content
+
+    def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[SourcePosition]]:
+        """Return the positions of the objects in a file.
+
+        There are none if it changed meanwhile or has an error.
+        """
+        try:
+            data = self._stdin if file == _STDIN else None
+            data = Path(file).read_bytes() if data is None else data
+            with BARRIER:
+                return find_positions(data, file, self._namespace)
+        except (FanoutError, OSError):
+            return {}
+
+
+def _unread_content(path: Path, problem: str, remedy: str) -> ManifestContent:
+    fault = FileFinding(ErrorLocation(file=str(path)), problem, remedy)
+    return ManifestContent(findings=(fault,), unread=True)
+
+
+def read_directory(paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> DeclaredObjects:
+    """Read all manifests below the paths once.
+
+    The result has every error of every document.
+    """
+    return FileCluster(paths, namespace).read()
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )

@@ -1,0 +1,122 @@
+"""Secrets of file mode, from the environment or a directory of secrets.
+
+`secretRef: {name: edge-eu-token}` is the variable `FANOUT_SECRET_EDGE_EU_TOKEN`, or
+`edge-eu-token` in the directory of secrets; the variable has precedence. The content is
+`user:password`, a token alone (sent as the password of a user name that every forge
+accepts), or a private SSH key. In the directory it may also be a directory with one
+file per field, as Kubernetes mounts a Secret.
+"""
+
+import logging
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from fanout.errors import Denied
+from fanout.ports import TOKEN_USER, Credentials
+from fanout.telemetry.redaction import Redactor
+
+VARIABLE_PREFIX = "FANOUT_SECRET_"
+_KEY_HEADER = "-----BEGIN "
+_NAME_PATTERN = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+# Names of the files in a secret's directory, as kubernetes.io/basic-auth, kubernetes.io/ssh-auth
+# and Flux have them, and the fields they are for.
+_FIELDS = {
+    "username": "username",
+    "password": "password",
+    "ssh-privatekey": "private_key",
+    "identity": "private_key",
+    "known_hosts": "known_hosts",
+    "ca.crt": "certificate_authority",
+}
+
+_log = logging.getLogger(__name__)
+
+
+def secret_variable(name: str) -> str:
+    """Return the environment variable of a secret; characters outside A-Z 0-9 become `_`."""
+    return VARIABLE_PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
+
+
+class FileSecrets:
+    """Lookup of secrets by name; registers each secret it returns with the redactor.
+
+    Nothing is cached: a rotated secret is used from its next lookup on.
+    """
+
+    def __init__(
+        self,
+        redactor: Redactor,
+        directory: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._redactor = redactor
+        self._directory = directory
+        self._environment = os.environ if environment is None else environment
+        self._warned: set[Path] = set()
+
+    def get(self, name: str) -> Credentials:
+        """Return the secret of this name.
+
+        Raises Denied if it is missing or unusable; the message never shows content.
+        """
+        if not _NAME_PATTERN.fullmatch(name):
+            raise _denied(name, "is no name of a secret", "use lower-case letters, digits, - and .")
+        secret = self._find(name)
+        for content in (secret.password, secret.private_key):
+            self._redactor.register(content, secret.username)
+        return secret
+
+    def _find(self, name: str) -> Credentials:
+        remedy = f"set the environment variable {secret_variable(name)}"
+        text = self._environment.get(secret_variable(name))
+        if text is None and self._directory is not None:
+            path = self._directory / name
+            remedy += f" or write the file {path}"
+            if path.is_dir():
+                return self._read_fields(name, path)
+            text = self._read(name, path)
+        if text is None:
+            raise _denied(name, "was not found", remedy)
+        return _parse_secret(name, text.strip(), remedy)
+
+    def _read_fields(self, name: str, directory: Path) -> Credentials:
+        texts = {file: self._read(name, directory / file) for file in _FIELDS}
+        fields = {_FIELDS[file]: text.strip() for file, text in texts.items() if text}
+        if "password" not in fields and "private_key" not in fields:
+            raise _denied(name, f"has neither password nor key ({directory})", "add one of them")
+        return Credentials(**{"username": TOKEN_USER, **fields})
+
+    def _read(self, name: str, path: Path) -> str | None:
+        try:
+            mode = path.stat().st_mode
+            text = path.read_text("utf-8")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError:
+            # The original error carries the content.
+            raise _denied(name, f"is no text ({path})", "write a token or a key to it") from None
+        except OSError as error:
+            raise _denied(name, f"cannot be read: {error.strerror} ({path})") from error
+        if mode & _OPEN_TO_OTHERS and path not in self._warned:
+            self._warned.add(path)
+            _log.warning("A secret's file can be read by others; chmod 600 it: %s", path)
+        return text
+
+
+def _parse_secret(name: str, text: str, remedy: str) -> Credentials:
+    if not text:
+        raise _denied(name, "is empty", remedy)
+    if text.startswith(_KEY_HEADER):
+        return Credentials(private_key=text)
+    if len(text.splitlines()) > 1:
+        raise _denied(name, "has several lines", "write user:password, a token, or an SSH key")
+    username, colon, password = text.partition(":")
+    return Credentials(username, password) if colon else Credentials(TOKEN_USER, text)
+
+
+def _denied(name: str, problem: str, remedy: str = "") -> Denied:
+    return Denied(f"secret {name!r} {problem}", reason="SecretUnusable", remedy=remedy)

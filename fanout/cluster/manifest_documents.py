@@ -1,0 +1,383 @@
+"""Objects declared by one file: fanout's own with positions, plain ones without.
+
+Thousands of cluster objects take the fast path; a file with any object of fanout's own
+is parsed with positions, so that every error names its line. Times of PromotionPolicies
+and scenarios (cron lines, zones, windows) are checked here too: an object with an
+invalid time is unusable like after any other error, because without knowing when an
+administrator allows sweeps or publications none must happen (design §7).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from fanout.api.field_errors import FieldError, FieldPath
+from fanout.api.kind_registry import KINDS
+from fanout.api.name_suggestions import find_similar_name
+from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
+from fanout.api.promotion_policy import Period, PromotionPolicy, PromotionPolicySpec
+from fanout.api.scenarios.scenario import Scenario
+from fanout.api.text_fields import format_value
+from fanout.api.validators.object_validation import is_fanout_object, validate_object
+from fanout.calendar.cron_schedule import parse_schedule
+from fanout.calendar.recurring_window import check_duration, check_until
+from fanout.calendar.time_zone import parse_zone
+from fanout.cluster.file_findings import FileFinding
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import get_value
+from fanout.package.manifest import Document, Manifest
+from fanout.package.object_reader import ScalarMemo, load_objects
+from fanout.package.yaml_nodes import InvalidManifest
+from fanout.package.yaml_scalars import BOOLEAN_WORDS, format_scalar, resolve_scalar
+from fanout.selection.cluster_objects import Kinds, group_by_kind, group_of
+from fanout.selection.variant_spec import Object
+from fanout.values import frozen
+
+
+def time_faults(item: KRMObject | None) -> Iterator[FieldError]:
+    """Yield an error for each invalid cron line, zone or duration of an object."""
+    if isinstance(item, PromotionPolicy):
+        yield from _promotion_faults(item.spec, ("spec",))
+    if isinstance(item, Scenario) and item.spec.promotion is not None:
+        yield from _promotion_faults(item.spec.promotion, ("spec", "promotion"))
+
+
+def _promotion_faults(spec: PromotionPolicySpec, path: FieldPath) -> Iterator[FieldError]:
+    yield from _parse_faults(spec.schedule, (*path, "schedule"), parse_schedule)
+    yield from _parse_faults(spec.time_zone, (*path, "timeZone"), parse_zone)
+    for index, window in enumerate(spec.windows):
+        for name, period in (("allow", window.allow), ("deny", window.deny)):
+            if period is not None:
+                yield from _period_faults(period, (*path, "windows", index, name))
+
+
+def _period_faults(period: Period, path: FieldPath) -> Iterator[FieldError]:
+    faults = [
+        *_parse_faults(period.schedule, (*path, "schedule"), parse_schedule),
+        *_parse_faults(period.until, (*path, "until"), parse_schedule),
+        *_parse_faults(period.time_zone, (*path, "timeZone"), parse_zone),
+    ]
+    yield from faults
+    try:
+        if period.until is None:
+            check_duration(period.duration)
+        elif not faults:
+            check_until(parse_schedule(period.schedule), parse_schedule(period.until))
+    except InvalidInput as error:
+        field = "duration" if period.until is None else "until"
+        yield FieldError((*path, field), error.problem, error.remedy)
+
+
+def _parse_faults(
+    text: str | None, path: FieldPath, parse: Callable[[str], object]
+) -> Iterator[FieldError]:
+    try:
+        if text:
+            parse(text)
+    except InvalidInput as error:
+        yield FieldError(path, error.problem, error.remedy)
+
+
+RECORDING_COMMANDS = {
+    "Evidence": "fanout report",
+    "Approval": "fanout approve",
+    "Decision": "fanout promote, suspend or resume",
+}
+
+
+class ObjectKey(NamedTuple):
+    """Unique key of an object: group, kind, namespace and name."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, data: Object) -> "ObjectKey":
+        """Return the key of an object whose identifying fields have been checked."""
+        meta = data["metadata"]
+        return cls(group_of(data["apiVersion"]), data["kind"], meta["namespace"], meta["name"])
+
+
+@frozen
+class SourcePosition:
+    """Position of an object: file, document, and path to it through a List."""
+
+    file: str
+    document: Document
+    prefix: FieldPath = ()
+
+    @property
+    def value(self) -> Any:
+        """The object's data as written in the file."""
+        return get_value(self.document.value, self.prefix)
+
+    def written_key(self, path: FieldPath) -> str:
+        """Return the key of a field as written in the text; "" if it is not available."""
+        return self.document.written_key((*self.prefix, *path))
+
+    def line(self, path: FieldPath = ()) -> int:
+        """Return the line of a field, or of its nearest parent if the field is absent."""
+        return self.document.line_of((*self.prefix, *path))
+
+
+@frozen
+class ManifestContent:
+    """Content of one file. Objects in `left_out` were declared and cannot be used."""
+
+    own_objects: tuple[tuple[KRMObject, SourcePosition], ...] = ()
+    plain_objects: Kinds = field(default_factory=dict)
+    repeated: tuple[ObjectKey, ...] = ()  # those of `others` that stand in the file more than once
+    findings: tuple[FileFinding, ...] = ()
+    left_out: tuple[tuple[ObjectKey, SourcePosition], ...] = ()
+    unread: bool = False  # what it holds is not known
+    nameless: tuple[str, ...] = ()  # where what should be an object cannot be found by a name
+
+    @property
+    def is_plain(self) -> bool:
+        """True if the file has plain objects only, each declared once, without any error."""
+        exceptions = (self.own_objects, self.repeated, self.findings, self.left_out, self.nameless)
+        return not self.unread and not any(exceptions)
+
+
+def read_content(
+    data: bytes, file: str, namespace: str, texts: ScalarMemo | None = None
+) -> ManifestContent:
+    """Parse a file into its objects and all errors.
+
+    Objects without a namespace are in `namespace`. Empty documents are allowed. `texts` is
+    shared by files that are read together.
+    """
+    # A search in the bytes decides the fast path: objects of fanout's own must name the group.
+    # Misspelt groups are detected in the parsed objects.
+    if f"{GROUP}/".encode() not in data:
+        try:
+            content = _content_without_positions(load_objects(data, file, texts), namespace)
+        except InvalidManifest:
+            content = None  # the other reader tells more, and keeps the documents that are right
+        if content is not None:
+            return content
+    try:
+        return _content_with_positions(Manifest.parse(data, file), file, namespace)
+    except InvalidManifest as error:
+        findings = (FileFinding(item.where, item.problem, item.remedy) for item in error.problems)
+        return ManifestContent(findings=tuple(findings), unread=True)
+
+
+def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, list[SourcePosition]]:
+    """Find the positions of the objects of a file that was read without.
+
+    Raises InvalidManifest.
+    """
+    positions: dict[ObjectKey, list[SourcePosition]] = {}
+    for position, item in _iterate_positions(Manifest.parse(data, file), file):
+        if not tuple(_object_faults(item)):
+            key = ObjectKey.of(_in_namespace(item, namespace))
+            positions.setdefault(key, []).append(position)
+    return positions
+
+
+def build_finding(name: str, position: SourcePosition, fault: FieldError) -> FileFinding:
+    """Build the finding for an error of the object with this `Kind/name` at its position."""
+    where = ErrorLocation(name, fault.field, position.file, position.line(fault.path))
+    return FileFinding(where, fault.problem, fault.remedy, fault.severity)
+
+
+def _content_without_positions(items: Iterable[Any], namespace: str) -> ManifestContent | None:
+    """Build the content without positions.
+
+    None if an error or an object of fanout needs them.
+    """
+    plain_objects = []
+    for _, item in _flatten_lists((), items):
+        if (
+            any(_object_faults(item))
+            or not _has_plain_text(item["metadata"])
+            or _is_for_fanout(item)
+        ):
+            return None
+        # Reached only for objects without any error; the first error restarts with positions.
+        plain_objects.append(_in_namespace(item, namespace))
+    kinds, repeated = _index_objects(plain_objects)
+    return ManifestContent(plain_objects=kinds, repeated=repeated)
+
+
+def _index_objects(items: Sequence[Object]) -> tuple[Kinds, tuple[ObjectKey, ...]]:
+    """Return the objects by key, and the keys that several objects share."""
+    kinds = group_by_kind(items)
+    if sum(map(len, kinds.values())) == len(items):
+        return kinds, ()
+    keys = Counter(map(ObjectKey.of, items))
+    return kinds, tuple(key for key, number in keys.items() if number > 1)
+
+
+def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> ManifestContent:
+    own_objects: list[tuple[KRMObject, SourcePosition]] = []
+    plain_objects: list[Object] = []
+    findings: list[FileFinding] = []
+    left_out: list[tuple[ObjectKey, SourcePosition]] = []
+    nameless: list[str] = []
+    for position, item in _iterate_positions(manifest, file):
+        if isinstance(item, Mapping) and _is_for_fanout(item):
+            data = _in_namespace(item, namespace)
+            parsed, faults = validate_object(data)
+            faults = (*faults, *_boolean_key_faults(item, position), *time_faults(parsed))
+            if parsed is not None and parsed.kind in RECORDING_COMMANDS:
+                faults = (_record_declared(parsed.kind),)
+            findings += (build_finding(_display_name(item), position, fault) for fault in faults)
+            if parsed is not None and not faults:
+                own_objects.append((parsed, position))
+            elif not any(_object_faults(data)):
+                left_out.append((ObjectKey.of(data), position))
+        elif faults := tuple(_object_faults(item)):
+            nameless.append(f"{file}:{position.line()}")
+            findings += (build_finding(_display_name(item), position, fault) for fault in faults)
+        else:
+            faults = (
+                *_text_faults(item),
+                *_boolean_key_faults(item["metadata"], position, ("metadata",)),
+            )
+            findings += (build_finding(_display_name(item), position, fault) for fault in faults)
+            plain_objects.append(_in_namespace(item, namespace))
+    return ManifestContent(
+        tuple(own_objects),
+        *_index_objects(plain_objects),
+        tuple(findings),
+        tuple(left_out),
+        nameless=tuple(nameless),
+    )
+
+
+def _record_declared(kind: str) -> FieldError:
+    return FieldError(
+        ("kind",), f"{kind} is recorded, not declared", f"use {RECORDING_COMMANDS[kind]}"
+    )
+
+
+def _iterate_positions(manifest: Manifest, file: str) -> Iterator[tuple[SourcePosition, Any]]:
+    for document in manifest.documents:
+        for prefix, item in _flatten_lists((), [document.value]):
+            # A document is its own root: the way through a List begins behind its number.
+            yield SourcePosition(file, document, prefix[1:]), item
+
+
+def _flatten_lists(prefix: FieldPath, items: Iterable[Any]) -> Iterator[tuple[FieldPath, Any]]:
+    """Yield each object with its path; items of a `List`, `ConfigMapList` etc. one by one."""
+    for index, item in enumerate(items):
+        if isinstance(item, Mapping) and isinstance(item.get("items"), list) and _is_list(item):
+            yield from _flatten_lists((*prefix, index, "items"), item["items"])
+        else:
+            yield (*prefix, index), item
+
+
+def _is_list(item: Mapping[str, Any]) -> bool:
+    kind = item.get("kind")
+    return isinstance(kind, str) and kind.endswith("List")
+
+
+def _object_faults(item: Any) -> Iterator[FieldError]:
+    """Yield the errors that keep an object from being identified by kind and name."""
+    if not isinstance(item, Mapping):
+        yield FieldError((), "is no object", "write apiVersion, kind and metadata, or remove it")
+        return
+    for key in ("apiVersion", "kind"):
+        if not isinstance(item.get(key), str) or not item[key]:
+            is_fanout_kind = key == "apiVersion" and str(item.get("kind")) in KINDS
+            remedy = f"write {API_VERSION}" if is_fanout_kind else f"write the object's {key}"
+            yield FieldError((key,), "is missing or no text", remedy)
+    meta = item.get("metadata")
+    if not isinstance(meta, Mapping):
+        yield FieldError(
+            ("metadata",), "is missing or no mapping", "write the object's metadata.name"
+        )
+        return
+    if not isinstance(meta.get("name"), str) or not meta["name"]:
+        yield FieldError(("metadata", "name"), "is missing or no text", "write the object's name")
+    if not isinstance(meta.get("namespace"), str | None):
+        yield FieldError(("metadata", "namespace"), "is no text", "write a name, or remove it")
+
+
+def _has_plain_text(meta: Mapping[str, Any]) -> bool:
+    """Return whether all labels and annotations are certainly strings."""
+    for texts in (meta.get("labels"), meta.get("annotations")):
+        if texts and not (isinstance(texts, dict) and BOOLEAN_WORDS.isdisjoint(texts)):
+            return False
+        if texts and not all(value.__class__ is str for value in texts.values()):
+            return False
+    return True
+
+
+def _text_faults(item: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield an error for each label and annotation that is no string.
+
+    The object is used all the same: each target that selects by such a label is reported.
+    """
+    for part in ("labels", "annotations"):
+        texts = item["metadata"].get(part) or {}
+        if not isinstance(texts, Mapping):
+            yield FieldError(
+                ("metadata", part), "must be an object", "write names and their values"
+            )
+            continue
+        for key, value in texts.items():
+            path = ("metadata", part, key)
+            if value is None:
+                yield FieldError(path, "has no value", "give it one, or remove the key")
+            elif not isinstance(value, str):
+                problem = f"must be text, and {format_value(value)} is none to YAML"
+                yield FieldError(path, problem, "put it in quotes")
+
+
+def _boolean_key_faults(
+    data: Any, position: SourcePosition, path: FieldPath = ()
+) -> Iterator[FieldError]:
+    """Yield an error for unquoted keys that YAML reads as booleans, such as on or yes."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            spelling = position.written_key((*path, key)) if key in BOOLEAN_WORDS else ""
+            if spelling and spelling[0] not in "\"'":
+                problem = f"the key {spelling} is {format_scalar(resolve_scalar(key))} to YAML"
+                yield FieldError((*path, key), problem, "put it in quotes")
+            yield from _boolean_key_faults(value, position, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _boolean_key_faults(value, position, (*path, index))
+
+
+def _is_for_fanout(item: Mapping[str, Any]) -> bool:
+    """Return whether the object is meant for fanout, possibly with a misspelt group.
+
+    Other groups have some of the same kinds.
+    """
+    version = item.get("apiVersion")
+    return isinstance(version, str) and _is_fanout_version(version, str(item.get("kind")))
+
+
+@lru_cache(maxsize=256)
+def _is_fanout_version(version: str, kind: str) -> bool:
+    if is_fanout_object({"apiVersion": version}) or kind not in KINDS:
+        return is_fanout_object({"apiVersion": version})
+    return "/" not in version or find_similar_name(group_of(version), (GROUP,)) == GROUP
+
+
+def _in_namespace(item: Mapping[str, Any], namespace: str) -> Object:
+    """Return the object with a namespace.
+
+    A copy, since YAML aliases share parts of objects.
+    """
+    meta = item.get("metadata")
+    if not isinstance(meta, Mapping) or meta.get("namespace"):
+        return item
+    return {**item, "metadata": {**meta, "namespace": namespace}}
+
+
+def _display_name(item: Any) -> str:
+    """Return `Kind/name` as far as both are available."""
+    if not isinstance(item, Mapping):
+        return ""
+    meta = item.get("metadata")
+    name = meta.get("name") if isinstance(meta, Mapping) else None
+    return "/".join(part for part in (item.get("kind"), name) if isinstance(part, str) and part)

@@ -1,0 +1,411 @@
+"""Policy state (records and status) in Git, one branch per policy (design §3).
+
+Every write is a compare-and-swap of the branch, so processes on many machines may share
+one repository. Records are only ever added. Nothing is written if nothing changed. A
+branch of records only grows: one that does not descend from its last observed head was
+put back, by a restored backup or by somebody who wants a suspension forgotten. The
+observed heads are a file of this machine; without it, publications still name records
+(`fanout.reconcile.records.record_integrity`).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fanout.cluster.policy_state_files import (
+    RECORDS_DIRECTORY,
+    STATE_LIMITS,
+    UnreadableStateError,
+    branch_pattern,
+    branch_prefix,
+    branch_ref,
+    build_record_name,
+    check_record,
+    encode_canonical,
+    encode_shard,
+    parse_branch_ref,
+    record_path,
+    shard_path,
+)
+from fanout.cluster.policy_state_reader import (
+    PolicyStateBranch,
+    PolicyStateShard,
+    build_message,
+    read_branch,
+    read_shards,
+)
+from fanout.cluster.records_repository import RecordsRepository
+from fanout.cluster.retry_backoff import retry_conflicts
+from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
+from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
+from fanout.package.tree_ids import blob_id
+from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
+from fanout.plan.records.policy_records import (
+    PolicyRecords,
+    RecordsKey,
+    RewoundBranch,
+    StatusChange,
+    last_acceptance,
+)
+from fanout.telemetry.error_isolation import run_isolated
+from fanout.values import frozen, replace
+
+_HEADS_FORMAT = "heads of records, 1"
+
+
+@frozen
+class ObservedHead:
+    """Head of a branch, and the last Decision on it that accepted records put back."""
+
+    head: str = ""
+    accepted: str = ""
+
+
+class ObservedHeads:
+    """Last observed heads of one records repository by full ref name, stored in one file."""
+
+    def __init__(self, directory: Path | None, url: str) -> None:
+        """Load the heads.
+
+        `directory` may be deleted at any time, None keeps them in memory only.
+        """
+        name = f"{hashlib.sha256(url.encode()).hexdigest()[:24]}.json"
+        self._path = directory / name if directory is not None else None
+        self._heads = self._read()
+
+    def get(self, ref: str) -> ObservedHead:
+        """Return the last observed head of the branch; empty if it was never observed."""
+        return self._heads.get(ref, ObservedHead())
+
+    def match(self, heads: Mapping[str, str], prefix: str) -> bool:
+        """Return whether all observed branches below `prefix` still have their observed heads."""
+        observed = {ref: it.head for ref, it in self._heads.items() if ref.startswith(prefix)}
+        return all(heads.get(ref, "") == head for ref, head in observed.items())
+
+    def store(self, observed: Mapping[str, ObservedHead]) -> None:
+        """Store the heads of these branches; nothing is written if nothing changed."""
+        previous = self._heads
+        changed = {ref: head for ref, head in observed.items() if previous.get(ref) != head}
+        if not changed:
+            return
+        self._heads = {**previous, **changed}
+        if self._path is None:
+            return
+        stored = self._read()
+        # Where another process has seen more meanwhile, what it saw stands.
+        own_changes = {
+            ref: it for ref, it in changed.items() if stored.get(ref) in (None, previous.get(ref))
+        }
+        rows = {
+            ref: [it.head, it.accepted] for ref, it in sorted({**stored, **own_changes}.items())
+        }
+        write_cache_file(self._path, json.dumps(rows).encode(), _HEADS_FORMAT)
+
+    def _read(self) -> dict[str, ObservedHead]:
+        content = read_cache_file(self._path, _HEADS_FORMAT) if self._path is not None else None
+        rows = json.loads(content) if content else {}
+        return {ref: ObservedHead(head, accepted) for ref, (head, accepted) in rows.items()}
+
+
+class PolicyStateStore:
+    """Implementation of `fanout.ports.RecordStore` on Git, for one pass at a time."""
+
+    def __init__(
+        self,
+        repository: RecordsRepository,
+        install: str,
+        identity: CommitIdentity,
+        observed_heads: ObservedHeads | None = None,
+        *,
+        ignore_observed_heads: bool = False,
+    ) -> None:
+        """Use the repository for one installation; `identity` is the committer of the status.
+
+        `ignore_observed_heads` accepts branches that were put back, for an explicit fresh
+        start.
+        """
+        self._repository = repository
+        self._observed_heads = observed_heads or ObservedHeads(None, repository.remote.url)
+        self._ignore_observed_heads = ignore_observed_heads
+        self._install = install
+        self._identity = identity
+        self._branches: dict[RecordsKey, PolicyStateBranch] = {}
+
+    # ---- reading -------------------------------------------------------------------------------
+
+    def read(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
+        """Return the state of these policies, by one listing.
+
+        Unchanged branches are not read again. An unreadable file is a message in the state of
+        its policy. Raises Unavailable, Denied.
+        """
+        return self._read_states(self._list_heads(keys))
+
+    def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
+        """Return the state of these policies and of all others that have records.
+
+        A policy that is no longer declared keeps its state. Raises Unavailable, Denied.
+        """
+        return self._read_states(dict.fromkeys(keys, "") | self.heads())
+
+    def heads(self) -> dict[RecordsKey, str]:
+        """Return the heads of all policy state branches, by one listing.
+
+        Raises Unavailable, Denied.
+        """
+        refs = self._repository.heads_under(branch_prefix(self._install))
+        head_by_key = {
+            parse_branch_ref(self._install, ref): head for ref, head in sorted(refs.items())
+        }
+        return {key: head for key, head in head_by_key.items() if key is not None}
+
+    def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
+        """Return whether these are the observed heads.
+
+        Otherwise branches may have been put back.
+        """
+        refs = {self._branch_ref(key): head for key, head in heads.items()}
+        return self._observed_heads.match(refs, branch_prefix(self._install))
+
+    def _read_states(self, heads: Mapping[RecordsKey, str]) -> Mapping[RecordsKey, PolicyRecords]:
+        failed: dict[RecordsKey, PolicyRecords] = {}
+        moved = [key for key, head in heads.items() if head != self._last_read(key).state.head]
+        if any(heads[key] for key in moved):
+            with self._repository.reader() as reader:
+                for key in filter(heads.__getitem__, moved):
+                    previous = self._last_read(key)
+                    branch = run_isolated(partial(read_branch, reader, heads[key], key, previous))
+                    if isinstance(branch, Bug):  # that book's own; the next reading tries again
+                        failed[key] = PolicyRecords(heads[key], failure=branch)
+                    elif isinstance(branch, FanoutError):
+                        raise branch
+                    else:
+                        self._branches[key] = branch
+        books = {
+            key: self._with_location(key) if head else PolicyRecords()
+            for key, head in heads.items()
+        }
+        return self._check_descent(books | failed)
+
+    def _check_descent(
+        self, books: Mapping[RecordsKey, PolicyRecords]
+    ) -> Mapping[RecordsKey, PolicyRecords]:
+        """Compare the branches with their observed heads; store those that descend from them."""
+        observed = {key: self._observed_heads.get(self._branch_ref(key)) for key in books}
+        moved = [
+            key
+            for key, book in books.items()
+            if book.head != observed[key].head and book.failure is None
+        ]
+        checked, new_heads = dict(books), {}
+        for key in moved:
+            book, previous, ref = books[key], observed[key], self._branch_ref(key)
+            decision = last_acceptance(book.records)
+            current = ObservedHead(book.head, decision.name if decision is not None else "")
+            # A new accepting Decision on the branch itself ends the alarm: it was recorded after
+            # the branch was put back.
+            if (
+                self._ignore_observed_heads
+                or not previous.head
+                or current.accepted != previous.accepted
+            ):
+                is_descendant = True
+            else:
+                is_descendant = self._is_descendant(book.head, previous.head)
+            if not is_descendant:
+                checked[key] = replace(
+                    book, rewound=self._describe_rewound(key, book, previous.head)
+                )
+            elif not book.unreadable:  # one that is, may be put back to what it was before
+                new_heads[ref] = current
+        self._observed_heads.store(new_heads)
+        return checked
+
+    def _is_descendant(self, head: str, ancestor: str) -> bool:
+        if not head:
+            return False
+        with self._repository.reader() as reader:
+            return reader.contains(head, ancestor)
+
+    def _describe_rewound(
+        self, key: RecordsKey, book: PolicyRecords, lost_head: str
+    ) -> RewoundBranch:
+        url, name = self._repository.remote.url, self._branch_ref(key).removeprefix("refs/heads/")
+        location, current_names = (
+            f"branch {name} of {url}",
+            {record.name for record in book.records},
+        )
+        try:
+            with self._repository.reader() as reader:
+                lost_records = read_branch(
+                    reader, lost_head, key, PolicyStateBranch()
+                ).state.records
+        except FanoutError:  # the mirror was made anew since
+            return RewoundBranch(location, lost_head)
+        return RewoundBranch(
+            location, lost_head, tuple(it for it in lost_records if it.name not in current_names)
+        )
+
+    def empty_problem(self) -> str:
+        """Describe the empty location if this installation has no records, else "".
+
+        Raises Unavailable, Denied.
+        """
+        return self._repository.explain_missing(branch_pattern(self._install))
+
+    def _last_read(self, key: RecordsKey) -> PolicyStateBranch:
+        return self._branches.get(key, PolicyStateBranch())
+
+    def _with_location(self, key: RecordsKey) -> PolicyRecords:
+        """Return the state of a policy, with repository and branch in its messages."""
+        book = self._last_read(key).state
+        if not book.unreadable:
+            return book
+        url, name = self._repository.remote.url, self._branch_ref(key).removeprefix("refs/heads/")
+        return replace(
+            book, unreadable=tuple(f"{url}, branch {name}: {line}" for line in book.unreadable)
+        )
+
+    def _branch_ref(self, key: RecordsKey) -> str:
+        return branch_ref(self._install, key)
+
+    def _list_heads(self, keys: Sequence[RecordsKey]) -> dict[RecordsKey, str]:
+        heads = self._repository.heads(map(self._branch_ref, keys))
+        return {key: heads[self._branch_ref(key)] for key in keys}
+
+    # ---- writing -------------------------------------------------------------------------------
+
+    def append(
+        self,
+        key: RecordsKey,
+        records: Sequence[Mapping[str, Any]],
+        author: CommitIdentity,
+        now: datetime,
+    ) -> tuple[str, ...]:
+        """Add records in one commit and return their names.
+
+        `by` is the author and `at` the instant of the commit. The same record in the same
+        second gets another name; but a retry after a lost race uses the same names, so that
+        nothing is written twice. Raises InvalidInput for a record that could not be read back,
+        Conflict if the branch moves under each attempt for half a minute, Unavailable or
+        Denied.
+        """
+        for record in records:
+            _check_record(record, key)
+        existing_names = self._list_record_names(self._list_heads([key])[key])
+        names, files = [], {}
+        for record in records:
+            data = encode_canonical(record)
+            names.append(
+                build_record_name(data, f"{author.name} <{author.email}>", now, existing_names)
+            )
+            files[record_path(names[-1])] = data
+        kinds = ", ".join(sorted({str(record["kind"]) for record in records}))
+        text = build_message(f"Record {kinds}", names)
+
+        def add() -> None:
+            head = self._list_heads([key])[key]
+            existing_paths = set(map(record_path, self._list_record_names(head)))
+            # Retries use the names of the first attempt, so that nothing is written twice.
+            missing = {path: data for path, data in files.items() if path not in existing_paths}
+            if missing:
+                self._push_commits([self._build_commit(key, head, missing, text, now)], author)
+
+        retry_conflicts(add)
+        return tuple(names)
+
+    def put_status(
+        self, changes: Mapping[RecordsKey, StatusChange], now: datetime
+    ) -> Mapping[RecordsKey, str]:
+        """Write the changed status lines of all policies in one atomic push; return the heads.
+
+        Raises Conflict if a branch is not at `expected`, InvalidInput if a file to be changed
+        is unreadable, Unavailable or Denied.
+        """
+        commits = []
+        for key, change in sorted(changes.items()):
+            files = self._changed_shards(key, change)
+            if files:
+                text = f"Status of {key.namespace}/{key.policy or 'variants without policy'}\n"
+                commits.append(self._build_commit(key, change.expected, files, text, now))
+        refs = self._push_commits(commits, self._identity) if commits else {}
+        heads = {key: refs.get(self._branch_ref(key), "") for key in changes}
+        return {key: head or changes[key].expected for key, head in heads.items()}
+
+    def _changed_shards(self, key: RecordsKey, change: StatusChange) -> dict[str, bytes]:
+        """Return the new content of each status file that changes.
+
+        Empty content removes the file.
+        """
+        shards = self._read_status(key, change.expected)
+        changed_lines: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for name, value in change.lines.items():
+            path = shard_path(name)
+            old_lines = shards.get(path, PolicyStateShard()).lines
+            if old_lines.get(name) == value:
+                continue
+            lines = changed_lines.setdefault(path, dict(old_lines))
+            if value is None:
+                del lines[name]
+            else:
+                lines[name] = value
+        files = {path: encode_shard(lines) for path, lines in changed_lines.items()}
+        return {
+            path: data
+            for path, data in files.items()
+            if (blob_id(data) if data else "") != shards.get(path, PolicyStateShard()).oid
+        }
+
+    def _read_status(self, key: RecordsKey, head: str) -> Mapping[str, PolicyStateShard]:
+        if not head:
+            return {}
+        unreadable: list[str] = []
+        with self._repository.reader() as reader:
+            shards = read_shards(reader, head, self._last_read(key).shards, unreadable)
+        if unreadable:
+            raise InvalidInput(
+                f"the status on branch {self._branch_ref(key)} cannot be read: {unreadable[0]}",
+                reason="RecordsUnreadable",
+                where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
+            )
+        return shards
+
+    def _list_record_names(self, head: str) -> frozenset[str]:
+        if not head:
+            return frozenset()
+        with self._repository.reader() as reader:
+            tree = reader.paths(head, [RECORDS_DIRECTORY])[RECORDS_DIRECTORY].tree
+            files = reader.entries(tree, STATE_LIMITS) if tree else ()
+            return frozenset(name.removesuffix(".json") for name in files)
+
+    def _build_commit(
+        self, key: RecordsKey, parent: str, files: Mapping[str, bytes], text: str, at: datetime
+    ) -> FileCommit:
+        put = {path: data for path, data in sorted(files.items()) if data}
+        drop = tuple(sorted(files.keys() - put.keys()))
+        return FileCommit(self._branch_ref(key), parent, put, drop, text, int(at.timestamp()))
+
+    def _push_commits(self, commits: Sequence[FileCommit], by: CommitIdentity) -> Mapping[str, str]:
+        expected = {commit.ref: commit.parent for commit in commits}
+        written = self._repository.change(commits, expected, by)
+        observed = {commit.ref: self._observed_heads.get(commit.ref) for commit in commits}
+        self._observed_heads.store(
+            {
+                ref: replace(previous, head=written[ref])
+                for ref, previous in observed.items()
+                # Own commits on a branch that was put back must not hide that it was.
+                if not previous.head or self._is_descendant(written[ref], previous.head)
+            }
+        )
+        return written
+
+
+def _check_record(record: Mapping[str, Any], key: RecordsKey) -> None:
+    try:
+        check_record(dict(record), key)
+    except UnreadableStateError as error:
+        raise InvalidInput(f"the record {error}", reason="InvalidRecord") from error

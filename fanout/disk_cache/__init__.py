@@ -1,0 +1,4 @@
+"""Files in which a process keeps results for later processes.
+
+Any of them may be deleted.
+"""

@@ -1,0 +1,453 @@
+"""Decisions of people in force for one policy, and the status of each decision.
+
+The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that
+scope. A Publish covers one revision and the next step of each variant: any later
+publication of the variant uses it up for that variant, also one of another revision. It
+covers the drafts that existed when it was recorded; a rewritten draft needs a new one.
+A Skip and a Retry are about one revision and stay true of it; a Rollback holds until
+another decision about the same (`rollback_pins`). (Design §2 and §6.)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from fanout.api.reasons import Reason
+from fanout.gates.gate_facts import DraftFacts, Hold, VariantFacts
+from fanout.gates.gate_wording import label_stage
+from fanout.gates.record_facts import DecisionFacts, GateAction, GateOverride
+from fanout.gates.rollback_pins import Rollbacks
+from fanout.gates.timestamps import effective_from, find_next, format_instant, is_from_the_future
+from fanout.values import frozen
+
+Scope = tuple[str, str]
+"""What a suspension is about: ("policy", ""), ("stage", its name) or ("variant", its name)."""
+_POLICY: Scope = ("policy", "")
+
+
+@frozen
+class ApplicableDecision:
+    """A decision in force that is about one revision, with its place in record order."""
+
+    at: datetime
+    decision: DecisionFacts
+    record_order: int = 0  # in record order
+
+    def is_applied(self, variant_facts: VariantFacts) -> bool:
+        """Return whether the variant has taken a step since a Publish.
+
+        One decision covers one change. Within the one second that decision and publication may
+        share, a publication of another revision came first: nobody decides about a step that is
+        not the next one.
+        """
+        stepped, publication = variant_facts.last_step_at, variant_facts.published
+        if stepped is None or stepped != self.at:
+            return stepped is not None and stepped > self.at
+        return publication is None or publication.revision == self.decision.revision
+
+    def covers(self, variant_facts: VariantFacts, draft: DraftFacts | None) -> bool:
+        """Return whether the decision covers this draft, or the future one (None).
+
+        Like an approval it covers the trees it lists. Where no draft of the revision existed
+        yet, it covers the variant's step to the revision, and no more.
+        """
+        if self.decision.trees and draft is not None:
+            return draft.tree in self.decision.trees
+        publication = variant_facts.published
+        return publication is None or publication.revision != self.decision.revision
+
+
+@dataclass(slots=True)
+class _DecisionIndex:
+    """Decisions of one action, by subject and revision."""
+
+    _by_stage: dict[tuple[str, str], list[ApplicableDecision]] = field(
+        default_factory=dict
+    )  # (stage, revision)
+    _by_variant: dict[tuple[str, str], list[ApplicableDecision]] = field(
+        default_factory=dict
+    )  # (variant, revision)
+
+    def add(self, applicable_decision: ApplicableDecision) -> None:
+        decision = applicable_decision.decision
+        # A set, because a variant named twice would otherwise count the decision twice.
+        for variant in set(decision.variants):
+            self._by_variant.setdefault((variant, decision.revision), []).append(
+                applicable_decision
+            )
+        if not decision.variants:
+            self._by_stage.setdefault((decision.stage, decision.revision), []).append(
+                applicable_decision
+            )
+
+    def __bool__(self) -> bool:
+        return bool(self._by_stage or self._by_variant)
+
+    def find(self, stage: str, variant_name: str, revision: str) -> list[ApplicableDecision]:
+        """List the decisions that name the variant, its stage or everything."""
+        if not self._by_stage and not self._by_variant:
+            return []
+        return [
+            *self.find_stage_wide(stage, revision),
+            *self._by_variant.get((variant_name, revision), ()),
+        ]
+
+    def find_stage_wide(self, stage: str, revision: str) -> list[ApplicableDecision]:
+        """List the decisions about the stage as a whole, or about everything."""
+        stage_decisions = self._by_stage.get((stage, revision), [])
+        return (
+            stage_decisions
+            if stage == ""
+            else [*self._by_stage.get(("", revision), ()), *stage_decisions]
+        )
+
+    def latest_by_revision(self, stage: str) -> dict[str, ApplicableDecision]:
+        """Return the last decision about the stage as a whole, by revision."""
+        return {
+            revision: applicable_decisions[-1]
+            for (name, revision), applicable_decisions in self._by_stage.items()
+            if name == stage
+        }
+
+
+class ActiveDecisions:
+    """Decisions of one policy that are in force."""
+
+    def __init__(
+        self,
+        decisions: Iterable[DecisionFacts],
+        now: datetime,
+        variants: Iterable[VariantFacts] = (),
+    ) -> None:
+        """Index the decisions, which come in record order.
+
+        `variants` are the existing variants: their publications show which decisions were
+        applied.
+        """
+        self._suspensions: dict[Scope, DecisionFacts] = {}
+        self._publishes, self._skips, self._retries = (
+            _DecisionIndex(),
+            _DecisionIndex(),
+            _DecisionIndex(),
+        )
+        self.has_skips = False  # did anybody take any variant out of a rollout?
+        self.rollbacks = Rollbacks(variants)
+        self._rollback_decisions: list[ApplicableDecision] = []
+        self.holds: list[Hold] = []  # decisions that nothing can come of
+        self._opening_times: list[
+            tuple[str, datetime]
+        ] = []  # (stage or "", when one lets more through)
+        self._expiries: list[datetime] = []
+        for number, decision in enumerate(decisions):
+            at = decision.at
+            if decision.expires is not None:
+                if decision.expires <= now:
+                    continue
+                self._expiries.append(decision.expires)
+                # Only the end of a suspension lets more through; the end of a Publish is merely
+                # looked at again.
+                if decision.action is GateAction.SUSPEND:  # the end of another opens nothing
+                    self._opening_times.append((decision.stage, decision.expires))
+            # A Suspend dated ahead counts at once: an emergency stop must not wait for a wrong
+            # clock.
+            if is_from_the_future(at, now) and decision.action is not GateAction.SUSPEND:
+                self._hold_future_decision(at, decision)
+            elif decision.action not in (GateAction.SUSPEND, GateAction.RESUME):
+                self._index_decision(ApplicableDecision(at, decision, number))
+            else:
+                for key in list_scopes(decision.stage, decision.variants):
+                    self._suspensions[key] = decision
+
+    def next_change(self, now: datetime, stage: str | None = None) -> datetime | None:
+        """Return when a decision starts or ends; for a stage, when one lets more through."""
+        instants = [at for name, at in self._opening_times if stage is None or name in ("", stage)]
+        return find_next(instants if stage is not None else [*instants, *self._expiries], now)
+
+    def suspensions(self) -> dict[Scope, DecisionFacts]:
+        """Return the suspensions in force, by scope."""
+        return {
+            scope: decision
+            for scope, decision in self._suspensions.items()
+            if decision.action is GateAction.SUSPEND
+        }
+
+    def resumptions(self) -> dict[Scope, DecisionFacts]:
+        """Return the last decision about each scope that was suspended and resumed."""
+        return {
+            scope: decision
+            for scope, decision in self._suspensions.items()
+            if decision.action is GateAction.RESUME
+        }
+
+    def policy_suspended(self) -> Hold | None:
+        """Return the hold of a suspended policy, or None."""
+        return self._suspension_hold(_POLICY, "the policy")
+
+    def stage_suspended(self, stage: str) -> Hold | None:
+        """Return the hold of a stage that a decision suspends, or None."""
+        return self._suspension_hold(("stage", stage), label_stage(stage))
+
+    def variant_suspended(self, variant_name: str) -> Hold | None:
+        """Return the hold of a variant that a decision suspends, or None."""
+        if not self._suspensions:
+            return None
+        return self._suspension_hold(("variant", variant_name), f"variant {variant_name}")
+
+    def stage_overrides(self, stage: str, revision: str) -> frozenset[GateOverride]:
+        """Return the overrides for the stage as a whole, which steer its candidate."""
+        return combine_overrides(self._publishes.find_stage_wide(stage, revision))
+
+    def publish_decisions(
+        self, stage: str, variant_name: str, revision: str
+    ) -> list[ApplicableDecision]:
+        """List the Publish decisions that name the variant, its stage or everything.
+
+        Those recorded before the last Rollback are dropped: the Rollback takes them back.
+        """
+        publishes = self._publishes.find(stage, variant_name, revision)
+        last_rollback = self.last_rollback(stage, variant_name) if publishes else None
+        return (
+            publishes
+            if last_rollback is None
+            else [it for it in publishes if it.record_order > last_rollback.record_order]
+        )
+
+    def pending_publishes(
+        self, variant_facts: VariantFacts, revision: str
+    ) -> list[ApplicableDecision]:
+        """List the Publish decisions by which the variant has not taken its step yet."""
+        publishes = self.publish_decisions(variant_facts.stage, variant_facts.name, revision)
+        return [
+            applicable_decision
+            for applicable_decision in publishes
+            if not applicable_decision.is_applied(variant_facts)
+        ]
+
+    def last_rollback(self, stage: str, variant_name: str) -> ApplicableDecision | None:
+        """Return the last Rollback about the variant or its stage, in force or not."""
+        for applicable_decision in reversed(self._rollback_decisions):
+            decision = applicable_decision.decision
+            if (
+                variant_name in decision.variants
+                if decision.variants
+                else decision.stage in ("", stage)
+            ):
+                return applicable_decision
+        return None
+
+    def published_by_decision(self, stage: str) -> dict[str, ApplicableDecision]:
+        """Return the last Publish about the stage as a whole, by revision."""
+        return self._publishes.latest_by_revision(stage)
+
+    def skipped(self, stage: str, variant_name: str, revision: str) -> ApplicableDecision | None:
+        """Return the Skip that excludes the variant from the rollout of the revision, or None.
+
+        A later Retry, or a Rollback to the revision, reverses it.
+        """
+        skip = _latest(self._skips.find(stage, variant_name, revision)) if self.has_skips else None
+        if skip is None:
+            return None
+        retry = _latest(self._retries.find(stage, variant_name, revision))
+        last_rollback = self.last_rollback(stage, variant_name)
+        reversals = (it for it in (retry, last_rollback) if it is not None)
+        return None if any(it.record_order > skip.record_order for it in reversals) else skip
+
+    def retried_at(self, stage: str, variant_name: str, revision: str) -> datetime | None:
+        """Return the instant of the last Retry of the revision for the variant, or None."""
+        if not self._retries:
+            return None
+        last_retry = _latest(self._retries.find(stage, variant_name, revision))
+        return last_retry.at if last_retry is not None else None
+
+    def _index_decision(self, applicable_decision: ApplicableDecision) -> None:
+        decision = applicable_decision.decision
+        if not decision.revision:
+            sentence = (
+                f"decision {decision.name} of {decision.by} names no revision: it covers nothing"
+            )
+            self.holds.append(
+                Hold(
+                    Reason.DECISION_WAITS,
+                    sentence,
+                    f"{decision.by}: decide again",
+                    applicable_decision.at,
+                )
+            )
+        elif decision.action is GateAction.SKIP:
+            self._skips.add(applicable_decision)
+            self.has_skips = True
+        elif decision.action is GateAction.RETRY:
+            self._retries.add(applicable_decision)
+        else:
+            self.rollbacks.add(applicable_decision.at, decision)
+            if decision.action is GateAction.PUBLISH:
+                self._publishes.add(applicable_decision)
+            else:
+                self._rollback_decisions.append(applicable_decision)
+
+    def _hold_future_decision(self, at: datetime, decision: DecisionFacts) -> None:
+        start = effective_from(at)
+        self._opening_times.append((decision.stage, start))
+        sentence = (
+            f"decision {decision.name} of {decision.by} is dated {format_instant(at)}, more than"
+            " five"
+            f" minutes ahead; it does not count before {format_instant(start)}"
+        )
+        actor = f"whoever sets the clock of {decision.by}; or take it back with fanout withdraw"
+        self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
+
+    def _suspension_hold(self, scope: Scope, subject: str) -> Hold | None:
+        decision = self._suspensions.get(scope)
+        if decision is None or decision.action is not GateAction.SUSPEND:
+            return None
+        reason_clause = f": {decision.reason}" if decision.reason else ""
+        return Hold(
+            Reason.SUSPENDED,
+            f"{subject} was suspended by {decision.by}{reason_clause}",
+            "whoever may decide: fanout resume",
+            decision.at,
+            decision.expires,
+        )
+
+
+def _latest(applicable_decisions: list[ApplicableDecision]) -> ApplicableDecision | None:
+    return max(
+        applicable_decisions,
+        key=lambda applicable_decision: applicable_decision.record_order,
+        default=None,
+    )
+
+
+def combine_overrides(
+    applicable_decisions: Iterable[ApplicableDecision],
+) -> frozenset[GateOverride]:
+    """Return everything that the decisions override together."""
+    return frozenset(
+        item
+        for applicable_decision in applicable_decisions
+        for item in applicable_decision.decision.overrides
+    )
+
+
+def spec_suspension_hold(subject: str, owner: str) -> Hold:
+    """Build the hold of a policy, stage or variant that its spec suspends."""
+    return Hold(Reason.SUSPENDED, f"{subject} is suspended by its spec", f"{owner}: spec.suspend")
+
+
+def list_scopes(stage: str, variants: Iterable[str]) -> list[Scope]:
+    """List the scopes of a Suspend or Resume, and nothing around or inside them."""
+    variant_scopes = [("variant", name) for name in variants]
+    return variant_scopes or ([("stage", stage)] if stage else [_POLICY])
+
+
+class DecisionStatus(StrEnum):
+    """Status of a recorded decision; exactly one applies."""
+
+    AHEAD = "ahead"  # it is dated ahead, and counts for nothing before its instant
+    ACTIVE = "standing"  # something may come of it yet, or it holds something up
+    APPLIED = "spent"  # it was carried out, or overtaken
+    STALE = "outdated"  # the drafts that it is about were rewritten
+    WITHDRAWN = "withdrawn"  # a later decision took it back
+    EXPIRED = "expired"  # its own end is over
+
+
+def decision_statuses(
+    decisions: Iterable[DecisionFacts], variants: Sequence[VariantFacts], now: datetime
+) -> dict[str, DecisionStatus]:
+    """Return the status of each decision that was not withdrawn, by its name.
+
+    A Suspend is active until another decision about the same scope follows, a Publish until
+    each variant that it covers has taken its step or has another draft. A Skip and a Retry
+    are active until each of their variants has taken a step since, a Rollback as long as
+    any variant goes back by it. A Resume is applied when it is recorded.
+    """
+    decision_facts = list(decisions)
+    active_decisions = ActiveDecisions(decision_facts, now, variants)
+    suspending = {it.name for it in active_decisions.suspensions().values()}
+    status_by_name: dict[str, DecisionStatus] = {}
+    for decision in decision_facts:
+        at = decision.at
+        if decision.expires is not None and decision.expires <= now:
+            status_by_name[decision.name] = DecisionStatus.EXPIRED
+        elif is_from_the_future(at, now) and decision.action is not GateAction.SUSPEND:
+            status_by_name[decision.name] = DecisionStatus.AHEAD
+        elif decision.action is GateAction.PUBLISH:
+            status_by_name[decision.name] = _publish_status(
+                ApplicableDecision(at, decision), variants
+            )
+        elif decision.action in (GateAction.SKIP, GateAction.RETRY):
+            status_by_name[decision.name] = _attempt_status(at, decision, variants)
+        elif decision.action is GateAction.ROLLBACK:
+            is_active = active_decisions.rollbacks.is_active(decision)
+            status_by_name[decision.name] = (
+                DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
+            )
+        else:
+            is_active = decision.name in suspending
+            status_by_name[decision.name] = (
+                DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
+            )
+    return status_by_name
+
+
+def _publish_status(
+    applicable_decision: ApplicableDecision, variants: Sequence[VariantFacts]
+) -> DecisionStatus:
+    """Return the status of a Publish.
+
+    One about an empty stage stays active, as a variant may join.
+    """
+    subjects = _covered_variants(applicable_decision.decision, variants)
+    if not subjects or any(
+        _is_pending(applicable_decision, it) or _overrides_verification(applicable_decision, it)
+        for it in subjects
+    ):
+        return DecisionStatus.ACTIVE
+    return (
+        DecisionStatus.APPLIED
+        if any(map(applicable_decision.is_applied, subjects))
+        else DecisionStatus.STALE
+    )
+
+
+def _attempt_status(
+    at: datetime, decision: DecisionFacts, variants: Sequence[VariantFacts]
+) -> DecisionStatus:
+    """Return the status of a Skip or Retry, applied once something was published."""
+    subjects = _covered_variants(decision, variants)
+    overtaken = subjects and all(
+        it.last_step_at is not None and it.last_step_at > at for it in subjects
+    )
+    return DecisionStatus.APPLIED if overtaken else DecisionStatus.ACTIVE
+
+
+def _covered_variants(
+    decision: DecisionFacts, variants: Sequence[VariantFacts]
+) -> list[VariantFacts]:
+    return [
+        it
+        for it in variants
+        if (it.name in decision.variants if decision.variants else it.stage == decision.stage)
+    ]
+
+
+def _is_pending(applicable_decision: ApplicableDecision, variant_facts: VariantFacts) -> bool:
+    """Return whether the decision can still lead to the variant's next step."""
+    draft = variant_facts.draft
+    drafts_revision = draft is not None and draft.revision == applicable_decision.decision.revision
+    return not applicable_decision.is_applied(variant_facts) and applicable_decision.covers(
+        variant_facts, draft if drafts_revision else None
+    )
+
+
+def _overrides_verification(
+    applicable_decision: ApplicableDecision, variant_facts: VariantFacts
+) -> bool:
+    """Return whether the decision makes the variant count as ready at its revision."""
+    published = variant_facts.published
+    return (
+        GateOverride.VERIFICATION in applicable_decision.decision.overrides
+        and published is not None
+        and published.revision == applicable_decision.decision.revision
+    )

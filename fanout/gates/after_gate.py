@@ -1,0 +1,262 @@
+"""Gate of a stage's `after`: whether enough upstream stages have passed a revision.
+
+Each listed stage contributes one AfterStep: its verdict and its soak. The steps are
+aggregated by a required number of passed stages, so All and Any are numbers too.
+(Design §6, `after`.)
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from fanout.api.reasons import Reason
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import AfterRequirement, AfterRule, Verdict, compute_budget
+from fanout.gates.gate_wording import format_elapsed, label_stage
+from fanout.gates.record_facts import GateOverride
+from fanout.gates.soak import compute_soak, soak_ends_at
+from fanout.gates.stage_verdicts import StageVerdicts
+from fanout.gates.timestamps import format_instant
+from fanout.values import frozen, replace
+
+
+@frozen
+class UpstreamStage:
+    """State of one upstream stage for a revision, as the gate of a later stage needs it."""
+
+    verdicts: StageVerdicts
+    reachable: bool  # it is at the revision or can still come to it
+    actor: str = ""  # who can do something about what it waits for
+    ready_at: datetime | None = None  # when time alone lets it be ready with the revision
+    returning: bool = False  # it has moved on from the revision, and is on its way back to it
+
+
+@frozen
+class AfterStep:
+    """Contribution of one listed upstream stage to the gate."""
+
+    stage: str
+    verdict: Verdict
+    possible: bool  # it has passed or can still do so without anybody going back
+    hold: Hold | None = None  # why it has not passed
+    since: datetime | None = None  # when it has
+    stage_ready: bool = False  # it has passed, and the stage is ready with the revision
+    can_stay_ready: bool = (
+        False  # the stage is ready with the revision, or can still come (back) to be
+    )
+    ready_at: datetime | None = None  # when time alone lets it pass and the stage be ready
+
+
+@frozen
+class AfterGate:
+    """Result of evaluating `after` for one stage and one revision.
+
+    `next` is the instant at which time alone opens the gate, None if something else is
+    missing.
+    """
+
+    verdict: Verdict
+    possible: bool
+    steps: tuple[AfterStep, ...] = ()
+    holds: tuple[Hold, ...] = ()  # what it waits for; nothing when it is open
+    next: datetime | None = None
+    can_stay_ready: bool = (
+        True  # enough of the stages before are ready, or can still come (back) to be
+    )
+    ready_again_at: datetime | None = (
+        None  # when time alone lets enough of them be ready, if some moved on
+    )
+
+
+OPEN_GATE = AfterGate(Verdict.PASSED, possible=True)
+
+
+def compute_quorum(after_rule: AfterRule) -> int:
+    """Compute how many of the listed stages must have passed.
+
+    Majority is more than half; a percentage rounds up; a number above the total means all
+    (design §6).
+    """
+    total = len(after_rule.stages)
+    if after_rule.at_least is not None:
+        return min(compute_budget(after_rule.at_least, total), total)
+    match after_rule.require:
+        case AfterRequirement.ALL:
+            return total
+        case AfterRequirement.ANY:
+            return 1
+        case AfterRequirement.MAJORITY:
+            return total // 2 + 1
+
+
+def format_requirement(after_rule: AfterRule) -> str:
+    """Format the required number of stages as the policy writes it: `All`, `at least 60%`."""
+    if after_rule.at_least is None:
+        return after_rule.require.value
+    share = after_rule.at_least
+    return f"at least {share if isinstance(share, int) else f'{share * 100}%'}"
+
+
+def aggregate_verdicts(after_rule: AfterRule, verdicts_by_stage: Mapping[str, Verdict]) -> Verdict:
+    """Aggregate the verdicts of the listed stages (by stage name) into one verdict.
+
+    A stage without a verdict counts as pending. The result is FAILED as soon as the stages
+    that can still pass are fewer than the quorum.
+    """
+    listed_verdicts = [verdicts_by_stage.get(stage, Verdict.PENDING) for stage in after_rule.stages]
+    passed = listed_verdicts.count(Verdict.PASSED)
+    if passed >= compute_quorum(after_rule):
+        return Verdict.PASSED
+    possible = passed + listed_verdicts.count(Verdict.PENDING)
+    return Verdict.PENDING if possible >= compute_quorum(after_rule) else Verdict.FAILED
+
+
+def evaluate_after(
+    after_rule: AfterRule | None,
+    revision: str,
+    upstream_stages: Mapping[str, UpstreamStage],
+    now: datetime,
+    overrides: frozenset[GateOverride] = frozenset(),
+) -> AfterGate:
+    """Evaluate `after` of a stage for one revision; None means an open gate.
+
+    `upstream_stages` has one entry per listed stage, by name. An override removes only the
+    condition that it names: AFTER ignores the verdicts, SOAK the soak.
+    """
+    if after_rule is None:
+        return OPEN_GATE
+    steps = tuple(
+        _evaluate_step(stage, after_rule.soak, revision, upstream_stages[stage], now, overrides)
+        for stage in after_rule.stages
+    )
+    verdict = aggregate_verdicts(after_rule, {step.stage: step.verdict for step in steps})
+    possible = sum(step.possible for step in steps) >= compute_quorum(after_rule)
+    # What has failed is not saved by what is only pending: no soak that runs is worth waiting for.
+    blocking_steps = [
+        step for step in steps if verdict is not Verdict.FAILED or step.verdict is verdict
+    ]
+    holds = tuple(step.hold for step in blocking_steps if step.hold is not None)
+    quorum = compute_quorum(after_rule)
+    can_stay_ready = sum(step.can_stay_ready for step in steps) >= quorum
+    if verdict is Verdict.PASSED:
+        missing = quorum - sum(step.stage_ready for step in steps)
+        # The gate is open, but a stage that has passed may have moved on since. A control-flow
+        # stage behind this gate is ready only while enough upstream stages are, so the instant of
+        # their return matters.
+        ready_again_at = _nth_instant(
+            missing, [step.ready_at for step in steps if not step.stage_ready]
+        )
+        return AfterGate(
+            verdict, possible, steps, can_stay_ready=can_stay_ready, ready_again_at=ready_again_at
+        )
+    missing = quorum - sum(step.verdict is Verdict.PASSED for step in steps)
+    ends = [step.hold.until for step in steps if step.hold is not None]
+    return AfterGate(verdict, possible, steps, holds, _nth_instant(missing, ends), can_stay_ready)
+
+
+def _nth_instant(needed: int, instants: Iterable[datetime | None]) -> datetime | None:
+    """Return the instant at which `needed` more stages are through by time alone.
+
+    None if there is none. None means that for at least one of them something other than
+    time is missing.
+    """
+    ends = sorted(at for at in instants if at is not None)
+    return ends[needed - 1] if 0 < needed <= len(ends) else None
+
+
+def _evaluate_step(
+    stage: str,
+    soak: timedelta,
+    revision: str,
+    upstream_stage: UpstreamStage,
+    now: datetime,
+    overrides: frozenset[GateOverride],
+) -> AfterStep:
+    verdict = upstream_stage.verdicts.verdict(revision)
+    history = upstream_stage.verdicts.history(revision)
+    ready = history.passed is not None and history.left is None
+    can_stay_ready = ready or upstream_stage.returning
+    soaked_before = GateOverride.SOAK in overrides or history.soaked >= soak
+    # A stretch that is over and was long enough counts for good, so the soak is not added again.
+    ready_at = (
+        upstream_stage.ready_at
+        if soaked_before or upstream_stage.ready_at is None
+        else upstream_stage.ready_at + soak
+    )
+    if verdict is not Verdict.PASSED and GateOverride.AFTER not in overrides:
+        possible = verdict is Verdict.PENDING and upstream_stage.reachable
+        hold = replace(_not_passed_hold(stage, revision, verdict, upstream_stage), until=ready_at)
+        return AfterStep(
+            stage, verdict, possible, hold, can_stay_ready=can_stay_ready, ready_at=ready_at
+        )
+    if GateOverride.SOAK in overrides or compute_soak(history, now) >= soak:
+        passed = AfterStep(stage, Verdict.PASSED, possible=True, since=history.passed)
+        return replace(passed, stage_ready=ready, can_stay_ready=can_stay_ready, ready_at=ready_at)
+    hold, possible = _soak_hold(stage, soak, revision, upstream_stage, ready_at)
+    until = ready_at if hold.until is None else hold.until
+    return AfterStep(
+        stage, Verdict.PENDING, possible, hold, can_stay_ready=can_stay_ready, ready_at=until
+    )
+
+
+def _soak_hold(
+    stage: str,
+    soak: timedelta,
+    revision: str,
+    upstream_stage: UpstreamStage,
+    ready_at: datetime | None,
+) -> tuple[Hold, bool]:
+    """Build the hold for a soak that is not over.
+
+    The boolean says whether it can still complete.
+    """
+    stage_label, verdict = label_stage(stage), upstream_stage.verdicts.verdict(revision)
+    history = upstream_stage.verdicts.history(revision)
+    if revision in upstream_stage.verdicts.unrecorded:
+        sentence = (
+            f"{revision} is ready in {stage_label}, which is not on record yet: its soak of"
+            f" {format_elapsed(soak)} starts with the next sweep"
+        )
+        return Hold(Reason.SOAK_RUNNING, sentence, "the next sweep, which records it"), True
+    until = soak_ends_at(history, soak)
+    if until is not None and history.stretch_start is not None:
+        sentence = (
+            f"{revision} soaks in {stage_label}: ready since"
+            f" {format_instant(history.stretch_start)},"
+            f" to be for {format_elapsed(soak)}, until {format_instant(until)}"
+        )
+        return Hold(Reason.SOAK_RUNNING, sentence, "time alone", history.stretch_start, until), True
+    if verdict is not Verdict.PASSED:
+        sentence = f"{revision} has not begun to soak in {stage_label}: it is not ready there"
+        possible = verdict is Verdict.PENDING and upstream_stage.reachable
+        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.actor, until=ready_at), possible
+    moved_sentence = (
+        f"{stage_label} moved on from {revision} after {format_elapsed(history.soaked)} of the"
+        f" {format_elapsed(soak)} that"
+        " it had to soak"
+    )
+    if upstream_stage.returning:
+        sentence = f"{moved_sentence}; it soaks anew when it is ready there again"
+        return Hold(
+            Reason.SOAK_RUNNING, sentence, upstream_stage.actor, history.left, ready_at
+        ), True
+    sentence = f"{moved_sentence}; {revision} can pass there no more"
+    actor = "whoever may decide: --override soak"
+    return Hold(Reason.SOAK_CUT_SHORT, sentence, actor, history.left), False
+
+
+def _not_passed_hold(
+    stage: str, revision: str, verdict: Verdict, upstream_stage: UpstreamStage
+) -> Hold:
+    stage_label = label_stage(stage)
+    if verdict is Verdict.FAILED:
+        return Hold(
+            Reason.AFTER_FAILED, f"{revision} has failed in {stage_label}", upstream_stage.actor
+        )
+    if upstream_stage.reachable:
+        return Hold(
+            Reason.AFTER_PENDING,
+            f"{revision} has not passed {stage_label} yet",
+            upstream_stage.actor,
+        )
+    sentence = f"{stage_label} went past {revision} before it had passed"
+    return Hold(Reason.AFTER_PENDING, sentence, "whoever may decide: --override after")

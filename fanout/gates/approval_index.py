@@ -1,0 +1,227 @@
+"""Index of approvals by draft tree: distinct people who may approve exactly a draft.
+
+An approval names trees; a new tree asks again, for itself only. It covers the next step
+alone: an approval older than the variant's last publication, or its removal, does not
+count for an equal tree that appears later, as after a move. (Design §2 and §6.)
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.evaluation_results import CheckResult
+from fanout.gates.gate_facts import DraftFacts, VariantFacts
+from fanout.gates.gate_rules import ApprovalRule, StageRule, Verdict
+from fanout.gates.gate_wording import format_approvers, format_names
+from fanout.gates.record_facts import ApprovalFacts
+from fanout.gates.timestamps import effective_from, find_next, format_instant, is_from_the_future
+from fanout.values import replace
+
+_DatedApproval = tuple[datetime, ApprovalFacts]
+
+
+class ApprovalIndex:
+    """All approvals of one policy that were not revoked, by stage, check and tree."""
+
+    def __init__(
+        self,
+        approvals: Iterable[ApprovalFacts],
+        stage_rules: Iterable[StageRule],
+        now: datetime,
+        active_decisions: ActiveDecisions,
+    ) -> None:
+        self._now = now
+        self._active_decisions = active_decisions
+        self._by_tree: dict[tuple[str, str, str], list[_DatedApproval]] = {}
+        self._by_revision: dict[tuple[str, str, str], list[_DatedApproval]] = {}
+        approval_list = list(approvals)
+        revoked = find_revoked(approval_list, stage_rules)
+        for approval in approval_list:
+            if approval.revokes or approval.name in revoked:
+                continue
+            revision_key = (approval.stage, approval.check, approval.revision)
+            self._by_revision.setdefault(revision_key, []).append((approval.at, approval))
+            for tree in approval.trees:
+                key = (approval.stage, approval.check, tree)
+                self._by_tree.setdefault(key, []).append((approval.at, approval))
+
+    def evaluate(
+        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> CheckResult:
+        """Evaluate an approval check for a draft.
+
+        The result's `until` is when it can change by itself.
+        """
+        approved_at: dict[str, datetime] = {}  # person → when their approval expires or was given
+        ends: list[datetime | None] = []
+        future_starts: list[datetime] = []
+        self_approvers: list[str] = []  # what they changed themselves
+        latest: datetime | None = None
+        for at, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
+            if approval_rule.separation and approval.by in draft.authors:
+                self_approvers.append(approval.by)
+                continue
+            end = at + approval_rule.expires if approval_rule.expires else None
+            if is_from_the_future(at, self._now):
+                future_starts.append(effective_from(at))
+            elif end is None or end > self._now:
+                approved_at[approval.by] = at
+                ends.append(end)
+                latest = at if latest is None else max(latest, at)
+        until = find_next([*ends, *future_starts], self._now)
+        if len(approved_at) >= approval_rule.at_least:
+            sentence = f"{approval_rule.name}: approved by {format_names(approved_at)}"
+            return CheckResult(approval_rule.name, Verdict.PASSED, sentence, latest, until=until)
+        check_result = _missing_approvals(approval_rule, approved_at, latest, future_starts, until)
+        if self_approvers:
+            hint = (
+                f"{format_names(self_approvers)} approved what they have changed themselves:"
+                " that does not count"
+            )
+            check_result = replace(check_result, sentence=f"{check_result.sentence}; {hint}")
+        unauthorized = {
+            it.by for _, it in self._draft_approvals(approval_rule, variant_facts, draft)
+        } - approval_rule.subjects
+        if unauthorized and approval_rule.subjects:
+            hint = (
+                f"{format_names(unauthorized)} approved it without being"
+                f" {format_approvers(approval_rule)}"
+            )
+            check_result = replace(check_result, sentence=f"{check_result.sentence}; {hint}")
+        # Approvers of a rewritten draft otherwise wonder why their approval vanished.
+        other_draft_approvers = (
+            self._other_draft_approvers(approval_rule, variant_facts, draft)
+            - approved_at.keys()
+            - {*self_approvers}
+        )
+        if not other_draft_approvers:
+            return check_result
+        hint = (
+            f"{format_names(other_draft_approvers)} approved drafts of {draft.revision} among"
+            " which this one is not"
+        )
+        return replace(check_result, sentence=f"{check_result.sentence}; {hint}")
+
+    def has_approval(
+        self, stage_rule: StageRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> bool:
+        """Return whether anybody has approved this draft.
+
+        Replacing it would undo their work.
+        """
+        return any(
+            not is_from_the_future(at, self._now)
+            and (approval_rule.expires is None or at + approval_rule.expires > self._now)
+            for approval_rule in stage_rule.approvals
+            for at, _ in self._authorized_approvals(approval_rule, variant_facts, draft)
+        )
+
+    def _other_draft_approvers(
+        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> frozenset[str]:
+        """Find who approved only drafts of the revision with other trees.
+
+        These are earlier drafts, or drafts of other variants.
+        """
+        revision_key = (variant_facts.stage, approval_rule.name, draft.revision)
+        return frozenset(
+            approval.by
+            for at, approval in self._by_revision.get(revision_key, ())
+            if approval.by in approval_rule.subjects
+            and draft.tree not in approval.trees
+            and (not approval.variants or variant_facts.name in approval.variants)
+            and not self._is_outdated(at, variant_facts)
+        )
+
+    def _is_outdated(self, at: datetime, variant_facts: VariantFacts) -> bool:
+        """Return whether an approval predates the variant's last step or its last rollback."""
+        if variant_facts.last_step_at is not None and at < variant_facts.last_step_at:
+            return True
+        last_rollback = self._active_decisions.last_rollback(
+            variant_facts.stage, variant_facts.name
+        )
+        return last_rollback is not None and at < last_rollback.at
+
+    def _authorized_approvals(
+        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> Iterable[_DatedApproval]:
+        """Return the approvals of the draft by people whom the rule authorizes."""
+        draft_approvals = self._draft_approvals(approval_rule, variant_facts, draft)
+        return (
+            (at, approval)
+            for at, approval in draft_approvals
+            if approval.by in approval_rule.subjects
+        )
+
+    def _draft_approvals(
+        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> Iterable[_DatedApproval]:
+        """Yield the approvals of the draft, authorized or not."""
+        for at, approval in self._by_tree.get(
+            (variant_facts.stage, approval_rule.name, draft.tree), ()
+        ):
+            if (
+                approval.revision == draft.revision
+                and (not approval.variants or variant_facts.name in approval.variants)
+                and not self._is_outdated(at, variant_facts)
+            ):
+                yield at, approval
+
+
+def find_revoked(
+    approvals: Iterable[ApprovalFacts], stage_rules: Iterable[StageRule]
+) -> frozenset[str]:
+    """Return the names of approvals revoked by their author or another approver.
+
+    A revocation counts at once, even if the clock of its author runs ahead.
+    """
+    approval_rules = {
+        (stage_rule.name, approval_rule.name): approval_rule
+        for stage_rule in stage_rules
+        for approval_rule in stage_rule.approvals
+    }
+    approvals_by_name: dict[str, ApprovalFacts] = {}
+    revoked: set[str] = set()
+    for approval in approvals:
+        # In record order: only an approval recorded earlier can be revoked, so two that revoke each
+        # other do not cancel out.
+        approvals_by_name[approval.name] = approval
+        earlier = approvals_by_name.get(approval.revokes)
+        if not approval.revokes or earlier is None:
+            continue
+        approval_rule = approval_rules.get((earlier.stage, earlier.check))
+        if approval.by == earlier.by or (approval_rule and approval.by in approval_rule.subjects):
+            revoked.add(earlier.name)
+    return frozenset(revoked)
+
+
+def _missing_approvals(
+    approval_rule: ApprovalRule,
+    approved_at: Mapping[str, datetime],
+    latest: datetime | None,
+    future_starts: list[datetime],
+    until: datetime | None,
+) -> CheckResult:
+    approved_clause = f"approved by {format_names(approved_at)}, " if approved_at else ""
+    sentence = (
+        f"{approval_rule.name}: {approved_clause}{len(approved_at)} of {approval_rule.at_least}"
+        " approvals for this draft"
+    )
+    if len(approval_rule.subjects) < approval_rule.at_least:
+        sentence += f"; only {len(approval_rule.subjects)} may give one"
+    reason = Reason.APPROVAL_MISSING
+    if future_starts:
+        reason = Reason.FROM_THE_FUTURE
+        sentence += (
+            f"; one is dated ahead and does not count before {format_instant(min(future_starts))}"
+        )
+    return CheckResult(
+        approval_rule.name,
+        Verdict.PENDING,
+        sentence,
+        latest,
+        reason,
+        format_approvers(approval_rule),
+        until,
+    )

@@ -1,0 +1,229 @@
+"""Choice of a stage's candidate: the revision that it takes next.
+
+The choice is made before anything is rendered, so it reads nothing that depends on it:
+not `DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`.
+
+(Design §6, "Which revision".)
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from fanout.api.reasons import Reason
+from fanout.gates.after_gate import AfterGate
+from fanout.gates.approval_index import ApprovalIndex
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_facts import DraftFacts, Hold
+from fanout.gates.gate_rules import Verdict
+from fanout.gates.gate_wording import format_count, label_stage
+from fanout.gates.next_changes import TIME_ALONE, expected_completion
+from fanout.gates.promotion_order import RevisionAges
+from fanout.gates.soak import compute_soak, soak_ends_at
+from fanout.gates.stage_tally import StageTally, TalliedVariant
+from fanout.gates.stage_verdicts import StageVerdicts
+from fanout.values import frozen
+
+GateByRevision = Callable[[str], AfterGate]
+
+
+@frozen
+class CandidateChoice:
+    """Candidate of a stage, the newer revisions queued behind it, and alternatives."""
+
+    revision: str
+    queued: tuple[str, ...] = ()
+    eligible: tuple[str, ...] = ()
+    kept_hold: Hold | None = None  # why it stays, though a newer one passes
+
+
+def choose_candidate(
+    tally: StageTally,
+    verdicts: StageVerdicts,
+    gate_of: GateByRevision,
+    approvals: ApprovalIndex,
+    ages: RevisionAges,
+) -> CandidateChoice:
+    """Choose the candidate among the allowed revisions, in the order of the design.
+
+    The current one while its draft has approvals and it can still pass; the newest that
+    passes; the current one while it can still pass; the newest.
+    """
+    allowed = reachable_revisions(tally, verdicts, ages)
+    if not allowed:
+        return CandidateChoice("")
+    current = _current_revision(tally, ages)
+    gate = gate_of(current) if current in allowed else None
+    can_pass = gate is not None and (gate.verdict is Verdict.PASSED or gate.possible)
+    # A generator: gates are evaluated from the newest down, and only until one passes.
+    passing = (name for name in reversed(allowed) if gate_of(name).verdict is Verdict.PASSED)
+    chosen, kept_hold = next(passing, current if can_pass else allowed[-1]), None
+    # A newer revision would rewrite the draft, and with it undo approvals that people gave.
+    if can_pass and chosen != current and _has_approvals(tally, current, approvals):
+        chosen, kept_hold = current, _approved_hold(chosen, current)
+    # The newest that passes goes first, so nothing older comes after it.
+    passed = gate_of(chosen).verdict is Verdict.PASSED
+    eligible = allowed[allowed.index(chosen) :] if passed else allowed
+    return CandidateChoice(chosen, ages.newer_than(chosen), eligible, kept_hold)
+
+
+def _approved_hold(newer: str, current: str) -> Hold:
+    sentence = f"{newer} waits: drafts of {current} have approvals, and it can still pass"
+    actor = f"whoever answers what {current} waits for; who approved it: fanout revoke"
+    return Hold(Reason.REVISION_QUEUED, sentence, actor)
+
+
+def serialize_choice(
+    chosen: CandidateChoice,
+    tally: StageTally,
+    verdicts: StageVerdicts,
+    gate_of: GateByRevision,
+    downstream_soaks: Sequence[tuple[timedelta, StageTally]],
+    ages: RevisionAges,
+    now: datetime,
+) -> CandidateChoice:
+    """Return the choice of a policy with `inFlight: Serialize`.
+
+    A newer revision waits for the variants in flight in the stage, and until the downstream
+    stages (`downstream_soaks`: required soak and tally of each) have had the soak that they
+    wait for; otherwise nothing would ever soak where releases come faster. Failed variants,
+    a halted stage, and variants that were released but can no longer pass the gate are not
+    waited for.
+    """
+    current = _current_revision(tally, ages)
+    if current in ("", chosen.revision) or not ages.is_older(current, chosen.revision):
+        return chosen
+    # A failed revision must not block the one that mends it.
+    if verdicts.verdict(current) is Verdict.FAILED:
+        return chosen
+    history = verdicts.history(current)
+    soaks = [
+        (downstream.stage_rule.name, soak)
+        for soak, downstream in downstream_soaks
+        if verdicts.is_in_force(current)
+        and compute_soak(history, now) < soak
+        and _lacks_revision(downstream, current, ages)
+    ]
+    gate = gate_of(current)
+    can_pass = gate.verdict is Verdict.PASSED or gate.possible
+    in_flight = [
+        variant
+        for variant in tally.variants
+        if variant.state is VariantState.VERIFYING or (variant.has_pending_grant and can_pass)
+    ]
+    if in_flight:
+        kept_hold = _in_flight_hold(chosen.revision, current, tally, in_flight)
+    elif soaks:
+        end = soak_ends_at(history, max(soak for _, soak in soaks))
+        kept_hold = _soaking_hold(chosen.revision, current, [name for name, _ in soaks], end)
+    else:
+        return chosen
+    newer = ages.newer_than(current)
+    return CandidateChoice(current, newer, (current, *newer), kept_hold)
+
+
+def _in_flight_hold(
+    newer: str, current: str, tally: StageTally, in_flight: Sequence[TalliedVariant]
+) -> Hold:
+    number, stage_label = (
+        format_count(len(in_flight), "variant"),
+        label_stage(tally.stage_rule.name),
+    )
+    sentence = (
+        f"{newer} waits, by inFlight: Serialize: {number} in flight in {stage_label} at {current}"
+    )
+    actor, until = expected_completion(in_flight, "whoever answers the checks of those in flight")
+    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
+
+
+def _soaking_hold(newer: str, current: str, stages: Sequence[str], until: datetime | None) -> Hold:
+    stage_labels = ", ".join(map(label_stage, stages))
+    sentence = (
+        f"{newer} waits, by inFlight: Serialize: {stage_labels} waits for the soak of {current}"
+    )
+    actor = TIME_ALONE if until is not None else "the next sweep, which records it"
+    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
+
+
+def _lacks_revision(tally: StageTally, revision: str, ages: RevisionAges) -> bool:
+    """Return whether a downstream stage still lacks the revision."""
+    if tally.stage_rule.control_flow:
+        return True
+    return any(
+        not variant.away
+        and (
+            variant.facts.published is None
+            or ages.is_older(variant.facts.published.revision, revision)
+        )
+        for variant in tally.variants
+    )
+
+
+def can_reach(
+    tally: StageTally, verdicts: StageVerdicts, candidate: str, revision: str, ages: RevisionAges
+) -> bool:
+    """Return whether the stage can still pass the revision without going back.
+
+    It can while the revision is its candidate, is newer than the candidate, or is published
+    in the stage and the stage has not moved on. Afterwards it can only as the candidate,
+    and only while no variant has a newer one.
+    """
+    if verdicts.history(revision).left is not None:
+        newer = (other for other in tally.published if ages.is_older(revision, other))
+        return revision == candidate and next(newer, None) is None
+    if revision == candidate or ages.is_older(candidate, revision):
+        return True
+    if revision not in tally.published:
+        return False
+    return not any(ages.is_older(revision, other) for other in tally.published)
+
+
+def reachable_revisions(
+    tally: StageTally, verdicts: StageVerdicts, ages: RevisionAges
+) -> tuple[str, ...]:
+    """List the revisions a stage may take without going back, oldest first.
+
+    Excluded is what is older than every published revision and, where ages cannot be
+    compared, what the stage is on record to have left. If nothing remains, because the rule
+    was narrowed or a tag was deleted, everything allowed is returned: the candidate is then
+    visible and can be promoted by hand, while automation never goes back to it.
+    """
+    reachable = tuple(name for name in ages.allowed if not _behind(name, tally, verdicts, ages))
+    return reachable or ages.allowed
+
+
+def _behind(revision: str, tally: StageTally, verdicts: StageVerdicts, ages: RevisionAges) -> bool:
+    comparable = [other for other in tally.published if ages.are_comparable(revision, other)]
+    if comparable:
+        return all(ages.is_older(revision, other) for other in comparable)
+    return bool(tally.published) and verdicts.history(revision).left is not None
+
+
+def _active_drafts(tally: StageTally) -> list[tuple[TalliedVariant, DraftFacts]]:
+    """List the open drafts of variants that are not suspended or offline.
+
+    Of all if every variant is.
+    """
+    return [
+        (variant, variant.facts.draft)
+        for variant in tally.variants
+        if variant.facts.draft is not None and (not variant.away or not tally.active)
+    ]
+
+
+def _current_revision(tally: StageTally, ages: RevisionAges) -> str:
+    """Return the newest revision of the drafts, else of the grants, else published."""
+    drafted = {draft.revision for _, draft in _active_drafts(tally)}
+    granted = {
+        variant.facts.grant.revision
+        for variant in tally.variants
+        if variant.facts.grant is not None
+    }
+    return ages.newest(drafted) or ages.newest(granted) or ages.newest(tally.published)
+
+
+def _has_approvals(tally: StageTally, revision: str, approvals: ApprovalIndex) -> bool:
+    return any(
+        draft.revision == revision
+        and approvals.has_approval(tally.stage_rule, variant.facts, draft)
+        for variant, draft in _active_drafts(tally)
+    )

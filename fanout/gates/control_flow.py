@@ -1,0 +1,119 @@
+"""Control-flow stages, which have no targets and forward verdicts and clocks.
+
+The verdict for a revision is the stage's own gate. The stage is ready from the instant
+its gate, soak included, was seen to be open, until the upstream stages that are still
+at the revision no longer suffice; so soaks along a path add up. When they suffice
+again, another stretch begins. (Design §6, "Soak".)
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from fanout.gates.after_gate import AfterGate, compute_quorum
+from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.soak import NO_HISTORY, begin_stretch, end_stretch, soaked_since, withdraw_history
+from fanout.gates.stage_verdicts import StageVerdicts
+
+
+def forward_verdicts(
+    stage_rule: StageRule,
+    gate_of: Callable[[str], AfterGate],
+    upstream_verdicts: Mapping[str, StageVerdicts],
+    histories: Mapping[str, RevisionHistory],
+    revisions: Iterable[str],
+    now: datetime,
+) -> StageVerdicts:
+    """Compute the verdicts of a control-flow stage for every revision.
+
+    `gate_of` evaluates its gate.
+    """
+    verdict_by_revision: dict[str, Verdict] = {}
+    remembered: dict[str, RevisionHistory] = {}
+    unrecorded: set[str] = set()
+    # Revisions on record too: one that the rule no longer allows may still soak downstream.
+    for revision in dict.fromkeys([*revisions, *histories]):
+        history, gate = histories.get(revision, NO_HISTORY), gate_of(revision)
+        verdict_by_revision[revision] = gate.verdict
+        if gate.verdict is not Verdict.PASSED:
+            new_history = withdraw_history(history)
+        else:
+            new_history = _forward_history(
+                stage_rule, gate, upstream_verdicts, revision, history, now
+            )
+        if (
+            new_history.stretch_start not in (None, history.stretch_start)
+            and new_history.left is None
+        ):
+            unrecorded.add(revision)
+        if new_history != NO_HISTORY:
+            remembered[revision] = new_history
+    return StageVerdicts(verdict_by_revision, remembered, frozenset(unrecorded))
+
+
+def _forward_history(
+    stage_rule: StageRule,
+    gate: AfterGate,
+    upstream_verdicts: Mapping[str, StageVerdicts],
+    revision: str,
+    history: RevisionHistory,
+    now: datetime,
+) -> RevisionHistory:
+    """Return the history of a revision whose gate is open.
+
+    That is its present stretch, or that the stretch is over.
+    """
+    assert stage_rule.after is not None, "validation admits no other stage without targets"
+    quorum, soak = compute_quorum(stage_rule.after), stage_rule.after.soak
+    presence = _UpstreamPresence(
+        [
+            (_sufficient_since(upstream_history, soak, now), upstream_history.left)
+            for step in gate.steps
+            if step.verdict is Verdict.PASSED
+            and (upstream_history := upstream_verdicts[step.stage].history(revision)).passed
+            is not None
+        ]
+    )
+    new_history = history if history.passed is not None else RevisionHistory(passed=now)
+    if new_history.left is None and new_history.stretch_start is not None:
+        ended_at = presence.first_shortage(quorum, new_history.stretch_start)
+        if ended_at is not None:
+            new_history = end_stretch(new_history, ended_at)
+    if new_history.left is not None and presence.count_at(now) >= quorum:
+        return begin_stretch(new_history, now)
+    return new_history
+
+
+def _sufficient_since(history: RevisionHistory, soak: timedelta, now: datetime) -> datetime | None:
+    """Return since when an upstream stage suffices for the gate.
+
+    An overridden soak counts as none. None means always, as far as is known. Only called
+    for stages that count as passed now.
+    """
+    since = soaked_since(history, soak)
+    return history.stretch_start if since is not None and since > now else since
+
+
+class _UpstreamPresence:
+    """Upstream stages that are at the revision and suffice for the gate, by instant."""
+
+    def __init__(self, spans: Sequence[tuple[datetime | None, datetime | None]]) -> None:
+        self._spans = spans
+
+    def count_at(self, at: datetime) -> int:
+        """Return how many upstream stages suffice at the instant."""
+        return sum(
+            (since is None or since <= at) and (until is None or until > at)
+            for since, until in self._spans
+        )
+
+    def first_shortage(self, quorum: int, clock_start: datetime) -> datetime | None:
+        """Return the first instant of the stretch at which too few suffice, or None.
+
+        That is because some of them moved on.
+        """
+        ends = [until for _, until in self._spans if until is not None]
+        if not ends:
+            return None
+        moments = sorted({clock_start, *(end for end in ends if end > clock_start)})
+        return next((moment for moment in moments if self.count_at(moment) < quorum), None)

@@ -1,0 +1,140 @@
+"""Results of a gate evaluation: what may happen now and what blocks the rest."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+from enum import StrEnum
+
+from fanout.gates.gate_facts import CheckAnswer, Hold, RevisionHistory
+from fanout.gates.gate_rules import Variables, Verdict
+from fanout.values import frozen
+
+
+class VariantState(StrEnum):
+    """State of a variant between draft and ready; exactly one applies."""
+
+    DRAFTED = "Drafted"  # has or is to get a draft, not released
+    RELEASED = "Released"  # may change, something it `requires` is missing
+    PROPOSED = "Proposed"  # may be merged now
+    VERIFYING = "Verifying"  # published at the candidate, not all checks answered
+    READY = "Ready"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+    HELD = "Held"
+    SKIPPED = "Skipped"  # a person took it out of the rollout of the candidate
+
+
+@frozen
+class CheckResult:
+    """Result of one check for one variant or stage.
+
+    `at` is the instant since which the verdict applies, `latest` the instant of the latest
+    statement, `passes_at` the instant at which time alone lets the check pass.
+    """
+
+    name: str
+    verdict: Verdict
+    sentence: str
+    at: datetime | None = None
+    reason: str = ""  # CamelCase; "" when it has passed
+    actor: str = ""  # who can answer it
+    until: datetime | None = None  # when it can change by itself
+    latest: datetime | None = None  # when it was last said; `at` is since when it is said
+    passes_at: datetime | None = None  # when it will have passed if nobody says anything more
+
+
+@frozen
+class VariantEvaluation:
+    """Evaluation of one variant: its state, what this pass does to it, what blocks it."""
+
+    name: str
+    stage: str
+    candidate: str
+    state: VariantState
+    release: bool = False  # it is released by this pass: a grant is to be recorded
+    publish: bool = False  # its standing draft may be merged now
+    checks: tuple[CheckResult, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    answers: tuple[
+        CheckAnswer, ...
+    ] = ()  # what is to be on record of its machine checks from now on
+    next: datetime | None = None  # when something about it changes by itself
+
+
+@frozen
+class StageAggregates:
+    """Counts of a stage's variants as `propagateWhen` sees them when a pass begins."""
+
+    total: int = 0  # that count for the candidate
+    updated: int = 0  # released for the candidate, or published at it
+    ready: int = 0  # at the candidate, with the inputs that it is to have
+    in_flight: int = 0  # released and neither ready nor failed, whatever the revision
+    failed: int = 0  # at the candidate
+
+    def as_variables(self) -> Mapping[str, int]:
+        """Return the counts as expressions see them, below the variable `stage`."""
+        return {
+            "total": self.total,
+            "updated": self.updated,
+            "ready": self.ready,
+            "inFlight": self.in_flight,
+            "failed": self.failed,
+        }
+
+
+@frozen
+class AlternativeRevision:
+    """A revision that a stage does not take although it might be expected to."""
+
+    revision: str
+    holds: tuple[Hold, ...]
+    newer: bool = True  # it waits behind the candidate; else it can pass no more
+
+
+@frozen
+class StageEvaluation:
+    """Evaluation of one stage: candidate, verdict per revision, and what it waits for."""
+
+    name: str
+    candidate: str  # "" when the policy's rule allows no revision
+    verdict: Verdict  # of the candidate in this stage
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)  # by revision
+    gate: Verdict = Verdict.PASSED  # `after` (soak included) for the candidate
+    holds: tuple[Hold, ...] = ()
+    counts: Mapping[VariantState, int] = field(default_factory=dict)
+    queued: tuple[str, ...] = ()  # newer revisions that wait behind the candidate
+    alternatives: tuple[
+        AlternativeRevision, ...
+    ] = ()  # the newest of those, and the last that was dropped
+    eligible: tuple[str, ...] = ()  # what can be or become the candidate as things stand
+    released: tuple[str, ...] = ()  # the variants that this pass releases, in their order
+    halted: bool = False  # by too many failures
+    aggregates: StageAggregates = StageAggregates()
+    budget: int | None = None  # how many may be in flight; None: as many as there are
+    next: datetime | None = None  # when time alone changes something
+
+
+@frozen
+class PendingCondition:
+    """A `propagateWhen` condition that is not evaluated yet for these variables."""
+
+    text: str
+    variables: Variables
+
+
+@frozen
+class PolicyEvaluation:
+    """Evaluation of one policy; `history` is what the status must remember from now on.
+
+    While `unanswered` is not empty the evaluation is provisional: no action may be derived
+    from it.
+    """
+
+    stages: Mapping[str, StageEvaluation]
+    variants: Mapping[str, VariantEvaluation]
+    history: Mapping[tuple[str, str], RevisionHistory]
+    holds: tuple[Hold, ...] = ()
+    next: datetime | None = None  # when to look again: the first instant that any timer knows
+    unanswered: tuple[
+        PendingCondition, ...
+    ] = ()  # while there are any, nothing of this is to be done

@@ -1,0 +1,461 @@
+"""Index of recorded evidence: evaluates one check of one published variant.
+
+A check has passed while the last statement of every reporter says so, since the instant
+at which that became true and stayed true: another reporter who agrees changes nothing.
+Records are indexed once per pass by stage, check, subject and variant, so an answer
+costs what was reported about this variant and not all that was ever reported. (Design
+§6, "Checks".)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import CheckResult
+from fanout.gates.gate_facts import Publication
+from fanout.gates.gate_rules import Verdict
+from fanout.gates.gate_wording import format_reporter
+from fanout.gates.record_facts import EvidenceFacts
+from fanout.gates.timestamps import format_instant, is_from_the_future
+from fanout.values import frozen, replace
+
+
+@dataclass(slots=True, eq=False)  # compared by identity: there is one for each piece of evidence
+class EvidenceStatement:
+    """One piece of evidence with its place in record order."""
+
+    record_order: int
+    at: datetime
+    evidence: EvidenceFacts
+
+
+@frozen
+class ReportedStatus:
+    """Status of a check by its reporters: the last statement of each that counts.
+
+    `since` is the instant since which all of them have passed without a break, None if they
+    have not.
+    """
+
+    latest: tuple[EvidenceStatement, ...] = ()
+    since: datetime | None = None  # since when all of them have passed without a break
+
+    @property
+    def verdict(self) -> Verdict:
+        """Failed if any reporter says so, passed if every reporter does, else pending."""
+        statuses = {statement.evidence.status for statement in self.latest}
+        if Verdict.FAILED in statuses:
+            return Verdict.FAILED
+        return Verdict.PASSED if statuses == {Verdict.PASSED} else Verdict.PENDING
+
+
+def follow_statements(
+    statements: Iterable[EvidenceStatement], retried: datetime | None
+) -> ReportedStatus:
+    """Follow statements in record order.
+
+    Failures up to `retried` are dropped from that instant on.
+    """
+    latest: dict[str, EvidenceStatement] = {}
+    since: datetime | None = None
+    for statement in statements:
+        # The Retry takes effect between the statements before and after its instant, exactly once.
+        if retried is not None and statement.at > retried:
+            since = _drop_failures(latest, since, retried)
+            retried = None
+        latest[statement.evidence.by] = statement
+        since = _passed_since(latest, since, statement.at)
+    if retried is not None:
+        since = _drop_failures(latest, since, retried)
+    return ReportedStatus(tuple(latest.values()), since)
+
+
+def _drop_failures(
+    latest: dict[str, EvidenceStatement], since: datetime | None, retried: datetime
+) -> datetime | None:
+    for by, statement in tuple(latest.items()):
+        if statement.evidence.status is Verdict.FAILED:
+            del latest[by]
+    return _passed_since(latest, since, retried)
+
+
+def _passed_since(
+    latest: dict[str, EvidenceStatement], since: datetime | None, at: datetime
+) -> datetime | None:
+    passed = bool(latest) and all(
+        statement.evidence.status is Verdict.PASSED for statement in latest.values()
+    )
+    if not passed:
+        return None
+    return at if since is None else since
+
+
+@dataclass(slots=True)
+class _CheckEvidence:
+    """Evidence about one check of one stage."""
+
+    revisions: dict[str, list[EvidenceStatement]] = field(
+        default_factory=dict
+    )  # about the whole stage
+    commits: dict[str, list[EvidenceStatement]] = field(default_factory=dict)
+    variants: dict[str, list[EvidenceStatement]] = field(
+        default_factory=dict
+    )  # about variants, by name
+    latest: EvidenceStatement | None = None  # about the whole stage
+
+    def add(self, statement: EvidenceStatement) -> None:
+        evidence = statement.evidence
+        if evidence.variants:
+            for name in set(evidence.variants):
+                self.variants.setdefault(name, []).append(statement)
+            return
+        self.latest = statement
+        if evidence.commit:
+            self.commits.setdefault(evidence.commit, []).append(statement)
+        elif evidence.revision:
+            self.revisions.setdefault(evidence.revision, []).append(statement)
+
+
+_NO_EVIDENCE = _CheckEvidence()
+_BEFORE_FIRST_RECORD = -1
+
+
+class _CheckSubject(NamedTuple):
+    """One check of one publication.
+
+    `floor` is the record order of the last evidence recorded before the publication, where
+    instants alone cannot order them.
+    """
+
+    stage: str
+    check: str
+    published: Publication
+    retried: datetime | None
+    drafted: bool
+    floor: int  # the last that was said before it, where instants alone do not tell
+
+    def accepts(self, statement: EvidenceStatement) -> bool:
+        """Return whether the statement was made late enough to be about this publication."""
+        names_draft_commit = self.drafted and statement.evidence.commit in self.published.commits
+        return names_draft_commit or (
+            statement.at >= self.published.at and statement.record_order > self.floor
+        )
+
+
+class EvidenceIndex:
+    """All evidence of one policy, indexed for queries about any variant."""
+
+    def __init__(self, evidence: Iterable[EvidenceFacts], now: datetime) -> None:
+        self._now = now
+        self._by_check: dict[tuple[str, str], _CheckEvidence] = {}
+        self._shared_results: dict[tuple[object, ...], CheckResult] = {}
+        self._record_orders: dict[str, int] = {}
+        self.future_starts: set[datetime] = (
+            set()
+        )  # when evidence that is dated ahead begins to count
+        for record_order, item in enumerate(evidence):
+            self._record_orders[item.name] = record_order
+            if item.withdrawn:
+                continue
+            check_evidence = self._by_check.setdefault((item.stage, item.check), _CheckEvidence())
+            check_evidence.add(EvidenceStatement(record_order, item.at, item))
+
+    def evaluate(
+        self,
+        stage: str,
+        check: str,
+        variant_name: str,
+        publication: Publication,
+        retried: datetime | None = None,
+        *,
+        drafted: bool = False,
+    ) -> CheckResult:
+        """Evaluate a reported check for what a variant has published.
+
+        Evidence counts if it names the published revision or one of its commits, was recorded
+        no earlier than the publication, and was not on record before it. Anything else is
+        missing, and missing is pending; so is a failure recorded before a Retry (`retried`).
+        With `drafted` the publication stands for a draft at its release: a commit of the draft
+        may have been reported earlier.
+        """
+        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
+        variant_statements = check_evidence.variants.get(variant_name, ())
+        floor = self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
+        # Pipelines mostly report once per stage and revision. All variants published in one push
+        # then share one result, which keeps a pass over thousands of variants from evaluating it
+        # for each.
+        if (
+            not variant_statements and not check_evidence.commits
+        ):  # what was said is said of all that were published then
+            shared_key = (stage, check, publication.revision, publication.at, floor, retried)
+            check_result = self._shared_results.get(shared_key)
+            if check_result is None:
+                subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
+                check_result = self._shared_results[shared_key] = self._evaluate(
+                    subject, variant_statements, check_evidence
+                )
+            return check_result
+        subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
+        return self._evaluate(subject, variant_statements, check_evidence)
+
+    def _evaluate(
+        self,
+        subject: _CheckSubject,
+        variant_statements: Sequence[EvidenceStatement],
+        check_evidence: _CheckEvidence,
+    ) -> CheckResult:
+        publication = subject.published
+        statements = [
+            statement
+            for statement in variant_statements
+            if _is_about(statement.evidence, publication)
+        ]
+        if check_evidence.commits:
+            for commit in publication.commits & check_evidence.commits.keys():
+                statements += (
+                    s for s in check_evidence.commits[commit] if _is_about(s.evidence, publication)
+                )
+        statements += check_evidence.revisions.get(publication.revision, ())
+        # Shortcut for the common case of one passed report; sorting and following it changes
+        # nothing.
+        if len(statements) == 1 and self._suffices(subject, statements[0]):
+            return _passed_result(subject, statements[0].at, statements[0])
+        statements.sort(key=lambda statement: statement.record_order)
+        timely_statements = [statement for statement in statements if subject.accepts(statement)]
+        future_statements = [
+            statement for statement in timely_statements if self._is_ahead(statement)
+        ]
+        if not future_statements:
+            return self._build_result(
+                subject,
+                follow_statements(timely_statements, subject.retried),
+                statements,
+                variant_statements,
+                check_evidence,
+            )
+        # Remembered even where the check has passed already: the pass at that instant may see a
+        # failure.
+        self.future_starts.update(statement.at for statement in future_statements)
+        counting = [
+            statement for statement in timely_statements if statement not in future_statements
+        ]
+        reported = follow_statements(counting, subject.retried)
+        check_result = self._build_result(
+            subject, reported, statements, variant_statements, check_evidence
+        )
+        if check_result.verdict is Verdict.PASSED:
+            return check_result
+        passes_at = _passes_at(timely_statements, future_statements, subject.retried)
+        if check_result.verdict is Verdict.PENDING:
+            check_result = self._pending_until(subject, check_result, future_statements, passes_at)
+        return replace(check_result, passes_at=passes_at)
+
+    def _build_result(
+        self,
+        subject: _CheckSubject,
+        reported: ReportedStatus,
+        statements: Sequence[EvidenceStatement],
+        variant_statements: Sequence[EvidenceStatement],
+        check_evidence: _CheckEvidence,
+    ) -> CheckResult:
+        check_result = _fold_reports(subject, reported)
+        if reported.latest:
+            return check_result
+        return _explain_missing(
+            check_result,
+            subject,
+            statements[-1]
+            if statements
+            else _latest_statement(variant_statements, check_evidence.latest),
+        )
+
+    def _is_ahead(self, statement: EvidenceStatement) -> bool:
+        """Return whether the statement does not count before its own, future instant.
+
+        A failure counts at once, unless it is dated beyond the tolerated clock skew: it starts
+        no clock, and it can only withdraw.
+        """
+        if statement.evidence.status is Verdict.FAILED:
+            return is_from_the_future(statement.at, self._now)
+        return statement.at > self._now
+
+    def _pending_until(
+        self,
+        subject: _CheckSubject,
+        check_result: CheckResult,
+        future_statements: list[EvidenceStatement],
+        passes_at: datetime | None,
+    ) -> CheckResult:
+        """Build the pending result of a check whose only useful statements are dated ahead."""
+        first = min(future_statements, key=lambda statement: statement.at)
+        if is_from_the_future(first.at, self._now):
+            return _future_result(subject.check, subject.stage, first)
+        if passes_at is None:
+            return replace(check_result, until=first.at)
+        sentence = f"check {subject.check}: {_quoted(first)}, which counts from then on"
+        return CheckResult(
+            subject.check,
+            Verdict.PENDING,
+            sentence,
+            reason=Reason.VERIFICATION_PENDING,
+            actor="time alone",
+            until=first.at,
+        )
+
+    def _suffices(self, subject: _CheckSubject, statement: EvidenceStatement) -> bool:
+        """Return whether this single statement decides the check.
+
+        That holds for most variants.
+        """
+        passed = statement.evidence.status is Verdict.PASSED
+        return passed and subject.accepts(statement) and statement.at <= self._now
+
+
+def _passed_result(
+    subject: _CheckSubject, since: datetime, latest: EvidenceStatement
+) -> CheckResult:
+    sentence = f"check {subject.check} passed: {_quoted(latest)}"
+    return CheckResult(subject.check, Verdict.PASSED, sentence, since, latest=latest.at)
+
+
+def _is_about(evidence: EvidenceFacts, publication: Publication) -> bool:
+    """Return whether the evidence names this publication.
+
+    Evidence that names revision and commit must be right in both; evidence that names
+    neither never is.
+    """
+    if not evidence.revision and not evidence.commit:
+        return False
+    return (not evidence.revision or evidence.revision == publication.revision) and (
+        not evidence.commit or evidence.commit in publication.commits
+    )
+
+
+def _latest_statement(
+    variant_statements: Iterable[EvidenceStatement], statement: EvidenceStatement | None
+) -> EvidenceStatement | None:
+    candidates = [*variant_statements, *([statement] if statement else [])]
+    return max(candidates, key=lambda statement: statement.record_order, default=None)
+
+
+def _passes_at(
+    timely_statements: Sequence[EvidenceStatement],
+    future_statements: Iterable[EvidenceStatement],
+    retried: datetime | None,
+) -> datetime | None:
+    """Return when the check will have passed if nobody reports anything more.
+
+    None if never.
+    """
+    future_orders = {statement.record_order for statement in future_statements}
+    # Statements still to take effect interact: a later pending one takes back what an earlier one
+    # passed, so each instant is replayed.
+    for at in sorted(statement.at for statement in future_statements):
+        counting = [
+            statement
+            for statement in timely_statements
+            if statement.record_order not in future_orders or statement.at <= at
+        ]
+        if follow_statements(counting, retried).verdict is Verdict.PASSED:
+            return at
+    return None
+
+
+def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResult:
+    """Fold one statement per reporter into a result.
+
+    Any failure fails, whoever else is still pending.
+    """
+    stage, check, publication = subject.stage, subject.check, subject.published
+    if reported.since is not None:
+        return _passed_result(
+            subject,
+            reported.since,
+            max(reported.latest, key=lambda statement: statement.record_order),
+        )
+    by_status = {
+        status: [it for it in reported.latest if it.evidence.status is status] for status in Verdict
+    }
+    passed, failed, pending = (by_status[status] for status in _STATUS_ORDER)
+    actor = format_reporter(check, stage)
+    if failed and passed:
+        sentence = (
+            f"check {check} is contradictory: {_quoted(passed[-1])}, but {_quoted(failed[-1])}"
+        )
+        at = max(passed[-1].at, failed[-1].at)
+        return CheckResult(check, Verdict.FAILED, sentence, at, Reason.CONTRADICTION, actor)
+    if failed:
+        sentence = f"check {check} failed: {_quoted(failed[-1])}"
+        at = failed[-1].at
+        return CheckResult(check, Verdict.FAILED, sentence, at, Reason.VERIFICATION_FAILED, actor)
+    if pending:
+        sentence = f"check {check} is under way: {_quoted(pending[-1])}"
+        at = pending[-1].at
+        return CheckResult(check, Verdict.PENDING, sentence, at, Reason.VERIFICATION_PENDING, actor)
+    sentence = f"nobody has reported check {check} for {publication.revision} yet"
+    return CheckResult(
+        check, Verdict.PENDING, sentence, publication.at, Reason.VERIFICATION_PENDING, actor
+    )
+
+
+def _future_result(check: str, stage: str, statement: EvidenceStatement) -> CheckResult:
+    sentence = (
+        f"check {check}: {_quoted(statement)}, which is more than five minutes ahead; it does"
+        " not count"
+        f" before {format_instant(statement.at)}"
+    )
+    return CheckResult(
+        check,
+        Verdict.PENDING,
+        sentence,
+        reason=Reason.FROM_THE_FUTURE,
+        actor=f"whoever sets the clock of {statement.evidence.by}; {format_reporter(check, stage)}",
+        until=statement.at,
+    )
+
+
+def _other_commit(commit: str) -> str:
+    return f"commit {commit[:12]}, at which the branch does not have the package as it is published"
+
+
+def _explain_missing(
+    check_result: CheckResult, subject: _CheckSubject, statement: EvidenceStatement | None
+) -> CheckResult:
+    """Add to a pending result the evidence that does not count, with the reason."""
+    if statement is None:
+        return check_result
+    evidence, publication = statement.evidence, subject.published
+    if not evidence.revision and not evidence.commit:
+        problem = "names neither revision nor commit"
+    elif not _is_about(evidence, publication):
+        if statement.at < publication.at:
+            return check_result  # the answer to an earlier question
+        problem = f"is about {evidence.revision or _other_commit(evidence.commit)}"
+    else:
+        step = "drafted" if subject.drafted else "published"
+        step = "tried again" if subject.accepts(statement) else step
+        problem = f"was recorded before {publication.revision} was {step}"
+    sentence = (
+        f"{check_result.sentence}; evidence {evidence.name} of {evidence.by} {problem}: does not"
+        " count"
+    )
+    return CheckResult(
+        check_result.name,
+        check_result.verdict,
+        sentence,
+        check_result.at,
+        check_result.reason,
+        check_result.actor,
+    )
+
+
+_STATUS_ORDER = (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)
+
+
+def _quoted(statement: EvidenceStatement) -> str:
+    return (
+        f"{statement.evidence.by} reported {statement.evidence.status.value} at"
+        f" {format_instant(statement.at)}"
+    )

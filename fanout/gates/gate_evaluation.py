@@ -1,0 +1,388 @@
+"""Evaluation of a policy's stages: tallies, candidates and verdicts.
+
+This is the part of the result that list, plan and explain share; what each variant may
+do is derived from it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ActiveDecisions, combine_overrides, spec_suspension_hold
+from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
+from fanout.gates.approval_index import ApprovalIndex
+from fanout.gates.candidate_choice import (
+    CandidateChoice,
+    can_reach,
+    choose_candidate,
+    serialize_choice,
+)
+from fanout.gates.control_flow import forward_verdicts
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.evidence_index import EvidenceIndex
+from fanout.gates.gate_facts import DraftFacts, Hold, PolicyFacts, RevisionHistory, VariantFacts
+from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.promotion_order import RevisionAges, sort_stages
+from fanout.gates.publication_windows import PublicationWindows
+from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.gates.required_checks import RequiredChecks, find_early_failure
+from fanout.gates.rollback_pins import Pin, find_pin
+from fanout.gates.shared_objects import SharedObjects
+from fanout.gates.stage_tally import StageTally, TalliedVariant, group_by_stage
+from fanout.gates.stage_verdicts import StageVerdicts, compute_stage_verdicts
+from fanout.gates.tally_builder import TallyBuilder
+
+_GateKey = tuple[str, str, frozenset[GateOverride]]
+
+
+@dataclass
+class GateEvaluation:
+    """Tally, verdicts and candidate of each stage, by stage name.
+
+    `stages` come after those they wait for. `actors` names who can unblock a stage and is
+    filled in as stages are evaluated, upstream first.
+    """
+
+    policy_facts: PolicyFacts
+    ages: RevisionAges
+    stages: tuple[StageRule, ...]  # each after those it waits for
+    evidence: EvidenceIndex
+    approvals: ApprovalIndex
+    active_decisions: ActiveDecisions
+    suspended: Hold | None  # the whole policy
+    unstaged: tuple[VariantFacts, ...] = ()  # variants in no stage
+    tallies: dict[str, StageTally] = field(default_factory=dict)
+    verdicts: dict[str, StageVerdicts] = field(default_factory=dict)
+    choices: dict[str, CandidateChoice] = field(default_factory=dict)
+    actors: dict[str, str] = field(default_factory=dict)
+    _gates: dict[_GateKey, AfterGate] = field(default_factory=dict)  # as long as nothing is decided
+    _ready_at: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        """Return the instant of the pass."""
+        return self.policy_facts.now
+
+    @cached_property
+    def windows(self) -> PublicationWindows:
+        """Return the publication windows of the policy at this instant."""
+        policy_facts = self.policy_facts
+        return PublicationWindows(
+            policy_facts.calendars,
+            policy_facts.now,
+            finishing_calendars=policy_facts.finishing_calendars,
+            has_unreadable_calendar=policy_facts.has_unreadable_calendar,
+        )
+
+    @cached_property
+    def shared_objects(self) -> SharedObjects:
+        """Return the readers of each cluster object, by stage."""
+        return SharedObjects(self.stages, self.tallies)
+
+    def candidate(self, stage: str) -> str:
+        """Return the stage's candidate, "" if there is none."""
+        return self.choices[stage].revision
+
+    def pin(self, stage_rule: StageRule, variant_name: str = "") -> Pin | None:
+        """Return the pin in force for the stage, or for one variant in it, or None."""
+        pin = find_pin(stage_rule, self.active_decisions.rollbacks, variant_name)
+        return None if pin is None or self._is_superseded(stage_rule, pin, variant_name) else pin
+
+    def _is_superseded(self, stage_rule: StageRule, pin: Pin, variant_name: str) -> bool:
+        """Return whether the revision promoted since the rollback ends the pin.
+
+        It does once it may be taken.
+        """
+        if not pin.until:
+            return False
+        applicable_decisions = self.active_decisions.publish_decisions(
+            stage_rule.name, variant_name, pin.until
+        )
+        return (
+            self.evaluate_gate(
+                stage_rule, pin.until, combine_overrides(applicable_decisions)
+            ).verdict
+            is Verdict.PASSED
+        )
+
+    def stage_gate(self, stage_rule: StageRule, revision: str) -> AfterGate:
+        """Evaluate `after` for a revision, with the overrides for the whole stage."""
+        return self.evaluate_gate(
+            stage_rule, revision, self.active_decisions.stage_overrides(stage_rule.name, revision)
+        )
+
+    def evaluate_gate(
+        self, stage_rule: StageRule, revision: str, overrides: frozenset[GateOverride]
+    ) -> AfterGate:
+        """Evaluate `after` of a stage for a revision, with exactly these overrides; memoized."""
+        if stage_rule.after is None:
+            return OPEN_GATE
+        key = (stage_rule.name, revision, overrides)
+        # The gate of a control-flow stage recurses into the stages before it. Without the memo a
+        # diamond of stages would be evaluated once per path, which grows exponentially.
+        gate = self._gates.get(key)
+        if gate is None:
+            upstream_stages = {
+                name: UpstreamStage(
+                    self.verdicts[name],
+                    self._is_reachable(name, revision),
+                    self._actor(name, revision),
+                    self._stage_ready_at(name, revision),
+                    self._can_be_ready(name, revision),
+                )
+                for name in stage_rule.after.stages
+            }
+            gate = self._gates[key] = evaluate_after(
+                stage_rule.after, revision, upstream_stages, self.now, overrides
+            )
+        return gate
+
+    def apply_candidates(self) -> None:
+        """Compute the verdicts again with the candidates known.
+
+        Failures before publication fail the candidate, so they can be attributed only now.
+        """
+        required_checks = RequiredChecks(
+            self.evidence, self.approvals, self.active_decisions, self.now
+        )
+        histories = _history_by_stage(self.policy_facts)
+        # Memoized gates rest on verdicts that this loop replaces.
+        self._gates.clear()
+        self._ready_at.clear()
+        for stage_rule in self.stages:
+            for variant in self.tallies[stage_rule.name].variants:
+                self._evaluate_required(stage_rule, variant, required_checks)
+            self.verdicts[stage_rule.name] = self.compute_verdicts(
+                stage_rule, histories, self.candidate(stage_rule.name)
+            )
+
+    def record_actor(self, stage: str, actor: str) -> None:
+        """Record who can unblock an evaluated stage; the gates of later stages name them."""
+        self.actors[stage] = actor
+        # The candidates are fixed by now, so the gates evaluated again keep their verdicts.
+        self._gates.clear()  # the sentences about it name them
+
+    def _evaluate_required(
+        self, stage_rule: StageRule, variant: TalliedVariant, required_checks: RequiredChecks
+    ) -> None:
+        """Evaluate the required checks of the variant's current draft."""
+        variant_facts = variant.facts
+        pin = self.pin(stage_rule, variant_facts.name)
+        variant.candidate = candidate = pin.revision if pin else self.candidate(stage_rule.name)
+        variant.draft = draft = find_current_draft(variant_facts, candidate)
+        if candidate != self.candidate(stage_rule.name):
+            variant.rolled_back = _rolled_back_hold(pin)
+        if draft is not None and variant.state is VariantState.FAILED:
+            self.tallies[stage_rule.name].clear_failure(variant, draft)
+        if draft is not None and stage_rule.requires:
+            pending_publishes = self.active_decisions.pending_publishes(variant_facts, candidate)
+            applicable_decisions = [
+                applicable
+                for applicable in pending_publishes
+                if applicable.covers(variant_facts, draft)
+            ]
+            variant.required, answers = required_checks.evaluate(
+                stage_rule, variant_facts, draft, applicable_decisions
+            )
+            variant.answers += answers
+        if variant_facts.failed is not None or variant.required:
+            # What a stage requires is not asked again of what goes back.
+            variant.early_failure = find_early_failure(
+                variant_facts, variant.required if pin is None else ()
+            )
+
+    def compute_verdicts(
+        self,
+        stage_rule: StageRule,
+        histories: Mapping[str, Mapping[str, RevisionHistory]],
+        candidate: str = "",
+    ) -> StageVerdicts:
+        """Compute the verdicts of a stage for every revision.
+
+        The stages before it must have theirs.
+        """
+        if not stage_rule.control_flow:
+            return compute_stage_verdicts(
+                self.tallies[stage_rule.name], histories[stage_rule.name], self.now, candidate
+            )
+        upstream_names = stage_rule.after.stages if stage_rule.after else ()
+        return forward_verdicts(
+            stage_rule,
+            lambda revision: self.stage_gate(stage_rule, revision),
+            {name: self.verdicts[name] for name in upstream_names},
+            histories[stage_rule.name],
+            self.ages.allowed,
+            self.now,
+        )
+
+    def _actor(self, stage: str, revision: str) -> str:
+        """Return who can unblock an upstream stage that is to take this revision."""
+        stage_rule, candidate_choice = self.tallies[stage].stage_rule, self.choices.get(stage)
+        if stage_rule.control_flow or (
+            candidate_choice is not None and candidate_choice.revision != revision
+        ):
+            holds = self.stage_gate(stage_rule, revision).holds
+            if holds:
+                return holds[0].actor
+        return self.actors.get(stage, "")
+
+    def _stage_ready_at(self, stage: str, revision: str) -> datetime | None:
+        """Return when time alone makes the stage ready with the revision.
+
+        None if it is ready or never.
+        """
+        tally, verdicts = self.tallies[stage], self.verdicts[stage]
+        if verdicts.is_in_force(revision):
+            return None
+        if tally.stage_rule.control_flow:
+            gate = self.stage_gate(tally.stage_rule, revision)
+            return gate.ready_again_at if gate.verdict is Verdict.PASSED else gate.next
+        key = (stage, revision)
+        if key not in self._ready_at:
+            early_failures = (
+                tally.early_failure_count(revision) if revision == self.candidate(stage) else 0
+            )
+            self._ready_at[key] = tally.passes_at(revision, early_failures)
+        return self._ready_at[key]
+
+    def _is_reachable(self, stage: str, revision: str) -> bool:
+        """Return whether the stage can still pass the revision."""
+        stage_rule = self.tallies[stage].stage_rule
+        if stage_rule.control_flow:
+            return self.stage_gate(stage_rule, revision).possible
+        return self._can_be_ready(stage, revision)
+
+    def _can_be_ready(self, stage: str, revision: str) -> bool:
+        """Return whether the stage can still become ready with the revision, or ready again."""
+        tally, verdicts = self.tallies[stage], self.verdicts[stage]
+        if tally.stage_rule.control_flow:
+            return self.stage_gate(tally.stage_rule, revision).can_stay_ready
+        pin = self.pin(tally.stage_rule)
+        if pin is not None and pin.revision == revision:
+            return True
+        return can_reach(tally, verdicts, self.candidate(stage), revision, self.ages)
+
+
+def start_evaluation(policy_facts: PolicyFacts) -> GateEvaluation:
+    """Tally every stage and choose its candidate, upstream stages first.
+
+    Nothing rendered is read; `apply_candidates` does the rest once drafts are known.
+    """
+    now = policy_facts.now
+    active_decisions = ActiveDecisions(policy_facts.records.decisions, now, policy_facts.variants)
+    suspended = active_decisions.policy_suspended()
+    if suspended is None and policy_facts.suspended:
+        suspended = spec_suspension_hold("the policy", "the policy's author")
+    evidence = EvidenceIndex(policy_facts.records.evidence, now)
+    tally_builder = TallyBuilder(evidence, active_decisions, suspended, now)
+    groups, unstaged = group_by_stage(
+        policy_facts.variants, {stage_rule.name: stage_rule for stage_rule in policy_facts.stages}
+    )
+    evaluation = GateEvaluation(
+        policy_facts,
+        RevisionAges(policy_facts.revisions),
+        sort_stages(policy_facts.stages),
+        evidence,
+        ApprovalIndex(policy_facts.records.approvals, policy_facts.stages, now, active_decisions),
+        active_decisions,
+        suspended,
+        tuple(unstaged),
+    )
+    for stage_rule in evaluation.stages:
+        evaluation.tallies[stage_rule.name] = tally_builder.build(
+            stage_rule, groups[stage_rule.name]
+        )
+    histories = _history_by_stage(policy_facts)
+    for stage_rule in evaluation.stages:
+        evaluation.verdicts[stage_rule.name] = evaluation.compute_verdicts(stage_rule, histories)
+        evaluation.choices[stage_rule.name] = _choose_candidate(evaluation, stage_rule)
+    return evaluation
+
+
+def _rolled_back_hold(pin: Pin | None) -> Hold | None:
+    """Build the hold of a variant rolled back alone, which its stage counts as failed."""
+    if pin is None or pin.decision is None:
+        return None
+    decision = pin.decision
+    sentence = f"{decision.by} had it go back to {pin.revision}: {decision.reason}".rstrip(": ")
+    return Hold(Reason.PINNED, sentence, f"{decision.by}: fanout withdraw {decision.name}", pin.at)
+
+
+def find_current_draft(variant_facts: VariantFacts, candidate: str) -> DraftFacts | None:
+    """Return the variant's draft if it renders the candidate and is not published already.
+
+    None if there is none.
+    """
+    draft, publication = variant_facts.draft, variant_facts.published
+    if draft is None or not draft.current or draft.revision != candidate:
+        return None
+    in_force = publication is not None and (publication.revision, publication.digest) == (
+        draft.revision,
+        draft.digest,
+    )
+    # A move or a revert leaves revision and digest equal although the package must be written
+    # again.
+    needs_publication = draft.moves or (
+        publication is not None and publication.reverted is not None
+    )
+    return None if in_force and not needs_publication else draft
+
+
+def _choose_candidate(evaluation: GateEvaluation, stage_rule: StageRule) -> CandidateChoice:
+    pin = find_pin(stage_rule, evaluation.active_decisions.rollbacks)
+    if pin is not None:
+        revision = pin.revision if evaluation.pin(stage_rule) is not None else pin.until
+        return CandidateChoice(
+            revision, evaluation.ages.newer_than(revision), _distinct(revision, pin.until)
+        )
+    tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
+
+    def gate_of(revision: str) -> AfterGate:
+        return evaluation.stage_gate(stage_rule, revision)
+
+    chosen = choose_candidate(tally, verdicts, gate_of, evaluation.approvals, evaluation.ages)
+    if not evaluation.policy_facts.serialize:
+        return chosen
+    downstream_soaks = [
+        (it.after.soak, evaluation.tallies[it.name])
+        for it in evaluation.stages
+        if it.after is not None and stage_rule.name in it.after.stages
+    ]
+    return serialize_choice(
+        chosen, tally, verdicts, gate_of, downstream_soaks, evaluation.ages, evaluation.now
+    )
+
+
+def _distinct(*revisions: str) -> tuple[str, ...]:
+    return tuple(filter(None, dict.fromkeys(revisions)))
+
+
+def _history_by_stage(policy_facts: PolicyFacts) -> Mapping[str, dict[str, RevisionHistory]]:
+    """Group the history by stage; stages that were removed from the policy are dropped."""
+    histories: dict[str, dict[str, RevisionHistory]] = {
+        stage_rule.name: {} for stage_rule in policy_facts.stages
+    }
+    for (stage, revision), revision_history in policy_facts.history.items():
+        if stage in histories:
+            histories[stage][revision] = revision_history
+    return histories
+
+
+def find_rollbacks(policy_facts: PolicyFacts) -> dict[str, Pin]:
+    """Find the variants that go back to an earlier publication: pins by variant name.
+
+    Nothing rendered is needed.
+    """
+    has_rollback = any(it.action is GateAction.ROLLBACK for it in policy_facts.records.decisions)
+    if not has_rollback and not any(stage_rule.pin for stage_rule in policy_facts.stages):
+        return {}
+    evaluation = start_evaluation(policy_facts)
+    stage_rules = {stage_rule.name: stage_rule for stage_rule in policy_facts.stages}
+    pins = {
+        it.name: evaluation.pin(stage_rules[it.stage], it.name)
+        for it in policy_facts.variants
+        if it.stage in stage_rules
+    }
+    return {name: pin for name, pin in pins.items() if pin is not None}

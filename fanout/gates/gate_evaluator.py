@@ -1,0 +1,219 @@
+"""The gate evaluator, shared by list, plan, sweep, manual promotion and explain.
+
+Pure and O(N) in variants: equal facts give an equal evaluation, and applying the
+returned history and evaluating again at the same instant changes nothing.
+
+(Design §6.)
+"""
+
+from collections import Counter
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import (
+    PendingCondition,
+    PolicyEvaluation,
+    StageEvaluation,
+    VariantEvaluation,
+    VariantState,
+)
+from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
+from fanout.gates.gate_facts import Hold, PolicyFacts, VariantFacts
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.record_facts import GateAction
+from fanout.gates.stage_holds import (
+    find_alternatives,
+    group_holds,
+    list_stage_holds,
+    next_soak_end,
+    starving_hold,
+    stuck_hold,
+)
+from fanout.gates.timestamps import find_next
+from fanout.gates.variant_release import StageReleaseEvaluator
+from fanout.values import frozen
+
+_NEXT_SWEEP = "the next sweep, which goes on there"
+
+
+@frozen
+class _StageResult:
+    stage: StageEvaluation
+    variants: list[VariantEvaluation]
+    timers: frozenset[datetime]  # when anything about its variants is to be looked at again
+    unanswered: tuple[PendingCondition, ...]
+
+
+def choose_candidates(policy_facts: PolicyFacts) -> dict[str, str]:
+    """Choose the candidate of each stage, "" where the policy's rule allows no revision.
+
+    Nothing rendered is needed: `DraftFacts.current`, `held` and `failed` are not read, so
+    `evaluate_gates` with these filled in yields the same candidates. Raises Bug for stages
+    that validation refuses.
+    """
+    evaluation = start_evaluation(policy_facts)
+    return {
+        stage_rule.name: evaluation.candidate(stage_rule.name) for stage_rule in policy_facts.stages
+    }
+
+
+def find_suspended(policy_facts: PolicyFacts) -> frozenset[str]:
+    """Find the variants that are suspended: themselves, by their stage or by their policy.
+
+    Nothing rendered is needed, so suspended variants need not be rendered.
+    """
+    has_suspend_decisions = (
+        decision.action is GateAction.SUSPEND for decision in policy_facts.records.decisions
+    )
+    stage_suspended = any(stage_rule.suspended for stage_rule in policy_facts.stages)
+    variant_suspended = any(variant.suspended for variant in policy_facts.variants)
+    if not (
+        policy_facts.suspended or stage_suspended or variant_suspended or any(has_suspend_decisions)
+    ):
+        return frozenset()
+    tallies = start_evaluation(policy_facts).tallies.values()
+    return frozenset(
+        variant.facts.name
+        for tally in tallies
+        for variant in tally.variants
+        if variant.suspended is not None
+    )
+
+
+def find_ready(policy_facts: PolicyFacts) -> frozenset[str]:
+    """Find the variants whose published package is ready and that are not suspended."""
+    tallies = start_evaluation(policy_facts).tallies.values()
+    return frozenset(
+        variant.facts.name
+        for tally in tallies
+        for variant in tally.variants
+        if variant.state is VariantState.READY and variant.suspended is None
+    )
+
+
+def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:
+    """Evaluate every stage and variant: what may happen now and what blocks the rest.
+
+    Raises Bug for stages that validation refuses, and for nothing that was observed or
+    recorded.
+    """
+    evaluation = start_evaluation(policy_facts)
+    evaluation.apply_candidates()
+    # Upstream stages first: the holds of a stage name who can unblock the stages before it.
+    results = {
+        stage_rule.name: _evaluate_stage(evaluation, stage_rule) for stage_rule in evaluation.stages
+    }
+    stages = {stage_rule.name: results[stage_rule.name].stage for stage_rule in policy_facts.stages}
+    staged = [
+        item for stage_rule in policy_facts.stages for item in results[stage_rule.name].variants
+    ]
+    unstaged = [_evaluate_unstaged(policy_facts, variant) for variant in evaluation.unstaged]
+    instants = [stage.next for stage in stages.values()]
+    instants += [at for item in results.values() for at in item.timers]
+    timer = find_next(
+        [*instants, evaluation.active_decisions.next_change(policy_facts.now)], policy_facts.now
+    )
+    next_change = find_next(
+        [timer, evaluation.windows.edge, *evaluation.evidence.future_starts], policy_facts.now
+    )
+    return PolicyEvaluation(
+        stages=stages,
+        variants={item.name: item for item in (*staged, *unstaged)},
+        history={
+            (stage_rule.name, revision): history
+            for stage_rule in policy_facts.stages
+            for revision, history in sorted(evaluation.verdicts[stage_rule.name].histories.items())
+        },
+        holds=_policy_holds(evaluation, stages, staged, unstaged, timer),
+        next=next_change,
+        unanswered=tuple(it for item in results.values() for it in item.unanswered),
+    )
+
+
+def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _StageResult:
+    """Evaluate one stage after those before it."""
+    tally, verdicts = evaluation.tallies[stage_rule.name], evaluation.verdicts[stage_rule.name]
+    release_evaluator = StageReleaseEvaluator(evaluation, stage_rule)
+    variants = release_evaluator.evaluate_variants()
+    holds = list_stage_holds(evaluation, tally, release_evaluator, variants)
+    starvation = starving_hold(evaluation, stage_rule)
+    if starvation is not None:
+        holds = (*holds, starvation)
+    evaluation.record_actor(stage_rule.name, holds[0].actor if holds else _NEXT_SWEEP)
+    alternatives = find_alternatives(evaluation, stage_rule)
+    instants = (
+        *(hold.until for alternative in alternatives for hold in alternative.holds),
+        release_evaluator.next_change(),
+        next_soak_end(evaluation, tally),
+        evaluation.active_decisions.next_change(evaluation.now, stage_rule.name),
+    )
+    choice = evaluation.choices[stage_rule.name]
+    stage = StageEvaluation(
+        name=stage_rule.name,
+        candidate=choice.revision,
+        verdict=verdicts.verdict(choice.revision),
+        verdicts=dict(sorted(verdicts.by_revision.items())),
+        gate=release_evaluator.gate.verdict,
+        holds=holds,
+        counts=_count_states(variants),
+        queued=choice.queued,
+        alternatives=alternatives,
+        eligible=choice.eligible,
+        released=tuple(release_evaluator.released),
+        halted=release_evaluator.halted is not None,
+        aggregates=release_evaluator.initial_aggregates,
+        budget=release_evaluator.budget.limit,
+        next=find_next(instants, evaluation.now),
+    )
+    return _StageResult(
+        stage,
+        variants,
+        frozenset(release_evaluator.check_times | release_evaluator.expiry_times),
+        tuple(release_evaluator.propagation.unanswered),
+    )
+
+
+def _count_states(variants: list[VariantEvaluation]) -> dict[VariantState, int]:
+    counter = Counter(item.state for item in variants)
+    return {state: counter[state] for state in VariantState if state in counter}
+
+
+def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantEvaluation:
+    """Evaluate a variant in no stage, which is held and blocks no stage.
+
+    (Design §6, "What counts".)
+    """
+    stage_names = ", ".join(
+        stage_rule.name for stage_rule in policy_facts.stages if not stage_rule.control_flow
+    )
+    is_control_flow = any(
+        stage_rule.name == variant_facts.stage and stage_rule.control_flow
+        for stage_rule in policy_facts.stages
+    )
+    clause = "which only joins others" if is_control_flow else "which the policy has not"
+    stage_phrase = f"stage {variant_facts.stage}, {clause}" if variant_facts.stage else "no stage"
+    hold = Hold(
+        Reason.NOT_IN_STAGE,
+        f"target {variant_facts.target} is in {stage_phrase}; its stages are {stage_names}",
+        "the policy's author: template.stageExpr; or whoever owns the target",
+    )
+    return VariantEvaluation(
+        variant_facts.name, variant_facts.stage, "", VariantState.HELD, holds=(hold,)
+    )
+
+
+def _policy_holds(
+    evaluation: GateEvaluation,
+    stages: dict[str, StageEvaluation],
+    variant_evaluations: list[VariantEvaluation],
+    unstaged: list[VariantEvaluation],
+    timer: datetime | None,
+) -> tuple[Hold, ...]:
+    holds = [evaluation.suspended] if evaluation.suspended is not None else []
+    holds += evaluation.active_decisions.holds
+    stuck = stuck_hold(evaluation, stages, variant_evaluations, timer)
+    if stuck is not None:
+        holds.append(stuck)
+    for stage in stages.values():
+        holds += (hold for hold in stage.holds if hold.reason == Reason.STARVING)
+    return (*holds, *group_holds(unstaged))

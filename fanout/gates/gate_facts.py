@@ -1,0 +1,197 @@
+"""Facts about one policy: everything that the gate evaluator may read.
+
+The evaluator knows nothing of Git, files or API objects: `plan` fills these in from
+what the pass observed, a scenario file fills in the same ones. Instants are aware
+datetimes in UTC, durations timedeltas.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime, timedelta
+
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.gates.gate_rules import StageRule, Variables, Verdict
+from fanout.gates.record_facts import RecordFacts
+from fanout.values import frozen
+
+
+@frozen
+class RevisionHistory:
+    """History of one revision in one stage, kept in the status.
+
+    The first stretch in which the revision is ready begins when the verdict passes. It ends
+    when the stage moves on; when the stage is ready with the revision again, another
+    stretch begins.
+    """
+
+    passed: datetime | None = None  # since when the stage's verdict is passed; None: it is not
+    left: datetime | None = None  # when the stage moved on; None: a stretch runs, or none ever did
+    soaked: timedelta = timedelta(0)  # the longest of the stretches that are over
+    since: datetime | None = None  # when the present stretch began, if it is not the first
+
+    @property
+    def stretch_start(self) -> datetime | None:
+        """Return when the present stretch began, or the last one if the stage has moved on."""
+        return self.since or self.passed
+
+
+@frozen
+class Hold:
+    """A reason why a policy, stage or variant does not go on, in words for people.
+
+    `reason` is CamelCase, from `fanout.api.reasons`; `until` is when the hold ends by
+    itself.
+    """
+
+    reason: str  # CamelCase, from fanout.api.reasons
+    sentence: str
+    actor: str = ""  # who can do something about it
+    since: datetime | None = None
+    until: datetime | None = None  # when it ends by itself
+
+
+@frozen
+class Publication:
+    """Published state of a variant: what is in force downstream.
+
+    `commits` are the commits at which evidence about it counts; `reads` maps each cluster
+    object in it to its version.
+    """
+
+    revision: str
+    digest: str
+    tree: str
+    at: datetime
+    commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
+    reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
+    reverted: Hold | None = None  # somebody took it back on the branch
+    last_evidence: str = ""  # the last evidence on record then, where instants alone do not tell
+    since: datetime | None = None  # since when it has the revision; None: since `at`
+
+
+@frozen
+class DraftFacts:
+    """A variant's open draft as its branch has it."""
+
+    revision: str
+    digest: str
+    tree: str
+    current: bool = True  # it is what the candidate's rendering asks for
+    conflict_count: int = 0  # values that both sides changed and nobody has decided
+    adopts: bool = False  # its package is one that fanout did not write
+    moves: bool = False  # it is for another place than the published package's
+    reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
+    authors: frozenset[str] = frozenset()  # who has changed what is in it; people as `by`
+    commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
+    written: datetime | None = None  # when it was first written with this digest; None: not known
+
+
+@frozen
+class Grant:
+    """A recorded release: the variant may change to exactly this revision and digest."""
+
+    revision: str
+    digest: str
+    at: datetime
+
+
+@frozen
+class CheckReading:
+    """Response of a machine check about a draft or a publication, as asked in this pass."""
+
+    check: str
+    digest: str  # of the draft or the publication that it was asked about
+    verdict: Verdict  # pending: no answer yet, or none could be had
+    sentence: str  # what it said, or why there is no answer
+    observed_revision: str = ""  # the revision or commit that it has seen; "": it names none
+
+
+@frozen
+class CheckAnswer:
+    """A recorded answer of a machine check, kept because nothing else remembers it.
+
+    The fields are names of a status line.
+    """
+
+    check: str
+    digest: str
+    verdict: Verdict  # passed or failed
+    at: datetime  # when it was first recorded
+    sentence: str = ""
+
+
+@frozen
+class DependencyFacts:
+    """A variant that must be ready at its own revision first (`dependsOn`)."""
+
+    name: str
+    ready: bool
+    sentence: str = ""  # how it stands
+    actor: str = ""
+    until: datetime | None = None
+
+
+@frozen
+class VariantFacts:
+    """One variant as observed."""
+
+    name: str
+    stage: str
+    target: str
+    priority: int = 0
+    group: int = 0  # its place in the rollout's groups; who is in none comes after all of them
+    published: Publication | None = None
+    draft: DraftFacts | None = None
+    grant: Grant | None = None
+    suspended: bool = False  # by spec
+    offline: bool = False  # its target says so
+    readings: tuple[CheckReading, ...] = ()  # of machine checks, in this pass
+    answers: tuple[CheckAnswer, ...] = ()  # on record
+    depends_on: tuple[DependencyFacts, ...] = ()
+    variables: Variables = field(default_factory=dict)  # what `propagateWhen` sees of it
+    held: Hold | None = None  # it cannot be rendered, written or published, and why
+    failed: Hold | None = None  # its rendering failed for the candidate
+    removed: datetime | None = None  # when a person last decided that it goes
+
+    @property
+    def last_step_at(self) -> datetime | None:
+        """Return when the variant took its last step; earlier records are about another step.
+
+        That is its publication or, without one, its removal by a person.
+        """
+        return self.published.at if self.published is not None else self.removed
+
+    def find_grant(self, draft: DraftFacts) -> Grant | None:
+        """Return the recorded release of exactly this draft, or None."""
+        grant = self.grant
+        if grant is None or (grant.revision, grant.digest) != (draft.revision, draft.digest):
+            return None
+        return grant
+
+
+@frozen
+class PolicyFacts:
+    """All facts about one policy that the evaluator may read.
+
+    `revisions` are those that the policy's rule allows, oldest first; `calendars` must all
+    be open for anything to be published. Without `sweep`, only what a person decided is
+    published in this pass.
+    """
+
+    name: str
+    stages: tuple[StageRule, ...]  # in the order written
+    variants: tuple[VariantFacts, ...]
+    revisions: tuple[str, ...]  # those the policy's rule allows, oldest first
+    records: RecordFacts
+    history: Mapping[tuple[str, str], RevisionHistory]  # by (stage, revision)
+    now: datetime
+    suspended: bool = False  # by spec
+    serialize: bool = False  # a newer revision waits for what is in flight
+    calendars: tuple[
+        PublicationCalendar, ...
+    ] = ()  # when anything may be published: all must be open
+    finishing_calendars: frozenset[str] = (
+        frozenset()
+    )  # those whose end lets a rollout that has begun go on
+    has_unreadable_calendar: bool = False  # there may be a calendar that could not be read
+    sweep: bool = True  # False: only what a person decided is published in this pass

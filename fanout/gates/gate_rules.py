@@ -1,0 +1,163 @@
+"""Rules of a policy's stages as the evaluator reads them, and amounts in them.
+
+Durations are timedeltas; a percentage is a Fraction and a number an int, as
+`fanout.api` parses them. Budgets round up, tolerances round down: 29 % of 100 is 29,
+and 7 % of 100 is 7. (Design §6, "What counts".)
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from enum import StrEnum
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from fanout.values import frozen
+
+HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
+Amount = int | Fraction
+
+
+class Verdict(StrEnum):
+    """Result of a check, a gate or a stage; only FAILED withdraws what has passed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    PENDING = "pending"
+
+
+class AfterRequirement(StrEnum):
+    """Number of upstream stages that must have passed, given as a word."""
+
+    ALL = "All"
+    ANY = "Any"
+    MAJORITY = "Majority"
+
+
+@frozen
+class AfterRule:
+    """Upstream stages of a stage, the number that must have passed, and their soak."""
+
+    stages: tuple[str, ...]
+    require: AfterRequirement = AfterRequirement.ALL
+    soak: timedelta = timedelta(0)
+    at_least: Amount | None = None  # instead of `require`
+
+
+class CheckMethod(StrEnum):
+    """Method by which a check is answered; values are the words of the policy file."""
+
+    REPORT = "report"
+    OBJECT = "object"
+    PROMETHEUS = "prometheus"
+    HTTP = "http"
+    COMMIT_STATUS = "commitStatus"
+
+
+@frozen
+class CheckRule:
+    """A check that people or pipelines report (REPORT), or that a machine answers.
+
+    `timeout`: without an answer for this long the check has failed. `fresh_for`: age up to
+    which an answer counts. `settle`: delay between publication and the first question.
+    """
+
+    name: str
+    method: CheckMethod = CheckMethod.REPORT
+    timeout: timedelta | None = None  # so long without an answer is a failure
+    fresh_for: timedelta | None = None  # for how long an answer counts
+    settle: timedelta | None = None  # how long after publication it is first asked
+    names_revision: bool = False  # a machine's answer says what it has seen
+
+
+@frozen
+class ApprovalRule:
+    """A required approval: `at_least` distinct people among `subjects`."""
+
+    name: str
+    at_least: int
+    subjects: frozenset[str]  # resolved from the groups by the PromotionPolicies; people as `by`
+    groups: tuple[str, ...] = ()  # as written, for messages
+    expires: timedelta | None = None
+    timeout: timedelta | None = None  # so long after its release the draft has failed
+    separation: bool = False  # nobody approves what they have changed themselves
+
+
+class RolloutGrowth(StrEnum):
+    """Growth of the number of variants in flight during a rollout."""
+
+    ALL_AT_ONCE = "AllAtOnce"
+    LINEAR = "Linear"
+    EXPONENTIAL = "Exponential"
+
+
+@frozen
+class RolloutRule:
+    """Pace at which a revision goes through the variants of a stage."""
+
+    strategy: RolloutGrowth = RolloutGrowth.ALL_AT_ONCE
+    step: int = 1
+    factor: Fraction = Fraction(2)
+    max_in_flight: Amount | None = None
+    max_failures: Amount = 0
+    min_ready: timedelta = timedelta(0)
+    progress_deadline: timedelta | None = None
+
+
+DEFAULT_ROLLOUT = RolloutRule()
+
+Variables = Mapping[str, Any]
+
+
+@frozen
+class PropagationCondition:
+    """One entry of `propagateWhen`: its text, and a pure callable over a row of variables.
+
+    The callable returns the value of the expression, an `ExpressionFailure` for an error,
+    or UNKNOWN while the sandbox has not evaluated it for this row.
+    """
+
+    text: str
+    evaluate: Callable[[Variables], object]
+
+
+class UnknownValue:
+    """Type of the single value UNKNOWN."""
+
+
+UNKNOWN = UnknownValue()
+
+
+@frozen
+class StageRule:
+    """One stage of a policy as its author and the administrators configured it."""
+
+    name: str
+    after: AfterRule | None = None
+    verification: tuple[CheckRule, ...] = ()
+    requires: tuple[CheckRule | ApprovalRule, ...] = ()
+    rollout: RolloutRule = DEFAULT_ROLLOUT
+    propagate_when: tuple[PropagationCondition, ...] = ()
+    control_flow: bool = False  # it has no targets and only joins others
+    pin: str = ""  # the revision that it goes back to and stays at
+    automatic: bool = False  # an administrator switched automation on
+    opposing_policies: tuple[str, ...] = ()  # PromotionPolicies that do not, where others do
+    suspended: bool = False  # by spec
+
+    @property
+    def approvals(self) -> tuple[ApprovalRule, ...]:
+        """Approvals that are required before publication."""
+        return tuple(rule for rule in self.requires if isinstance(rule, ApprovalRule))
+
+
+def compute_budget(amount: Amount, total: int) -> int:
+    """Compute how many of `total` an amount allows or requires.
+
+    A percentage is rounded up.
+    """
+    return amount if isinstance(amount, int) else ceil(amount * total)
+
+
+def compute_tolerance(amount: Amount, total: int) -> int:
+    """Compute how many of `total` an amount tolerates; a percentage is rounded down."""
+    return amount if isinstance(amount, int) else floor(amount * total)

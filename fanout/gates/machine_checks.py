@@ -1,0 +1,157 @@
+"""Machine checks: folds the readings of this pass into the answers on record.
+
+A reading without an answer (unreachable, missing, about something older) holds while an
+answer is awaited and changes nothing once one was given; only *failed* withdraws.
+(Design §6, "Checks".)
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import CheckResult
+from fanout.gates.gate_facts import CheckAnswer, CheckReading, Publication
+from fanout.gates.gate_rules import ApprovalRule, CheckRule, Verdict
+from fanout.gates.gate_wording import format_elapsed
+from fanout.values import replace
+
+
+class MachineCheckResult(NamedTuple):
+    """Result of a machine check, and the answer to keep on record."""
+
+    check_result: CheckResult
+    answer: CheckAnswer | None
+
+
+def fold_readings(
+    check_rule: CheckRule,
+    publication: Publication,
+    readings: Iterable[CheckReading],
+    answers: Iterable[CheckAnswer],
+    now: datetime,
+) -> MachineCheckResult:
+    """Fold readings and recorded answers into the check of a publication or draft."""
+    recorded_answer = next(
+        (it for it in answers if (it.check, it.digest) == (check_rule.name, publication.digest)),
+        None,
+    )
+    start = publication.at + check_rule.settle if check_rule.settle else publication.at
+    # Right after publication the machine still reports on the previous revision.
+    if now < start and recorded_answer is None:
+        sentence = (
+            f"check {check_rule.name} is first asked {format_elapsed(start - publication.at)}"
+            " after publication"
+        )
+        check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
+        return MachineCheckResult(replace(check_result, actor="time alone", until=start), None)
+    reading = next(
+        (it for it in readings if (it.check, it.digest) == (check_rule.name, publication.digest)),
+        None,
+    )
+    verdict, no_answer_reason = _accept_reading(check_rule, publication, reading)
+    if verdict is None or reading is None:
+        return MachineCheckResult(
+            _pending_result(check_rule, no_answer_reason)
+            if recorded_answer is None
+            else _answer_result(recorded_answer),
+            recorded_answer,
+        )
+    # An equal verdict keeps the recorded instant: minReady and soak start when it was first given.
+    if recorded_answer is None or recorded_answer.verdict is not verdict:
+        recorded_answer = CheckAnswer(
+            check_rule.name, publication.digest, verdict, now, reading.sentence
+        )
+    return MachineCheckResult(_answer_result(recorded_answer), recorded_answer)
+
+
+def apply_freshness(
+    check_rule: CheckRule, machine_result: MachineCheckResult, now: datetime
+) -> MachineCheckResult:
+    """Return the result of a check before publication, whose answer must be fresh."""
+    check_result, answer = machine_result
+    if check_rule.fresh_for is None or answer is None or answer.verdict is not Verdict.PASSED:
+        return machine_result
+    end = answer.at + check_rule.fresh_for
+    if now < end:
+        return MachineCheckResult(replace(check_result, until=end), answer)
+    return MachineCheckResult(stale_result(check_rule, check_result), None)
+
+
+def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResult:
+    """Return the result of a check whose answer is older than `freshFor`."""
+    assert check_rule.fresh_for is not None
+    sentence = (
+        f"{check_result.sentence}; that is longer ago than the"
+        f" {format_elapsed(check_rule.fresh_for)} it counts"
+    )
+    return _pending_result(check_rule, sentence, Reason.ANSWER_STALE)
+
+
+def apply_timeout(
+    check_rule: CheckRule | ApprovalRule, check_result: CheckResult, since: datetime, now: datetime
+) -> CheckResult:
+    """Return the check as failed if it was pending beyond its timeout.
+
+    Later answers still count.
+    """
+    if check_rule.timeout is None or check_result.verdict is not Verdict.PENDING:
+        return check_result
+    end = since + check_rule.timeout
+    if now < end:
+        return replace(
+            check_result, until=end if check_result.until is None else min(end, check_result.until)
+        )
+    sentence = (
+        f"{check_result.sentence}; it had {format_elapsed(check_rule.timeout)} to be answered"
+    )
+    return replace(
+        check_result,
+        verdict=Verdict.FAILED,
+        sentence=sentence,
+        at=end,
+        reason=Reason.CHECK_TIMED_OUT,
+        until=None,
+    )
+
+
+def _accept_reading(
+    check_rule: CheckRule, publication: Publication, reading: CheckReading | None
+) -> tuple[Verdict | None, str]:
+    """Return the verdict that counts, or None and the reason why none does."""
+    if reading is None:
+        return None, f"check {check_rule.name} was not asked yet"
+    if reading.verdict is Verdict.PENDING:
+        return None, f"check {check_rule.name}: {reading.sentence}"
+    if (
+        check_rule.names_revision
+        and reading.observed_revision != publication.revision
+        and reading.observed_revision not in publication.commits
+    ):
+        observed = reading.observed_revision or "no revision"
+        return (
+            None,
+            (
+                f"check {check_rule.name}: what it tells is of {observed}, not of"
+                f" {publication.revision}"
+            ),
+        )
+    return reading.verdict, ""
+
+
+def _answer_result(answer: CheckAnswer) -> CheckResult:
+    sentence = f"check {answer.check} {answer.verdict.value}: {answer.sentence}".rstrip(": ")
+    if answer.verdict is Verdict.PASSED:
+        return CheckResult(answer.check, answer.verdict, sentence, answer.at)
+    reason, actor = Reason.VERIFICATION_FAILED, _PUBLICATION_ACTOR
+    return CheckResult(answer.check, answer.verdict, sentence, answer.at, reason, actor)
+
+
+_PUBLICATION_ACTOR = "whoever runs what was published; fanout retry"
+
+
+def _pending_result(
+    check_rule: CheckRule, sentence: str, reason: Reason = Reason.VERIFICATION_PENDING
+) -> CheckResult:
+    actor = f"what check {check_rule.name} asks ({check_rule.method.value})"
+    return CheckResult(check_rule.name, Verdict.PENDING, sentence, None, reason, actor)

@@ -1,0 +1,117 @@
+"""Next changes by time: the instant before which nothing about a variant changes.
+
+None if there is none. Where a person or a machine has to act first there is none,
+whatever else ends meanwhile. (Design §6, "Order and change".)
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from fanout.api.reasons import Reason
+from fanout.gates.after_gate import AfterGate
+from fanout.gates.evaluation_results import CheckResult, VariantState
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import Verdict
+from fanout.gates.stage_tally import TalliedVariant
+from fanout.gates.timestamps import find_next
+
+TIME_ALONE = "time alone"
+
+_NEXT_PASS = frozenset({Reason.NO_DRAFT, Reason.SWEEP_AWAITED})
+"""What the program does by itself in its next pass: it adds nothing to what is waited for."""
+
+
+class ExpectedCompletion(NamedTuple):
+    """Expected completion of variants in flight: who can act, and when time alone does it."""
+
+    actor: str
+    until: datetime | None = None
+
+
+class InFlightVariants:
+    """Variants in flight, in the order in which time alone completes them."""
+
+    def __init__(self, variants: Iterable[TalliedVariant]) -> None:
+        timed = sorted(
+            (at, it.facts.name, it) for it in variants if (at := _completes_at(it)) is not None
+        )
+        self._ends = [at for at, _, _ in timed]
+        ready = (number for number, (_, _, it) in enumerate(timed) if not _needs_only_time(it))
+        self._time_only = next(
+            ready, len(timed)
+        )  # how many of the first have nothing to be answered
+
+    def completion(self, needed: int, check_actor: str) -> ExpectedCompletion:
+        """Return when `needed` of them will be ready or failed, if time alone does it.
+
+        The actor is `check_actor` where somebody still answers checks, who may do so sooner.
+        """
+        if needed > len(self._ends):
+            return ExpectedCompletion(check_actor)
+        actor = TIME_ALONE if needed <= self._time_only else check_actor
+        return ExpectedCompletion(actor, self._ends[needed - 1])
+
+
+def expected_completion(
+    variants: Collection[TalliedVariant], check_actor: str
+) -> ExpectedCompletion:
+    """Return when all of these variants will be ready or failed, if time alone does it."""
+    return InFlightVariants(variants).completion(len(variants), check_actor)
+
+
+def _completes_at(variant: TalliedVariant) -> datetime | None:
+    """Return when the variant is ready or failed by time.
+
+    None if a grant for something else is pending.
+    """
+    if variant.state is not VariantState.VERIFYING or variant.has_pending_grant:
+        return None
+    if variant.fails_at is None or variant.ready_at is None:
+        return variant.fails_at or variant.ready_at
+    return min(variant.fails_at, variant.ready_at)
+
+
+def _needs_only_time(variant: TalliedVariant) -> bool:
+    """Return whether all checks are answered, so that time alone makes the variant ready."""
+    return variant.ready_at is not None and variant.fails_at is None
+
+
+def next_change_of_published(
+    variant: TalliedVariant, holds: Iterable[Hold], now: datetime
+) -> datetime | None:
+    """Return the first timer of a published variant; each of them changes something.
+
+    The end of a passed check's freshness is not among them: what has passed stays passed.
+    """
+    pending_times = (it.until for it in variant.checks if it.verdict is not Verdict.PASSED)
+    return find_next([variant.next_change_at, *pending_times, *(it.until for it in holds)], now)
+
+
+def next_change_of_waiting(
+    holds: Sequence[Hold], checks: Sequence[CheckResult], gate: AfterGate | None, now: datetime
+) -> datetime | None:
+    """Return when all holds of a waiting variant are over, if time alone ends all of them.
+
+    None if there is none. A pending check is asked, or times out, at instants of its own.
+    Not every hold of the gate has to end: `gate` knows when enough of them have.
+    """
+    gate_holds = gate.holds if gate is not None else ()
+    if not (holds or checks or gate_holds):
+        return None  # so it is for most
+    pending_checks = [it for it in checks if it.verdict is not Verdict.PASSED]
+    timers = (it.until for it in pending_checks if it.reason != Reason.APPROVAL_MISSING)
+    # By identity: the variants of a stage share the hold objects of its gate.
+    gate_hold_ids = {id(hold) for hold in gate_holds}
+    ends = [it.until for it in holds if id(it) not in gate_hold_ids and it.reason not in _NEXT_PASS]
+    if gate is not None and gate_holds:
+        ends.append(gate.next)
+    all_end = last_end(ends) if not pending_checks else None
+    return find_next([all_end, *timers], now)
+
+
+def last_end(instants: Iterable[datetime | None]) -> datetime | None:
+    """Return the last of the instants; None if any of them is unknown or there are none."""
+    all_instants = list(instants)
+    finite = [end for end in all_instants if end is not None]
+    return max(finite) if finite and len(finite) == len(all_instants) else None

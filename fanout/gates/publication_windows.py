@@ -1,0 +1,79 @@
+"""Publication windows of a policy, by all PromotionPolicies that name it.
+
+Releases and publications wait for the window to open, those of people too. Where every
+closed calendar says `atClose: Finish`, a rollout that has begun goes on to its end.
+(Design §7.)
+"""
+
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
+from fanout.gates.gate_facts import Hold
+from fanout.gates.timestamps import format_instant
+
+
+class PublicationWindows:
+    """State of the windows of one policy at the instant of the pass.
+
+    `edge` is when it changes.
+    """
+
+    def __init__(
+        self,
+        calendars: tuple[PublicationCalendar, ...],
+        now: datetime,
+        *,
+        finishing_calendars: frozenset[str] = frozenset(),
+        has_unreadable_calendar: bool = False,
+    ) -> None:
+        """Evaluate the calendars at `now`; an unreadable one counts as closed.
+
+        `finishing_calendars` are names of calendars that let a begun rollout finish.
+        """
+        self.edge: datetime | None = None  # when they open or close
+        self._closed = self._closed_for_begun = None
+        if has_unreadable_calendar:
+            self._closed = self._closed_for_begun = _UNREADABLE_HOLD
+            return
+        if not calendars:
+            return
+        window_state = compute_window_state(calendars, now)
+        self.edge = window_state.until
+        if window_state.open:
+            return
+        self._closed = _closed_window_hold(window_state.sentence, window_state.until)
+        # Calendars with `atClose: Finish` do not bind a rollout that has begun; all others still
+        # do.
+        strict = tuple(it for it in calendars if it.name not in finishing_calendars)
+        if not strict or is_open(strict, now):
+            return
+        self._closed_for_begun = self._closed
+
+    def closed_hold(self, *, rollout_begun: bool) -> Hold | None:
+        """Return why nothing may be published now, or None.
+
+        `rollout_begun`: the rollout is under way.
+        """
+        return self._closed_for_begun if rollout_begun else self._closed
+
+
+_UNREADABLE_HOLD = Hold(
+    Reason.WINDOW_CLOSED,
+    "a PromotionPolicy of its namespace cannot be read, and it may deny publication now",
+    "whoever maintains it (`fanout validate`); whoever may decide: --override window",
+)
+
+
+def _closed_window_hold(sentence: str, until: datetime | None) -> Hold:
+    opening_clause = (
+        f"; it opens at {format_instant(until)}"
+        if until is not None
+        else "; it does not open again"
+    )
+    return Hold(
+        Reason.WINDOW_CLOSED,
+        f"{sentence}{opening_clause}",
+        "time alone; whoever may decide: --override window",
+        until=until,
+    )

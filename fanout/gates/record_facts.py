@@ -1,0 +1,118 @@
+"""Records of people and machines as the evaluator reads them; records never change.
+
+Instants are aware datetimes in UTC.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+from enum import StrEnum
+
+from fanout.gates.gate_rules import Verdict
+from fanout.values import frozen
+
+
+@frozen
+class EvidenceFacts:
+    """An answer to a check from one reporter, about a stage or some of its variants."""
+
+    name: str
+    at: datetime
+    by: str
+    stage: str
+    check: str
+    status: Verdict
+    revision: str = ""
+    commit: str = ""
+    variants: tuple[str, ...] = ()  # empty: all of the stage
+    link: str = ""
+    withdrawn: bool = False  # a person has taken it back
+
+
+@frozen
+class ApprovalFacts:
+    """One person's approval of draft trees.
+
+    `revokes` names an earlier approval that is revoked.
+    """
+
+    name: str
+    at: datetime
+    by: str
+    stage: str
+    check: str
+    revision: str
+    trees: frozenset[str] = frozenset()
+    variants: tuple[str, ...] = ()
+    revokes: str = ""
+
+
+class GateAction(StrEnum):
+    """Actions that a person can decide."""
+
+    PUBLISH = "Publish"
+    ROLLBACK = "Rollback"
+    SKIP = "Skip"
+    RETRY = "Retry"
+    SUSPEND = "Suspend"
+    RESUME = "Resume"
+
+
+class GateOverride(StrEnum):
+    """Conditions that a Publish decision may override."""
+
+    AFTER = "after"
+    SOAK = "soak"
+    REQUIRES = "requires"
+    VERIFICATION = "verification"
+    WINDOW = "window"
+    BUDGET = "budget"
+
+
+@frozen
+class DecisionFacts:
+    """A person's decision about a policy, a stage (if named) or variants (if named)."""
+
+    name: str
+    at: datetime
+    by: str
+    action: GateAction
+    stage: str = ""
+    variants: tuple[str, ...] = ()
+    revision: str = ""
+    trees: frozenset[str] = frozenset()  # of the drafts that a Publish is about
+    overrides: frozenset[GateOverride] = frozenset()
+    accept_conflicts: bool = False  # a Publish takes the drafts of its variants as they stand
+    reason: str = ""
+    expires: datetime | None = None
+
+
+@frozen
+class RecordFacts:
+    """All records about one policy, each kind in record order."""
+
+    evidence: tuple[EvidenceFacts, ...] = ()
+    approvals: tuple[ApprovalFacts, ...] = ()
+    decisions: tuple[DecisionFacts, ...] = ()
+    removals: Mapping[str, datetime] = field(default_factory=dict)  # variant → when last removed
+
+    def position(self, now: datetime) -> "RecordPosition":
+        """Return the position of a pass in the records.
+
+        The last evidence is named only where instants do not order it.
+        """
+        has_late_evidence = any(item.at >= now for item in self.evidence)
+        return RecordPosition(now, self.evidence[-1].name if has_late_evidence else "")
+
+
+@frozen
+class RecordPosition:
+    """Position in the records at which something came into force.
+
+    A record dated no earlier may still have been recorded before: in the same second, or by
+    a clock that runs ahead. So the last evidence on record is remembered.
+    """
+
+    now: datetime
+    last_evidence: str = ""
+    last_record: str = ""  # the last record of all, for publications to name

@@ -1,0 +1,317 @@
+"""Gate of removals: which variants without a target may be removed now.
+
+Removal goes level by level from the sinks: first the variants of stages that nothing
+waits for. It asks no expression, `after`, soak, check or budget; windows, suspensions
+and the automation switch bind it, and too many at once wait for a person. While it is
+in doubt whether targets are gone, nothing is removed. (Design §6.)
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from fractions import Fraction
+
+from fanout.api.reasons import Reason
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import Amount, StageRule, compute_tolerance
+from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.publication_windows import PublicationWindows
+from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
+from fanout.values import frozen, replace
+
+_WINDOW_ACTOR = "time alone; an administrator: PromotionPolicy.windows (`fanout validate`)"
+MIN_SHARE = 3  # variants; of few variants a share would be none
+
+
+@frozen
+class OrphanedVariant:
+    """A published, released or drafted variant that no target asks for any more."""
+
+    name: str
+    stage: str = ""  # as recorded; "": none, or not known
+    published_at: datetime | None = None  # when what it has was published
+    local_edits: tuple[str, ...] = ()  # people's work that would go with it, in words
+    trees: frozenset[str] = frozenset()  # that work, by id
+    held: Hold | None = None  # what it has cannot be removed
+
+
+@frozen
+class RemovalConfirmation:
+    """A person's confirmation that variants may be removed, with these local edits."""
+
+    at: datetime
+    by: str
+    variants: frozenset[str]
+    trees: frozenset[str] = frozenset()
+
+
+@frozen
+class RemovalFacts:
+    """Facts about one policy that has fewer targets than before."""
+
+    policy: str
+    stages: tuple[StageRule, ...]
+    present_count: int  # variants whose targets are there
+    orphaned: tuple[OrphanedVariant, ...]
+    now: datetime
+    limit: Amount
+    confirmations: tuple[RemovalConfirmation, ...] = ()  # in record order
+    decisions: tuple[DecisionFacts, ...] = ()  # those that suspend
+    suspended: bool = False  # by spec
+    sweep: bool = True  # False: automation does nothing in this pass
+    calendars: tuple[PublicationCalendar, ...] = ()  # the windows: all must be open
+    has_unreadable_calendar: bool = False  # there may be a window that could not be read
+    safety_hold: Hold | None = None  # why nobody can be sure that a target is gone
+
+
+@frozen
+class RemovalEvaluation:
+    """Result of the removal gate, in the order of removal.
+
+    `holds` maps each variant to what holds it; an empty tuple means that it is removed in
+    this pass.
+    """
+
+    holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)  # none: it goes now
+    limit: Hold | None = None  # too many at once, said once for the policy
+    next: datetime | None = None
+
+    @property
+    def removable(self) -> tuple[str, ...]:
+        """Return the names of the variants to remove in this pass."""
+        return tuple(name for name, holds in self.holds.items() if not holds)
+
+
+def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
+    """Evaluate all orphaned variants: each is removed now, or has holds."""
+    if not removal_facts.orphaned:
+        return RemovalEvaluation()
+    ordered = group_by_level(removal_facts.stages, removal_facts.orphaned)
+    confirmations = _latest_confirmations(removal_facts)
+    limit_hold = _limit_hold(removal_facts, confirmations)
+    active_decisions = ActiveDecisions(removal_facts.decisions, removal_facts.now)
+    window_hold = closed_window_hold(
+        removal_facts.calendars,
+        removal_facts.now,
+        has_unreadable_calendar=removal_facts.has_unreadable_calendar,
+    )
+    inputs = _RemovalInputs(removal_facts, active_decisions, confirmations, limit_hold, window_hold)
+    holds: dict[str, tuple[Hold, ...]] = {}
+    orphaned_before: tuple[OrphanedVariant, ...] = ()
+    for level in ordered:
+        for orphan in level:
+            holds[orphan.name] = (*inputs.list_holds(orphan), *_earlier_level_hold(orphaned_before))
+        orphaned_before = (*orphaned_before, *level)
+    untils = [hold.until for variant_holds in holds.values() for hold in variant_holds]
+    future_times = (
+        it.at for it in removal_facts.confirmations if is_from_the_future(it.at, removal_facts.now)
+    )
+    return RemovalEvaluation(
+        holds,
+        limit_hold,
+        find_next([*untils, *map(effective_from, future_times)], removal_facts.now),
+    )
+
+
+def group_by_level(
+    stage_rules: Sequence[StageRule], orphaned: Iterable[OrphanedVariant]
+) -> list[tuple[OrphanedVariant, ...]]:
+    """Group orphaned variants in the order of removal; those of one level may go together.
+
+    Variants of stages that the policy no longer has, and of none, come last.
+    """
+    ranks = compute_levels(stage_rules)
+    levels: dict[int, list[OrphanedVariant]] = {}
+    for orphan in sorted(orphaned, key=lambda orphan: orphan.name):
+        levels.setdefault(ranks.get(orphan.stage, len(ranks)), []).append(orphan)
+    return [tuple(levels[rank]) for rank in sorted(levels)]
+
+
+def compute_levels(stage_rules: Sequence[StageRule]) -> dict[str, int]:
+    """Compute the level of each stage: the longest chain of stages after it.
+
+    0 if nothing waits for it. An upstream stage has a higher level. Stages in a cycle have
+    none.
+    """
+    upstream_names = {
+        stage_rule.name: tuple(stage_rule.after.stages) if stage_rule.after else ()
+        for stage_rule in stage_rules
+    }
+    waiter_counts = dict.fromkeys(upstream_names, 0)
+    for names in upstream_names.values():
+        for name in set(names) & waiter_counts.keys():
+            waiter_counts[name] += 1
+    ranks: dict[str, int] = {}
+    level = [name for name, number in waiter_counts.items() if not number]
+    rank = 0
+    while level:
+        ranks |= dict.fromkeys(level, rank)
+        level, rank = _next_level(level, upstream_names, waiter_counts), rank + 1
+    return ranks
+
+
+def _next_level(
+    level: Sequence[str], upstream_names: Mapping[str, Sequence[str]], waiter_counts: dict[str, int]
+) -> list[str]:
+    """List the stages that nothing waits for once those of `level` are left out."""
+    next_level = []
+    for name in level:
+        for upstream in set(upstream_names[name]) & waiter_counts.keys():
+            waiter_counts[upstream] -= 1
+            if not waiter_counts[upstream]:
+                next_level.append(upstream)
+    return next_level
+
+
+def _latest_confirmations(removal_facts: RemovalFacts) -> dict[str, RemovalConfirmation]:
+    """Return the last confirmation about each variant that is later than its publication."""
+    published_at = {orphan.name: orphan.published_at for orphan in removal_facts.orphaned}
+    latest: dict[str, RemovalConfirmation] = {}
+    for confirmation in removal_facts.confirmations:
+        if is_from_the_future(confirmation.at, removal_facts.now):
+            continue
+        for name in confirmation.variants & published_at.keys():
+            publication_time = published_at[name]
+            # A confirmation is about the package that existed; a variant published again needs a
+            # new one.
+            if publication_time is None or publication_time <= confirmation.at:
+                latest[name] = confirmation
+    return latest
+
+
+def _limit_hold(
+    removal_facts: RemovalFacts, confirmations: Mapping[str, RemovalConfirmation]
+) -> Hold | None:
+    """Return the hold for more removals than `removalLimit`, or for all, or None."""
+    unconfirmed = len(removal_facts.orphaned) - len(confirmations)
+    total = removal_facts.present_count + len(removal_facts.orphaned)
+    limit = compute_removal_limit(removal_facts.limit, total)
+    if unconfirmed and not removal_facts.present_count and not _is_unlimited(removal_facts.limit):
+        sentence = (
+            f"no target is there any more, and {format_count(unconfirmed, 'variant')} would go"
+        )
+    elif unconfirmed > limit:
+        sentence = (
+            f"the targets of {unconfirmed} of {format_count(total, 'variant')} are gone, and"
+            f" {limit} may go at"
+            " once (removalLimit)"
+        )
+    else:
+        return None
+    actor = f"whoever may decide: fanout remove {removal_facts.policy} --all-gone --reason WHY"
+    return Hold(Reason.TOO_MANY_REMOVALS, sentence, actor)
+
+
+def closed_window_hold(
+    calendars: Sequence[PublicationCalendar], now: datetime, *, has_unreadable_calendar: bool
+) -> Hold | None:
+    """Return why nothing may be removed at this time, or None.
+
+    `has_unreadable_calendar`: there may be a window that could not be read.
+
+    (Design §6: windows bind removal.)
+    """
+    window_hold = PublicationWindows(
+        tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
+    ).closed_hold(rollout_begun=False)
+    return None if window_hold is None else replace(window_hold, actor=_WINDOW_ACTOR)
+
+
+def _is_unlimited(limit: Amount) -> bool:
+    return isinstance(limit, Fraction) and limit == 1
+
+
+def compute_removal_limit(limit: Amount, total: int) -> int:
+    """Compute how many of all variants may go at once.
+
+    A number counts as it is, a percentage as at least 3. A percentage of zero allows none.
+    """
+    share = compute_tolerance(limit, total)
+    return share if isinstance(limit, int) or not limit else max(share, MIN_SHARE)
+
+
+@frozen
+class _RemovalInputs:
+    """Inputs common to all orphaned variants, whatever their level."""
+
+    removal_facts: RemovalFacts
+    active_decisions: ActiveDecisions
+    confirmations: Mapping[str, RemovalConfirmation]
+    limit_hold: Hold | None
+    window_hold: Hold | None
+
+    def list_holds(self, orphan: OrphanedVariant) -> tuple[Hold, ...]:
+        """List what holds a variant; a confirmed one needs neither automation nor the limit."""
+        removal_facts, confirmation = self.removal_facts, self.confirmations.get(orphan.name)
+        candidates = [
+            removal_facts.safety_hold,
+            self._suspension_hold(orphan),
+            orphan.held,
+            self._edited_hold(orphan, confirmation),
+        ]
+        if confirmation is None:
+            candidates += [self.limit_hold, self._automation_hold(orphan)]
+        candidates.append(self.window_hold)
+        if confirmation is None and not removal_facts.sweep:
+            sentence = "automation removes in sweeps, and this pass is none"
+            candidates.append(
+                Hold(Reason.SWEEP_AWAITED, sentence, "the next sweep, or: fanout sweep")
+            )
+        return tuple(hold for hold in candidates if hold is not None)
+
+    def _suspension_hold(self, orphan: OrphanedVariant) -> Hold | None:
+        rules_by_stage = {stage_rule.name: stage_rule for stage_rule in self.removal_facts.stages}
+        stage_rule, owner = rules_by_stage.get(orphan.stage), "the policy's author"
+        if self.removal_facts.suspended:
+            return spec_suspension_hold("the policy", owner)
+        if stage_rule is not None and stage_rule.suspended:
+            return spec_suspension_hold(label_stage(stage_rule.name), owner)
+        return (
+            self.active_decisions.policy_suspended()
+            or (self.active_decisions.stage_suspended(orphan.stage) if orphan.stage else None)
+            or self.active_decisions.variant_suspended(orphan.name)
+        )
+
+    def _edited_hold(
+        self, orphan: OrphanedVariant, confirmation: RemovalConfirmation | None
+    ) -> Hold | None:
+        if not orphan.local_edits or (
+            confirmation is not None and orphan.trees <= confirmation.trees
+        ):
+            return None
+        sentence = f"people have changed {' and '.join(orphan.local_edits)}, which would go with it"
+        actor = (
+            f"whoever may decide: fanout remove {self.removal_facts.policy} {orphan.name} --edited"
+        )
+        return Hold(Reason.EDITED_DOWNSTREAM, sentence, f"{actor} --reason WHY")
+
+    def _automation_hold(self, orphan: OrphanedVariant) -> Hold | None:
+        """Return the hold of switched off automation.
+
+        A variant in no stage needs it on for all of them.
+        """
+        automatic = {
+            stage_rule.name: stage_rule.automatic for stage_rule in self.removal_facts.stages
+        }
+        if automatic.get(orphan.stage, all(automatic.values())):
+            return None
+        scope = (
+            f"for {label_stage(orphan.stage)}" if orphan.stage in automatic else "for every stage"
+        )
+        return Hold(
+            Reason.AUTOMATION_OFF,
+            f"nobody has switched automation on {scope}",
+            "an administrator: PromotionPolicy.autoPromotion;"
+            f" or: fanout remove {self.removal_facts.policy} {orphan.name} --reason WHY",
+        )
+
+
+def _earlier_level_hold(orphaned: Sequence[OrphanedVariant]) -> tuple[Hold, ...]:
+    """Return the hold for orphaned variants of later stages, which go first."""
+    if not orphaned:
+        return ()
+    names = format_names(orphan.name for orphan in orphaned)
+    return (Hold(Reason.REMOVAL_AWAITS, f"what is in later stages goes first: {names}"),)

@@ -1,0 +1,137 @@
+"""Checks that a stage requires of a draft before publication (`requires`).
+
+Approvals and reports count for the draft's tree, answers of machines for its digest. A
+check that fails makes the variant failed; one that is pending holds. (Design §6,
+"Checks".)
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision
+from fanout.gates.approval_index import ApprovalIndex
+from fanout.gates.evaluation_results import CheckResult
+from fanout.gates.evidence_index import EvidenceIndex
+from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Hold, Publication, VariantFacts
+from fanout.gates.gate_rules import ApprovalRule, CheckMethod, CheckRule, StageRule, Verdict
+from fanout.gates.machine_checks import apply_freshness, apply_timeout, fold_readings, stale_result
+from fanout.gates.record_facts import GateOverride
+from fanout.gates.tally_builder import is_retried, override_check
+from fanout.values import replace
+
+
+class RequiredChecks:
+    """Evaluates the required checks of drafts."""
+
+    def __init__(
+        self,
+        evidence: EvidenceIndex,
+        approvals: ApprovalIndex,
+        active_decisions: ActiveDecisions,
+        now: datetime,
+    ) -> None:
+        self._evidence = evidence
+        self._approvals = approvals
+        self._active_decisions = active_decisions
+        self._now = now
+
+    def evaluate(
+        self,
+        stage_rule: StageRule,
+        variant_facts: VariantFacts,
+        draft: DraftFacts,
+        applicable_decisions: Sequence[ApplicableDecision],
+    ) -> tuple[tuple[CheckResult, ...], tuple[CheckAnswer, ...]]:
+        """Return the result of each required check, and the machine answers to keep on record."""
+        if not stage_rule.requires:
+            return (), ()
+        retried = self._active_decisions.retried_at(
+            stage_rule.name, variant_facts.name, draft.revision
+        )
+        publication = _as_published(variant_facts, draft, self._now)
+        check_results: list[CheckResult] = []
+        answers: list[CheckAnswer] = []
+        for check_rule in stage_rule.requires:
+            if isinstance(check_rule, ApprovalRule):
+                check_result = self._approvals.evaluate(check_rule, variant_facts, draft)
+            else:
+                check_result = self._evaluate_check(
+                    stage_rule, check_rule, variant_facts, publication, retried, answers
+                )
+            # The timeout runs from the release: before it, nobody was asked for an answer.
+            grant = variant_facts.find_grant(draft)
+            if grant is not None:
+                clock_start = grant.at if retried is None else max(grant.at, retried)
+                check_result = apply_timeout(check_rule, check_result, clock_start, self._now)
+            check_results.append(_apply_override(check_result, applicable_decisions))
+        return tuple(check_results), tuple(answers)
+
+    def _evaluate_check(
+        self,
+        stage_rule: StageRule,
+        check_rule: CheckRule,
+        variant_facts: VariantFacts,
+        publication: Publication,
+        retried: datetime | None,
+        answers: list[CheckAnswer],
+    ) -> CheckResult:
+        if check_rule.method is not CheckMethod.REPORT:
+            prior_answers = [it for it in variant_facts.answers if not is_retried(it, retried)]
+            machine_result = fold_readings(
+                check_rule, publication, variant_facts.readings, prior_answers, self._now
+            )
+            check_result, answer = apply_freshness(check_rule, machine_result, self._now)
+            answers += [answer] if answer is not None else []
+            return check_result
+        written_at = variant_facts.draft.written if variant_facts.draft is not None else None
+        if written_at is not None:
+            publication = replace(
+                publication, at=written_at
+            )  # reports count from when the draft was first written
+        check_result = self._evidence.evaluate(
+            stage_rule.name, check_rule.name, variant_facts.name, publication, retried, drafted=True
+        )
+        if check_rule.fresh_for is None or check_result.verdict is not Verdict.PASSED:
+            return check_result
+        assert check_result.latest is not None, "what was reported was reported some time"
+        end = check_result.latest + check_rule.fresh_for
+        return (
+            stale_result(check_rule, check_result)
+            if end <= self._now
+            else replace(check_result, until=end)
+        )
+
+
+def find_early_failure(variant_facts: VariantFacts, checks: Sequence[CheckResult]) -> Hold | None:
+    """Return why the variant fails the candidate before publication, or None."""
+    if variant_facts.failed is not None:
+        return variant_facts.failed
+    for check_result in checks:
+        if check_result.verdict is Verdict.FAILED:
+            return Hold(
+                Reason.REQUIRES_FAILED,
+                check_result.sentence,
+                check_result.actor,
+                check_result.at,
+                check_result.until,
+            )
+    return None
+
+
+def _as_published(variant_facts: VariantFacts, draft: DraftFacts, now: datetime) -> Publication:
+    """Return the draft as a publication; machines are asked about it from its release on."""
+    grant = variant_facts.find_grant(draft)
+    at = grant.at if grant is not None else now
+    return Publication(draft.revision, draft.digest, draft.tree, at, draft.commits)
+
+
+def _apply_override(
+    check_result: CheckResult, applicable_decisions: Sequence[ApplicableDecision]
+) -> CheckResult:
+    if check_result.verdict is Verdict.PASSED:
+        return check_result
+    for applicable in applicable_decisions:
+        if GateOverride.REQUIRES in applicable.decision.overrides:
+            return override_check(check_result, applicable.decision.by, applicable.at)
+    return check_result

@@ -1,0 +1,135 @@
+"""Rollback pins: the revision to go back to, by `pin` or by a Rollback decision.
+
+A Rollback is in force until it is withdrawn, it expires, or a later promotion about all
+that it covers was carried out: a stage goes back as a whole, and stays there until the
+revision that mends it may go. Of two about the same variant the later one counts. A
+Rollback precedes the pin of the spec, which its author has seen. (Design §6, "Order and
+change".)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.gates.gate_facts import VariantFacts
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.record_facts import DecisionFacts, GateAction
+from fanout.values import frozen, replace
+
+
+@frozen
+class Pin:
+    """Revision to go back to and stay at, with the decision that says so (None: the spec).
+
+    `until` names a revision promoted since: the pin ends when that may be taken.
+    """
+
+    revision: str
+    decision: DecisionFacts | None = None  # None: the policy's spec says so
+    at: datetime | None = None  # when it was decided
+    until: str = ""  # a revision that was promoted since: it is left when that may be taken
+
+    @property
+    def is_by_variant(self) -> bool:
+        """Return whether the pin is about variants by name, and not about all of their stage."""
+        return self.decision is not None and bool(self.decision.variants)
+
+
+@dataclass(slots=True)
+class Rollbacks:
+    """Rollbacks in force. Publish and Rollback decisions are added in record order.
+
+    `variants` are the existing variants: their publications show which promotions were
+    carried out.
+    """
+
+    variants: Iterable[VariantFacts] = ()
+    _decisions: list[tuple[datetime, DecisionFacts]] = field(default_factory=list)
+    _named_variants: set[str] = field(default_factory=set)  # variants that one of them names
+    _stage_pins: dict[str, Pin | None] = field(default_factory=dict)  # by stage, as far as asked
+
+    def add(self, at: datetime, decision: DecisionFacts) -> None:
+        """Add one decision. A Publish before the first Rollback ends none and is ignored."""
+        if self._decisions or decision.action is GateAction.ROLLBACK:
+            self._decisions.append((at, decision))
+            self._named_variants.update(decision.variants)
+            self._stage_pins.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._decisions)
+
+    def find_pin(self, stage: str, variant_name: str = "") -> Pin | None:
+        """Return the rollback in force for the stage as a whole, or for a variant in it.
+
+        None if there is none.
+        """
+        if not self._decisions:
+            return None
+        if variant_name in self._named_variants:
+            return self._latest_pin(stage, variant_name)
+        if stage not in self._stage_pins:
+            self._stage_pins[stage] = self._latest_pin(stage, "")
+        return self._stage_pins[stage]
+
+    def is_active(self, decision: DecisionFacts) -> bool:
+        """Return whether any variant goes back by this decision."""
+        if decision.variants:
+            pins = [self._latest_pin(decision.stage, variant) for variant in decision.variants]
+        else:
+            pins = [self._latest_pin(decision.stage, "")]
+        return any(pin is not None and pin.decision == decision for pin in pins)
+
+    def _latest_pin(self, stage: str, variant_name: str) -> Pin | None:
+        pins: list[Pin] = []  # those of the stage first, then its own
+        for at, decision in self._decisions:
+            if not _covers(decision, stage, variant_name):
+                continue
+            if decision.action is GateAction.ROLLBACK:
+                # A Rollback of the stage replaces those of its variants; one of a variant adds to
+                # them, so that the stage's pin is in force again for the variant when its own ends.
+                pins = pins if decision.variants else []
+                pins.append(Pin(decision.revision, decision, at))
+            else:
+                pins = [
+                    it for pin in pins for it in self._pin_after_publish(decision, at, pin, stage)
+                ]
+        return pins[-1] if pins else None
+
+    def _pin_after_publish(
+        self, decision: DecisionFacts, at: datetime, pin: Pin, stage: str
+    ) -> tuple[Pin, ...]:
+        """Return what remains of a pin after a promotion: all of it until that is carried out."""
+        if not _supersedes(decision, pin):
+            return (pin,)
+        variant_names = pin.decision.variants if pin.decision is not None else ()
+        is_carried_out = any(
+            it.published is not None
+            and it.published.revision == decision.revision
+            and it.published.at >= at
+            for it in self.variants
+            if (it.name in variant_names if pin.is_by_variant else it.stage == stage)
+        )
+        return () if is_carried_out else (replace(pin, until=decision.revision),)
+
+
+def find_pin(stage_rule: StageRule, rollbacks: Rollbacks, variant_name: str = "") -> Pin | None:
+    """Return the pin of the stage, or of a variant in it; None if it goes on."""
+    rollback_pin = rollbacks.find_pin(stage_rule.name, variant_name)
+    if rollback_pin is None and stage_rule.pin:
+        return Pin(stage_rule.pin)
+    return rollback_pin
+
+
+def _covers(decision: DecisionFacts, stage: str, variant_name: str) -> bool:
+    """Return whether the decision covers the variant.
+
+    A hand-written one is named by all of its decisions.
+    """
+    if decision.variants:
+        return variant_name in decision.variants or stage == variant_name == ""
+    return decision.stage in ("", stage)
+
+
+def _supersedes(decision: DecisionFacts, pin: Pin) -> bool:
+    """Return whether the promotion is of another revision and covers the whole pin."""
+    return decision.revision != pin.revision and (pin.is_by_variant or not decision.variants)

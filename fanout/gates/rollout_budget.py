@@ -1,0 +1,180 @@
+"""Rollout budget of a stage: how many variants may be in flight.
+
+Variants are released one by one and counted at once, so a budget is never overdrawn and
+nothing depends on an index in a list. A variant in flight keeps its slot when a newer
+revision comes; a variant that failed at its revision may be mended without a free slot.
+(Design §6, "Rollout inside a stage".)
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from math import floor
+
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import StageAggregates, VariantState
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import RolloutGrowth, RolloutRule, compute_budget, compute_tolerance
+from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
+from fanout.gates.stage_tally import StageTally, TalliedVariant
+from fanout.values import replace
+
+
+class RolloutBudget:
+    """Budget of one stage for its candidate; `take` uses one slot."""
+
+    def __init__(self, tally: StageTally, candidate: str) -> None:
+        self._tally = tally
+        self._candidate = candidate
+        self._rollout_rule = tally.stage_rule.rollout
+        self._open_group: int | None = None  # the first whose variants are not all through
+        self._group_reason = ""
+        self._failed_names: list[str] = []  # as the pass begins
+        self._in_flight: list[TalliedVariant] = []  # as the pass begins
+        self._unready: list[TalliedVariant] = []  # of those that count, as the pass begins
+        self._group_completions: dict[
+            int, ExpectedCompletion
+        ] = {}  # of what each group waits for, as far as asked
+        self._waiting_names: set[str] = set()  # who waits for a slot
+        self.aggregates = self._compute_aggregates()
+        self.limit = self._compute_limit()
+
+    @property
+    def halted(self) -> Hold | None:
+        """Return the hold of a stage with more failures than `maxFailures`, or None."""
+        tolerated = compute_tolerance(self._rollout_rule.max_failures, self.aggregates.total)
+        if len(self._failed_names) <= tolerated:
+            return None
+        stage_label = label_stage(self._tally.stage_rule.name)
+        sentence = (
+            f"{stage_label} is halted: {format_count(len(self._failed_names), 'variant')} failed"
+            f" {self._candidate}"
+            f" ({format_names(self._failed_names)}), and {tolerated} may"
+        )
+        actor = f"whoever may decide about {stage_label}: fanout retry, skip or rollback; or a fix"
+        return Hold(Reason.HALTED, sentence, actor)
+
+    def find_refusal(self, variant: TalliedVariant) -> Hold | None:
+        """Return why the variant gets no slot now.
+
+        None if it has one, needs none, or one is free.
+        """
+        open_group = self._open_group
+        if open_group is not None and variant.facts.group > open_group:
+            sentence = f"group {open_group + 1} of the rollout comes first; {self._group_reason}"
+            actor, until = self._earlier_groups_completion(variant.facts.group)
+            return Hold(Reason.GROUP_AWAITS, sentence, actor, until=until)
+        limit = self.limit
+        # A limit of 0 releases nothing, superseding included, so even a variant with a slot waits.
+        if limit is None or (limit > 0 and self.needs_no_slot(variant)):
+            return None
+        if self.aggregates.in_flight < limit:
+            return None
+        sentence = f"{self.aggregates.in_flight} in flight, {limit} may be"
+        if limit == 0:
+            return Hold(
+                Reason.BUDGET_EXHAUSTED,
+                "maxInFlight is 0: nothing is released",
+                "the policy's author: rollout.maxInFlight; or --override budget",
+            )
+        self._waiting_names.add(variant.facts.name)
+        # Slots go in the order of release: the third variant that waits needs three completions,
+        # not one.
+        needed_completions = self.aggregates.in_flight - limit + len(self._waiting_names)
+        check_actor = "whoever answers the checks of those in flight"
+        actor, until = self._in_flight_order.completion(needed_completions, check_actor)
+        return Hold(
+            Reason.BUDGET_EXHAUSTED, sentence, f"{actor}; or --override budget", until=until
+        )
+
+    def needs_no_slot(self, variant: TalliedVariant) -> bool:
+        """Return whether the variant has a slot, or failed and needs none."""
+        return variant.in_flight or variant.state is VariantState.FAILED
+
+    def take(self, variant: TalliedVariant) -> None:
+        """Count the variant as released."""
+        self._waiting_names.discard(variant.facts.name)
+        aggregates = self.aggregates
+        self.aggregates = replace(
+            aggregates,
+            in_flight=aggregates.in_flight + (not variant.in_flight),
+            updated=aggregates.updated + (not variant.released(self._candidate)),
+            failed=aggregates.failed - _has_failed(variant, self._candidate),
+        )
+
+    def variables_for(self, variant: TalliedVariant) -> Mapping[str, int]:
+        """Return the counts for `propagateWhen` of a variant, without its own slot."""
+        aggregates = self.aggregates
+        # Otherwise `stage.inFlight < 3` would block the third variant by its own slot when its
+        # revision is superseded.
+        if variant.in_flight:
+            aggregates = replace(aggregates, in_flight=aggregates.in_flight - 1)
+        return aggregates.as_variables()
+
+    def _compute_limit(self) -> int | None:
+        limits: list[int] = []
+        step = _strategy_limit(self._rollout_rule, self.aggregates.ready)
+        limits += [step] if step is not None else []
+        if self._rollout_rule.max_in_flight is not None:
+            limits.append(compute_budget(self._rollout_rule.max_in_flight, self.aggregates.total))
+        return min(limits, default=None)
+
+    def _compute_aggregates(self) -> StageAggregates:
+        total = updated = ready = in_flight = failed = 0
+        candidate, tally = self._candidate, self._tally
+        for variant in tally.variants:
+            if variant.in_flight and not tally.skipped(variant, candidate):
+                in_flight += 1
+                self._in_flight.append(variant)
+            if not tally.counts(variant, candidate):
+                continue
+            total += 1
+            updated += variant.released(candidate)
+            is_verified = variant.has(candidate) and variant.state is VariantState.READY
+            is_ready = is_verified and variant.draft is None
+            has_failed = _has_failed(variant, candidate)
+            ready += is_ready
+            failed += has_failed
+            if has_failed:
+                self._failed_names.append(variant.facts.name)
+            if not is_ready and not has_failed:
+                self._note_unready(variant)
+        return StageAggregates(total, updated, ready, in_flight, failed)
+
+    @cached_property
+    def _in_flight_order(self) -> InFlightVariants:
+        return InFlightVariants(self._in_flight)
+
+    def _earlier_groups_completion(self, group: int) -> ExpectedCompletion:
+        """Return when all released variants of earlier groups will have completed."""
+        if group not in self._group_completions:
+            unready = [it for it in self._unready if it.facts.group < group]
+            in_flight = InFlightVariants(it for it in unready if it.has(self._candidate))
+            check_actor = "whoever answers the checks of that group"
+            self._group_completions[group] = in_flight.completion(len(unready), check_actor)
+        return self._group_completions[group]
+
+    def _note_unready(self, variant: TalliedVariant) -> None:
+        self._unready.append(variant)
+        if self._open_group is None or variant.facts.group < self._open_group:
+            self._open_group = variant.facts.group
+            self._group_reason = f"{variant.facts.name} is not ready at {self._candidate}"
+
+
+def _has_failed(variant: TalliedVariant, candidate: str) -> bool:
+    """Return whether the variant failed the candidate and no other attempt is under way."""
+    if variant.early_failure is not None or variant.rolled_back is not None:
+        return True
+    if variant.state is not VariantState.FAILED or variant.mended:
+        return False
+    return variant.has(candidate) and not variant.has_pending_grant
+
+
+def _strategy_limit(rollout_rule: RolloutRule, ready: int) -> int | None:
+    match rollout_rule.strategy:
+        case RolloutGrowth.LINEAR:
+            return rollout_rule.step
+        case RolloutGrowth.EXPONENTIAL:
+            return max(1, floor((rollout_rule.factor - 1) * ready))
+        case RolloutGrowth.ALL_AT_ONCE:
+            return None

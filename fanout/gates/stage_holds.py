@@ -1,0 +1,356 @@
+"""Holds of stages and policies, starvation, and policies that are stuck.
+
+The holds of a stage's variants are grouped to one of each kind. A policy is Stuck if
+nothing is in flight, nothing may go, nobody suspended it, no timer runs and not
+everything is ready; what waits for a person's `promote` or for the next sweep may go. A
+stage is Starving if two or more of the revisions that it does not have were cut short
+in their soak, and nothing newer can pass at present. (Design §6, "Order and change",
+"Which revision".)
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.gates.candidate_choice import reachable_revisions
+from fanout.gates.evaluation_results import (
+    AlternativeRevision,
+    StageEvaluation,
+    VariantEvaluation,
+    VariantState,
+)
+from fanout.gates.gate_evaluation import GateEvaluation
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
+from fanout.gates.rollback_pins import Pin
+from fanout.gates.stage_tally import StageTally
+from fanout.gates.timestamps import find_next
+from fanout.gates.variant_release import StageReleaseEvaluator
+from fanout.values import replace
+
+_AT_CANDIDATE = (VariantState.VERIFYING, VariantState.READY)
+
+
+@dataclass(slots=True)
+class _HoldGroup:
+    first_name: str
+    hold: Hold
+    names: set[str] = field(default_factory=set)
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def add(self, name: str, hold: Hold) -> None:
+        self.names.add(name)  # a variant may wait for several things of one kind
+        if hold.since is not None and (self.since is None or hold.since < self.since):
+            self.since = hold.since
+        if hold.until is not None and (self.until is None or hold.until < self.until):
+            self.until = hold.until
+
+    def to_hold(self) -> Hold:
+        if len(self.names) == 1:
+            return replace(self.hold, sentence=f"{self.first_name}: {self.hold.sentence}")
+        number = format_count(len(self.names), "variant")
+        return replace(
+            self.hold,
+            sentence=f"{number}, {self.first_name} first: {self.hold.sentence}",
+            since=self.since,
+            until=self.until,
+        )
+
+
+def list_stage_holds(
+    evaluation: GateEvaluation,
+    tally: StageTally,
+    release_evaluator: StageReleaseEvaluator,
+    variant_evaluations: Sequence[VariantEvaluation],
+) -> tuple[Hold, ...]:
+    """List what a stage waits for: suspension, gate, halt, and its variants.
+
+    Failed and skipped variants come last: the stage waits for the others.
+    """
+    candidate = evaluation.candidate(tally.stage_rule.name)
+    holds: list[Hold] = [tally.suspended] if tally.suspended else []
+    holds += _emptiness_holds(tally, candidate)
+    if not variant_evaluations or any(
+        item.state not in _AT_CANDIDATE for item in variant_evaluations
+    ):
+        holds += release_evaluator.gate.holds
+    holds += [release_evaluator.halted] if release_evaluator.halted is not None else []
+    holds += group_holds(sorted(variant_evaluations, key=_is_failed_or_skipped), holds)
+    holds += _waiting_decision_holds(evaluation, tally, candidate)
+    return tuple(holds)
+
+
+def next_soak_end(evaluation: GateEvaluation, tally: StageTally) -> datetime | None:
+    """Return when time alone next lets a revision through that the stage may take.
+
+    None if there is none. The candidate is left out once every variant has it; another such
+    revision may become the candidate again. A stage that is rolled back takes nothing but
+    what was promoted since.
+    """
+    stage_rule, candidate = tally.stage_rule, evaluation.candidate(tally.stage_rule.name)
+    pin = evaluation.pin(stage_rule)
+    reachable = reachable_revisions(tally, evaluation.verdicts[stage_rule.name], evaluation.ages)
+    if pin is not None:
+        reachable = tuple(filter(None, [pin.until]))
+    awaited = (name for name in reachable if name != candidate or not _is_everywhere(tally, name))
+    return find_next(
+        (evaluation.stage_gate(stage_rule, revision).next for revision in awaited), evaluation.now
+    )
+
+
+def group_holds(
+    variant_evaluations: Iterable[VariantEvaluation], listed_holds: Iterable[Hold] = ()
+) -> list[Hold]:
+    """Group holds by reason and actor, with the number of variants and the first of them.
+
+    Holds among `listed_holds` are omitted, by identity: the stage lists them already.
+    """
+    listed_ids = {id(hold) for hold in listed_holds}
+    groups: dict[tuple[str, str], _HoldGroup] = {}
+    for item in variant_evaluations:
+        for hold in item.holds:
+            if id(hold) in listed_ids:
+                continue
+            key = (hold.reason, hold.actor)
+            group = groups.get(key)
+            if group is None:
+                group = groups[key] = _HoldGroup(item.name, hold)
+            group.add(item.name, hold)
+    return [group.to_hold() for group in groups.values()]
+
+
+def _is_failed_or_skipped(variant_evaluation: VariantEvaluation) -> bool:
+    return variant_evaluation.state in (VariantState.FAILED, VariantState.SKIPPED)
+
+
+def _emptiness_holds(tally: StageTally, candidate: str) -> list[Hold]:
+    stage_label = label_stage(tally.stage_rule.name)
+    if tally.stage_rule.control_flow:
+        return []
+    if not tally.variants:
+        sentence = f"no target is in {stage_label}: it passes nothing"
+        return [Hold(Reason.NO_TARGETS, sentence, "the policy's author: spec.targets, spec.stages")]
+    if not candidate:
+        sentence = "the policy's rule allows no revision"
+        return [Hold(Reason.NO_REVISION, sentence, "the policy's author: spec.upstream.revision")]
+    if tally.count_for(candidate) == 0:
+        sentence = (
+            f"nothing is left to count in {stage_label} for {candidate}: every variant is"
+            " suspended,"
+            " offline or skipped"
+        )
+        return [Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide: fanout resume")]
+    return []
+
+
+def _waiting_decision_holds(
+    evaluation: GateEvaluation, tally: StageTally, candidate: str
+) -> list[Hold]:
+    """Build a hold for each decision to publish another revision than the candidate."""
+    holds: list[Hold] = []
+    latest = max(
+        (variant.facts.published.at for variant in tally.variants if variant.facts.published),
+        default=None,
+    )
+    for revision, applicable in evaluation.active_decisions.published_by_decision(
+        tally.stage_rule.name
+    ).items():
+        if revision == candidate or revision in tally.published:
+            continue
+        if latest is not None and latest >= applicable.at:
+            continue  # the stage has moved since: the decision was carried out, or overtaken
+        cause = (
+            f"the candidate is {candidate}"
+            if evaluation.ages.is_allowed(revision)
+            else f"the policy's rule does not allow {revision}"
+        )
+        sentence = f"decision {applicable.decision.name} to publish {revision} waits: {cause}"
+        holds.append(Hold(Reason.DECISION_WAITS, sentence, applicable.decision.by, applicable.at))
+    return holds
+
+
+def _is_everywhere(tally: StageTally, revision: str) -> bool:
+    revision_tally = tally.published.get(revision)
+    return revision_tally is not None and revision_tally.total == len(tally.variants)
+
+
+_IN_FLIGHT = (VariantState.RELEASED, VariantState.PROPOSED, VariantState.VERIFYING)
+_MAY_GO = frozenset(
+    {
+        Reason.AUTOMATION_OFF,
+        Reason.SWEEP_AWAITED,
+        Reason.APPROVAL_MISSING,
+        Reason.DEPENDENCY_PENDING,  # what moves there is another policy's to say
+    }
+)
+_TOO_MANY = 2
+
+
+def stuck_hold(
+    evaluation: GateEvaluation,
+    stages: Mapping[str, StageEvaluation],
+    variants: Iterable[VariantEvaluation],
+    timer: datetime | None,
+) -> Hold | None:
+    """Return the hold of a policy that only a person can set going again, or None.
+
+    Names the first gate.
+    """
+    if timer is not None or _has_suspension(evaluation):
+        return None
+    # The clock of a soak starts when a sweep records it, so the policy moves although no timer runs
+    # yet.
+    if any(_awaits_soak_record(evaluation, stage_rule) for stage_rule in evaluation.stages):
+        return None
+    unready = [item for item in variants if not _is_settled(item)]
+    if not unready or any(_can_move(item) for item in unready):
+        return None
+    if any(
+        variant.state is VariantState.VERIFYING
+        for tally in evaluation.tallies.values()
+        for variant in tally.variants
+    ):
+        return None
+    for stage_rule in evaluation.stages:
+        holds = stages[stage_rule.name].holds
+        if holds:
+            stage_label, message = label_stage(stage_rule.name), holds[0].sentence
+            stage_message = (
+                message if message.startswith(stage_label) else f"{stage_label}: {message}"
+            )
+            sentence = f"nothing moves any more; {stage_message}"
+            return Hold(Reason.STUCK, sentence, holds[0].actor, holds[0].since)
+    return None
+
+
+def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | None:
+    """Return the hold of a stage whose upstream stages run ahead of its soak, or None."""
+    if stage_rule.after is None or not stage_rule.after.soak:
+        return None
+    tally, candidate = evaluation.tallies[stage_rule.name], evaluation.candidate(stage_rule.name)
+    if (
+        candidate not in tally.published
+        and evaluation.stage_gate(stage_rule, candidate).verdict is Verdict.PASSED
+    ):
+        return None
+    cut_holds = find_cut_short(evaluation, stage_rule)
+    if len(cut_holds) < _TOO_MANY:
+        return None
+    sentence = (
+        f"{label_stage(stage_rule.name)} starves: {format_count(len(cut_holds), 'revision')}"
+        f" ({format_names(cut_holds)}) left"
+        f" the stages before it in less than the {format_elapsed(stage_rule.after.soak)} that it"
+        " wants;"
+        " inFlight: Serialize, fewer releases or a shorter soak would let one through"
+    )
+    return Hold(Reason.STARVING, sentence, "the policy's author: spec.inFlight")
+
+
+def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[str, Hold]:
+    """Find the revisions that the stage can no longer take, as a soak ended too early."""
+    if stage_rule.after is None or not stage_rule.after.soak:
+        return {}
+    ages, published = evaluation.ages, evaluation.tallies[stage_rule.name].published
+    upstream_revisions = {
+        name for stage in stage_rule.after.stages for name in evaluation.verdicts[stage].histories
+    }
+    cut_holds: dict[str, Hold] = {}
+    for name in sorted(upstream_revisions):
+        if ages.is_allowed(name) and all(
+            ages.is_older(published_revision, name) for published_revision in published
+        ):
+            gate = evaluation.stage_gate(stage_rule, name)
+            soak_holds = (hold for hold in gate.holds if hold.reason == Reason.SOAK_CUT_SHORT)
+            cut_hold = next(soak_holds, None) if not gate.possible else None
+            if cut_hold is not None:
+                cut_holds[name] = cut_hold
+    return cut_holds
+
+
+def _awaits_soak_record(evaluation: GateEvaluation, stage_rule: StageRule) -> bool:
+    """Return whether the stage waits for a soak whose clock the next sweep starts."""
+    after, candidate = stage_rule.after, evaluation.candidate(stage_rule.name)
+    if after is None or not after.soak:
+        return False
+    return any(candidate in evaluation.verdicts[name].unrecorded for name in after.stages)
+
+
+def _has_suspension(evaluation: GateEvaluation) -> bool:
+    return evaluation.suspended is not None or any(
+        tally.suspended is not None or any(it.suspended is not None for it in tally.variants)
+        for tally in evaluation.tallies.values()
+    )
+
+
+def _is_settled(variant_evaluation: VariantEvaluation) -> bool:
+    """Return whether nothing is expected of the variant: it is ready, skipped, or offline."""
+    if variant_evaluation.state in (VariantState.READY, VariantState.SKIPPED):
+        return True
+    return variant_evaluation.state is VariantState.HELD and any(
+        hold.reason == Reason.OFFLINE for hold in variant_evaluation.holds
+    )
+
+
+def _can_move(variant_evaluation: VariantEvaluation) -> bool:
+    """Return whether the variant is in flight or may go.
+
+    It may go now, in the next pass, or when a person promotes.
+    """
+    if (
+        variant_evaluation.release
+        or variant_evaluation.publish
+        or variant_evaluation.state in _IN_FLIGHT
+    ):
+        return True
+    if variant_evaluation.state is not VariantState.DRAFTED:
+        return False
+    reasons = {hold.reason for hold in variant_evaluation.holds}
+    return Reason.NO_DRAFT in reasons or reasons <= _MAY_GO
+
+
+def find_alternatives(
+    evaluation: GateEvaluation, stage_rule: StageRule
+) -> tuple[AlternativeRevision, ...]:
+    """Find the newest revision queued behind the candidate, and the last dropped."""
+    return (*_queued(evaluation, stage_rule), *_dropped(evaluation, stage_rule))
+
+
+def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[AlternativeRevision, ...]:
+    choice = evaluation.choices[stage_rule.name]
+    if not choice.queued or stage_rule.control_flow:
+        return ()
+    newest, pin = choice.queued[-1], evaluation.pin(stage_rule)
+    if pin is not None:
+        return (AlternativeRevision(newest, (_pinned_hold(stage_rule, newest, pin),)),)
+    gate = evaluation.stage_gate(stage_rule, newest)
+    holds = gate.holds if gate.verdict is not Verdict.PASSED else ()
+    if choice.kept_hold is not None:
+        holds = (*holds, choice.kept_hold)
+    return (AlternativeRevision(newest, holds),) if holds else ()
+
+
+def _pinned_hold(stage_rule: StageRule, newer: str, pin: Pin) -> Hold:
+    sentence = f"{newer} waits: {label_stage(stage_rule.name)} stays at {pin.revision}"
+    if pin.decision is None:
+        return Hold(
+            Reason.PINNED, f"{sentence}, to which its policy pins it", "the policy's author"
+        )
+    decision = pin.decision
+    sentence = f"{sentence}, by decision {decision.name} of {decision.by}"
+    return Hold(Reason.PINNED, sentence, "whoever may decide: fanout withdraw", pin.at)
+
+
+def _dropped(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[AlternativeRevision, ...]:
+    candidate, ages = evaluation.candidate(stage_rule.name), evaluation.ages
+    if candidate in evaluation.tallies[stage_rule.name].published:
+        return ()
+    cut_holds = find_cut_short(evaluation, stage_rule)
+    newest_dropped = ages.newest(name for name in cut_holds if ages.is_older(name, candidate))
+    return (
+        (AlternativeRevision(newest_dropped, (cut_holds[newest_dropped],), newer=False),)
+        if newest_dropped
+        else ()
+    )

@@ -1,0 +1,339 @@
+"""Tally of one stage: its variants with their state, counted by published revision.
+
+Built once per pass; every verdict is a look-up in it, so a pass is O(N) in variants.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from operator import attrgetter
+
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.evaluation_results import CheckResult, VariantState
+from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Hold, RevisionHistory, VariantFacts
+from fanout.gates.gate_rules import StageRule, compute_tolerance
+
+
+@dataclass(slots=True, eq=False)  # not frozen: that would be a tenth of a pass
+class TalliedVariant:
+    """One variant of the stage: the state of its publication and what suspends it.
+
+    The fields below the line are filled in once the candidate of the stage is chosen.
+    `next_change_at` is the next instant at which the state changes by itself; `ready_at`
+    and `fails_at` are the instants at which time alone makes the variant ready or failed.
+    """
+
+    facts: VariantFacts
+    state: (
+        VariantState | None
+    )  # Verifying, Ready or Failed at what is published, Held where that was
+    # taken back; None: nothing is published
+    checks: tuple[CheckResult, ...]
+    suspended: Hold | None
+    holds: tuple[Hold, ...] = ()  # why it is not ready, or failed, although its checks are not
+    answers: tuple[CheckAnswer, ...] = ()  # of machine checks, to be on record
+    next_change_at: datetime | None = None  # when its state changes by itself
+    ready_at: datetime | None = None  # when time alone will have made it ready
+    fails_at: datetime | None = None  # when time alone fails it, if that comes first
+    # ----
+    mended: bool = False  # it failed with inputs that are others by now: that failure is over
+    candidate: str = ""  # what it is to take next: its stage's candidate, or what it goes back to
+    draft: DraftFacts | None = None  # its standing draft of that, when it is not in force
+    required: tuple[CheckResult, ...] = ()  # what is asked before that is published
+    early_failure: Hold | None = None  # it fails the candidate before it could be published
+    rolled_back: Hold | None = None  # a person had it go back, and not all of its stage
+
+    @property
+    def away(self) -> bool:
+        """Return whether the variant is suspended or offline.
+
+        It is then excluded from the count, unless it was released before.
+        """
+        return self.suspended is not None or self.facts.offline
+
+    def released(self, revision: str) -> bool:
+        """Return whether the variant may change to the revision, or has already."""
+        variant_facts = self.facts
+        return (variant_facts.grant is not None and variant_facts.grant.revision == revision) or (
+            variant_facts.published is not None and variant_facts.published.revision == revision
+        )
+
+    def has(self, revision: str) -> bool:
+        """Return whether the revision is the published one."""
+        return self.facts.published is not None and self.facts.published.revision == revision
+
+    @property
+    def in_flight(self) -> bool:
+        """Return whether the variant is released and neither ready nor failed.
+
+        The revision does not matter.
+        """
+        return self.state is VariantState.VERIFYING or (
+            self.has_pending_grant and self.early_failure is None
+        )
+
+    @property
+    def has_pending_grant(self) -> bool:
+        """Return whether the variant has a grant that is not published yet."""
+        grant, published = self.facts.grant, self.facts.published
+        if grant is None or published is None:
+            return grant is not None
+        fulfilled = (grant.revision, grant.digest) == (published.revision, published.digest)
+        return not fulfilled or (self.facts.draft is not None and self.facts.draft.moves)
+
+
+@dataclass(slots=True)
+class RevisionTally:
+    """Counts of the variants that have one revision published.
+
+    Skipped ones are counted apart.
+    """
+
+    ready: int = 0
+    failed: int = 0
+    verifying: int = 0
+    skipped: int = 0
+
+    @property
+    def total(self) -> int:
+        """Return the number of variants with the revision, skipped ones included."""
+        return self.ready + self.failed + self.verifying + self.skipped
+
+
+@dataclass(slots=True)
+class StageTally:
+    """Variants of one stage and their counts.
+
+    `suspended` is the hold of a suspended stage. `active` counts the variants that are
+    neither suspended nor offline, `excepted` those that became so after their release, by
+    revision.
+    """
+
+    stage_rule: StageRule
+    suspended: Hold | None  # the whole stage
+    active_decisions: ActiveDecisions
+    variants: list[TalliedVariant] = field(default_factory=list)  # by name
+    active: int = 0  # nobody suspended them and they are not offline
+    excepted: dict[str, int] = field(default_factory=dict)  # away after their release, by revision
+    published: dict[str, RevisionTally] = field(default_factory=dict)
+    _skipped: dict[str, int] = field(default_factory=dict)
+
+    def counts(self, variant: TalliedVariant, revision: str) -> bool:
+        """Return whether the variant counts for the revision.
+
+        A variant that is suspended or offline before its release, or skipped, leaves numerator
+        and denominator (design §6, "What counts").
+        """
+        return (not variant.away or variant.released(revision)) and not self.skipped(
+            variant, revision
+        )
+
+    def count_for(self, revision: str) -> int:
+        """Return the number of variants that count for the revision."""
+        number = self.active + self.excepted.get(revision, 0)
+        # Skips are rare, and counting them costs O(N) per revision.
+        if not self.active_decisions.has_skips:
+            return number
+        if revision not in self._skipped:
+            self._skipped[revision] = sum(
+                (not it.away or it.released(revision)) and self.skipped(it, revision)
+                for it in self.variants
+            )
+        return number - self._skipped[revision]
+
+    def skipped(self, variant: TalliedVariant, revision: str) -> bool:
+        """Return whether a Skip excludes the variant from the rollout of the revision."""
+        active_decisions = self.active_decisions
+        return active_decisions.has_skips and (
+            active_decisions.skipped(self.stage_rule.name, variant.facts.name, revision) is not None
+        )
+
+    def early_failure_count(self, revision: str) -> int:
+        """Return how many variants that count failed the candidate before publication."""
+        return sum(
+            1
+            for variant in self.variants
+            if (variant.early_failure is not None or variant.rolled_back is not None)
+            and not variant.has(revision)
+            and self.counts(variant, revision)
+        )
+
+    def moved_on_at(
+        self, revision: str, history: RevisionHistory, now: datetime
+    ) -> datetime | None:
+        """Return when the present stretch of a revision ended; None if it goes on.
+
+        That is when the first variant took another revision, at the beginning of the stretch or
+        later. At the very instant: a pass that sees a verdict passed can publish the next
+        revision. A stretch that is not the first ends too when a variant counts again that had
+        moved on before it, such as a resumed one; that instant is unknown before it is
+        observed.
+        """
+        stretch_start, passed_at = history.stretch_start, history.passed
+        if stretch_start is None or passed_at is None:
+            return None
+        earliest: datetime | None = None
+        for variant in self.variants:
+            published = variant.facts.published
+            if published is None or published.revision == revision or published.at < passed_at:
+                continue
+            if published.at >= stretch_start:
+                at = published.at
+            elif variant.early_failure is None and self.counts(variant, revision):
+                at = max(now, stretch_start)
+            else:
+                continue
+            earliest = at if earliest is None else min(earliest, at)
+        return earliest
+
+    def is_finished(self, revision: str, early_failures: int = 0) -> bool:
+        """Return whether all that count are ready at the revision but tolerated failures."""
+        revision_tally, counted = self.published.get(revision), self.count_for(revision)
+        if revision_tally is None and not early_failures:
+            return False
+        ready, failed = (
+            (revision_tally.ready, revision_tally.failed) if revision_tally is not None else (0, 0)
+        )
+        complete = bool(counted) and ready + failed + early_failures == counted
+        return complete and failed + early_failures <= self.tolerated_failures(revision)
+
+    def tolerated_failures(self, revision: str) -> int:
+        """Return how many failures of the revision the stage tolerates (`maxFailures`)."""
+        return compute_tolerance(self.stage_rule.rollout.max_failures, self.count_for(revision))
+
+    def passes_at(self, revision: str, early_failures: int = 0) -> datetime | None:
+        """Return when time alone will have let the revision pass here, or None.
+
+        None if that never happens, or if it has passed already. `early_failures` is the number
+        of variants that failed the revision before publication.
+        """
+        revision_tally = self.published.get(revision)
+        if (
+            revision_tally is None
+            or revision_tally.total - revision_tally.skipped + early_failures
+            != self.count_for(revision)
+        ):
+            return None
+        waiting, failed = 0, early_failures
+        changes: list[tuple[datetime, int, int]] = []  # when, fewer that wait, more that failed
+        for variant in self.variants:
+            if variant.state is VariantState.READY or not variant.has(revision):
+                continue
+            if not self.counts(variant, revision):
+                continue
+            has_failed = variant.state is VariantState.FAILED and not variant.mended
+            waiting, failed = waiting + (not has_failed), failed + has_failed
+            if variant.fails_at is not None:
+                changes.append((variant.fails_at, 1, 1))
+                has_failed = True
+            if variant.ready_at is not None:
+                changes.append((variant.ready_at, int(not has_failed), -int(has_failed)))
+        tolerated = self.tolerated_failures(revision)
+        changes.sort()
+        for number, (at, less_waiting, more_failed) in enumerate(changes):
+            waiting, failed = waiting - less_waiting, failed + more_failed
+            # Changes of one instant take effect together: applied one by one, a variant that fails
+            # in the same second as another becomes ready would be missed.
+            is_last_of_instant = (
+                number + 1 == len(changes) or changes[number + 1][0] > at
+            )  # of this instant
+            if is_last_of_instant and not waiting and failed <= tolerated:
+                return at
+        return None
+
+    def clear_failure(self, variant: TalliedVariant, draft: DraftFacts) -> None:
+        """Clear a failure of the variant that was about other inputs than those of its draft.
+
+        (Design §6.)
+        """
+        published = variant.facts.published
+        if published is None or (published.revision, published.digest) == (
+            draft.revision,
+            draft.digest,
+        ):
+            return
+        if published.revision != draft.revision or self.skipped(variant, published.revision):
+            return
+        variant.mended = True
+        revision_tally = self.published[published.revision]
+        revision_tally.failed, revision_tally.verifying = (
+            revision_tally.failed - 1,
+            revision_tally.verifying + 1,
+        )
+
+    def count_withdrawn(self, revision: str, history: RevisionHistory) -> int:
+        """Count the variants that carried the recorded verdict and have failed since.
+
+        A variant that took the revision later did not carry it. Where the stage has moved on
+        meanwhile this cannot be told, and all of them count.
+        """
+        # A target that joined after the verdict must not withdraw it, not even by failing (design
+        # §6).
+        stretch_start = history.stretch_start if history.left is None else None
+        return sum(
+            stretch_start is None or (published.since or published.at) <= stretch_start
+            for variant in self.variants
+            if variant.state is VariantState.FAILED
+            and not variant.mended
+            and (published := variant.facts.published) is not None
+            and published.revision == revision
+            and not self.skipped(variant, revision)
+        )
+
+    def add(self, variant: TalliedVariant) -> None:
+        """Add one variant to the tally."""
+        self.variants.append(variant)
+        variant_facts = variant.facts
+        if not variant.away:
+            self.active += 1
+        else:
+            revisions = {
+                grant_or_publication.revision
+                for grant_or_publication in (variant_facts.grant, variant_facts.published)
+                if grant_or_publication is not None
+            }
+            for revision in revisions:
+                self.excepted[revision] = self.excepted.get(revision, 0) + 1
+        if variant_facts.published is None:
+            return
+        revision_tally = self.published.setdefault(
+            variant_facts.published.revision, RevisionTally()
+        )
+        if self.skipped(variant, variant_facts.published.revision):
+            revision_tally.skipped += 1
+        elif variant.state is VariantState.READY:
+            revision_tally.ready += 1
+        elif variant.state is VariantState.FAILED:
+            revision_tally.failed += 1
+        else:
+            revision_tally.verifying += 1
+
+
+def group_by_stage(
+    variants: Iterable[VariantFacts], stage_rules: Mapping[str, StageRule]
+) -> tuple[dict[str, list[VariantFacts]], list[VariantFacts]]:
+    """Group variants by stage, in the order of their names.
+
+    The second list has those in no stage. A control-flow stage has no variants.
+    """
+    groups: dict[str, list[VariantFacts]] = {
+        name: [] for name, stage_rule in stage_rules.items() if not stage_rule.control_flow
+    }
+    unstaged: list[VariantFacts] = []
+    for variant_facts in sorted(variants, key=attrgetter("name")):
+        groups.get(variant_facts.stage, unstaged).append(variant_facts)
+    return {name: groups.get(name, []) for name in stage_rules}, unstaged
+
+
+def offline_hold(variant: TalliedVariant, *, released: bool = False) -> Hold:
+    """Build the hold of a variant whose target is offline.
+
+    `released`: it was released before.
+    """
+    effect = "stays what it was, and counts" if released else "does not count before it is released"
+    return Hold(
+        Reason.OFFLINE,
+        f"target {variant.facts.target} is offline; it {effect}",
+        "whoever runs the target; it goes on when the target is there again",
+    )

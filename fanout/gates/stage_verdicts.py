@@ -1,0 +1,116 @@
+"""Verdicts of a stage for each revision, and the history to remember of it.
+
+Passed when every variant that counts is ready, but for tolerated failures; failed as
+soon as more have failed; else pending. A passed verdict stays until evidence is
+withdrawn. (Design §6, "Stage verdict", "What counts".)
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+
+from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.gate_rules import Verdict
+from fanout.gates.soak import NO_HISTORY, begin_stretch, end_stretch, withdraw_history
+from fanout.gates.stage_tally import RevisionTally, StageTally
+from fanout.values import frozen
+
+_EMPTY_TALLY = RevisionTally()
+
+
+@frozen
+class StageVerdicts:
+    """Verdict and history of every revision in one stage.
+
+    `unrecorded` are revisions seen to be ready for the first time, whose clock is not on
+    record yet.
+    """
+
+    by_revision: Mapping[str, Verdict] = field(default_factory=dict)
+    histories: Mapping[str, RevisionHistory] = field(default_factory=dict)
+    unrecorded: frozenset[str] = frozenset()  # seen to be ready for the first time: no clock yet
+
+    def verdict(self, revision: str) -> Verdict:
+        """Return the verdict for the revision; unknown revisions are pending."""
+        return self.by_revision.get(revision, Verdict.PENDING)
+
+    def history(self, revision: str) -> RevisionHistory:
+        """Return the history of the revision."""
+        return self.histories.get(revision, NO_HISTORY)
+
+    def is_in_force(self, revision: str) -> bool:
+        """Return whether the revision has passed and the stage has not moved on from it."""
+        return self.verdict(revision) is Verdict.PASSED and self.history(revision).left is None
+
+
+def compute_stage_verdicts(
+    tally: StageTally, histories: Mapping[str, RevisionHistory], now: datetime, candidate: str = ""
+) -> StageVerdicts:
+    """Compute the verdicts of one stage.
+
+    Failures before publication fail the candidate, if given.
+    """
+    by_revision: dict[str, Verdict] = {}
+    new_histories: dict[str, RevisionHistory] = {}
+    unrecorded: set[str] = set()
+    for revision in {*tally.published, *histories, *([candidate] if candidate else [])}:
+        history = histories.get(revision, NO_HISTORY)
+        early_failures = tally.early_failure_count(revision) if revision == candidate else 0
+        verdict = _compute_verdict(tally, revision, history, early_failures)
+        by_revision[revision] = verdict
+        new_history = _advance_history(tally, revision, history, verdict, now, early_failures)
+        if new_history != NO_HISTORY:
+            new_histories[revision] = new_history
+        if (
+            new_history.stretch_start not in (None, history.stretch_start)
+            and new_history.left is None
+        ):
+            unrecorded.add(revision)
+    return StageVerdicts(by_revision, new_histories, frozenset(unrecorded))
+
+
+def _compute_verdict(
+    tally: StageTally, revision: str, history: RevisionHistory, early_failures: int
+) -> Verdict:
+    revision_tally = tally.published.get(revision, _EMPTY_TALLY)
+    counted = tally.count_for(revision)
+    tolerated = tally.tolerated_failures(revision)
+    if history.passed is not None:
+        # The cheap count first: the exact one goes through all variants of the stage.
+        is_withdrawn = (
+            revision_tally.failed > tolerated
+            and tally.count_withdrawn(revision, history) > tolerated
+        )
+        return Verdict.FAILED if is_withdrawn else Verdict.PASSED
+    if revision_tally.failed + early_failures > tolerated:
+        return Verdict.FAILED
+    finished = counted and revision_tally.ready + revision_tally.failed + early_failures == counted
+    return Verdict.PASSED if finished else Verdict.PENDING
+
+
+def _advance_history(
+    tally: StageTally,
+    revision: str,
+    history: RevisionHistory,
+    verdict: Verdict,
+    now: datetime,
+    early_failures: int,
+) -> RevisionHistory:
+    if verdict is Verdict.FAILED:
+        return withdraw_history(history)
+    if verdict is Verdict.PENDING:
+        return history
+    if history.passed is None:
+        return RevisionHistory(passed=now)
+    new_history = history
+    if history.left is None:
+        moved_on_at = tally.moved_on_at(revision, history, now)
+        if moved_on_at is not None:
+            new_history = end_stretch(history, moved_on_at)
+    if new_history.left is not None and tally.is_finished(revision, early_failures):
+        again = begin_stretch(new_history, now)
+        # A variant that counts again may have moved on already. A stretch that ends as it begins
+        # would add a status line in every pass.
+        if tally.moved_on_at(revision, again, now) is None:
+            return again
+    return new_history

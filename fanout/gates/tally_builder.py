@@ -1,0 +1,276 @@
+"""Builder of stage tallies: the state of publications by their checks and the clock.
+
+draft → … → published → (verification passes, and stays passed for minReady) ready, or
+failed. A failure by the clock alone can be reversed: a later answer for the same
+publication counts. (Design §6.)
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
+from fanout.gates.evaluation_results import CheckResult, VariantState
+from fanout.gates.evidence_index import EvidenceIndex
+from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
+from fanout.gates.gate_rules import CheckMethod, CheckRule, StageRule, Verdict
+from fanout.gates.gate_wording import format_elapsed
+from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
+from fanout.gates.record_facts import GateOverride
+from fanout.gates.stage_tally import StageTally, TalliedVariant
+from fanout.gates.timestamps import find_next, format_instant
+from fanout.values import replace
+
+
+class TallyBuilder:
+    """Builds the tallies of one policy's stages at one instant."""
+
+    def __init__(
+        self,
+        evidence: EvidenceIndex,
+        active_decisions: ActiveDecisions,
+        policy_hold: Hold | None,
+        now: datetime,
+    ) -> None:
+        self._evidence = evidence
+        self._active_decisions = active_decisions
+        self._policy_hold = policy_hold
+        self._now = now
+
+    def build(self, stage_rule: StageRule, variants: Iterable[VariantFacts]) -> StageTally:
+        """Build the tally of a stage from its variants, sorted by name."""
+        suspended = self._policy_hold or self._active_decisions.stage_suspended(stage_rule.name)
+        if suspended is None and stage_rule.suspended:
+            suspended = spec_suspension_hold(f"stage {stage_rule.name}", "the policy's author")
+        tally = StageTally(stage_rule, suspended, self._active_decisions)
+        for variant_facts in variants:
+            tally.add(self._tally_variant(stage_rule, variant_facts, suspended))
+        return tally
+
+    def _tally_variant(
+        self, stage_rule: StageRule, variant_facts: VariantFacts, stage_hold: Hold | None
+    ) -> TalliedVariant:
+        suspended = stage_hold or self._active_decisions.variant_suspended(variant_facts.name)
+        if suspended is None and variant_facts.suspended:
+            suspended = spec_suspension_hold(f"variant {variant_facts.name}", "its owner")
+        publication = variant_facts.published
+        if publication is None:
+            return TalliedVariant(variant_facts, None, (), suspended)
+        # A reverted publication is no longer on the branch, so its checks would judge something
+        # else.
+        if publication.reverted is not None:
+            return TalliedVariant(variant_facts, VariantState.HELD, (), suspended)
+        retried = self._active_decisions.retried_at(
+            stage_rule.name, variant_facts.name, publication.revision
+        )
+        answers: list[CheckAnswer] = []
+        checks = tuple(
+            [
+                self._evaluate_check(stage_rule, check_rule, variant_facts, retried, answers)
+                for check_rule in stage_rule.verification
+            ]
+        )
+        clock_start = publication.at if retried is None else max(publication.at, retried)
+        # Most publications have passed everything; overrides and timeouts can only matter to the
+        # others.
+        if any(check_rule.verdict is not Verdict.PASSED for check_rule in checks):
+            overridden_checks = self._apply_overrides(
+                stage_rule.name, variant_facts.name, publication, checks
+            )
+            checks = tuple(
+                apply_timeout(check_rule, check_result, clock_start, self._now)
+                for check_rule, check_result in zip(
+                    stage_rule.verification, overridden_checks, strict=True
+                )
+            )
+        variant = TalliedVariant(
+            variant_facts, derive_state(checks), checks, suspended, answers=tuple(answers)
+        )
+        return self._apply_clock(stage_rule, variant, publication, clock_start)
+
+    def _evaluate_check(
+        self,
+        stage_rule: StageRule,
+        check_rule: CheckRule,
+        variant_facts: VariantFacts,
+        retried: datetime | None,
+        answers: list[CheckAnswer],
+    ) -> CheckResult:
+        publication = variant_facts.published
+        assert publication is not None, "verification is about what is published"
+        if check_rule.method is not CheckMethod.REPORT:
+            prior_answers = [it for it in variant_facts.answers if not is_retried(it, retried)]
+            check_result, answer = fold_readings(
+                check_rule, publication, variant_facts.readings, prior_answers, self._now
+            )
+            answers += [answer] if answer is not None else []
+            return check_result
+        check_result = self._evidence.evaluate(
+            stage_rule.name, check_rule.name, variant_facts.name, publication, retried
+        )
+        if check_rule.fresh_for is None or check_result.verdict is not Verdict.PASSED:
+            return check_result
+        recorded_answer = CheckAnswer(
+            check_rule.name,
+            publication.digest,
+            check_result.verdict,
+            check_result.at or publication.at,
+        )
+        assert check_result.latest is not None, "what was reported was reported some time"
+        # Freshness is asked of an answer until it has counted once. From then on it is on record,
+        # and only a failure withdraws it: a ready variant must not become unready because time
+        # passes.
+        if any(
+            (it.check, it.digest) == (recorded_answer.check, recorded_answer.digest)
+            for it in variant_facts.answers
+        ):
+            answers.append(recorded_answer)  # an answer that was given stands
+            return check_result
+        end = check_result.latest + check_rule.fresh_for
+        if end <= self._now:
+            return stale_result(check_rule, check_result)
+        answers.append(recorded_answer)
+        return replace(check_result, until=end)
+
+    def _apply_clock(
+        self,
+        stage_rule: StageRule,
+        variant: TalliedVariant,
+        publication: Publication,
+        clock_start: datetime,
+    ) -> TalliedVariant:
+        """Apply minReady, deadlines and timeouts to the state of a publication."""
+        rollout = stage_rule.rollout
+        if variant.state is VariantState.READY and rollout.min_ready:
+            since = max([publication.at, *(check.at for check in variant.checks if check.at)])
+            end = since + rollout.min_ready
+            if end > self._now:
+                variant.state, variant.next_change_at, variant.ready_at = (
+                    VariantState.VERIFYING,
+                    end,
+                    end,
+                )
+                variant.holds = (_min_ready_hold(rollout.min_ready, since, end),)
+        elif variant.state in (VariantState.VERIFYING, VariantState.FAILED):
+            answered = _answered_at(variant.checks)
+            if answered is not None:
+                variant.ready_at = max(publication.at, answered) + rollout.min_ready
+            if variant.state is VariantState.VERIFYING:
+                self._apply_deadline(stage_rule, variant, clock_start, answered)
+            variant.next_change_at = find_next([variant.fails_at, answered], self._now)
+        return variant
+
+    def _apply_deadline(
+        self,
+        stage_rule: StageRule,
+        variant: TalliedVariant,
+        clock_start: datetime,
+        answered: datetime | None,
+    ) -> None:
+        """Fail a verifying variant at its deadline, or note when it will fail.
+
+        It does not fail if its checks are `answered` earlier.
+        """
+        deadline = stage_rule.rollout.progress_deadline
+        if deadline is not None and clock_start + deadline <= self._now:
+            variant.state = VariantState.FAILED
+            variant.holds = (_deadline_hold(deadline, clock_start, clock_start + deadline),)
+            return
+        end = find_next(_deadlines(stage_rule, variant.checks, clock_start), self._now)
+        if end is not None and (answered is None or end < answered):
+            variant.fails_at = end
+
+    def _apply_overrides(
+        self,
+        stage: str,
+        variant_name: str,
+        publication: Publication,
+        checks: tuple[CheckResult, ...],
+    ) -> tuple[CheckResult, ...]:
+        """Pass the checks that a decision overrides.
+
+        A failure later than the decision stays one.
+        """
+        # Applied decisions included: the override holds as long as the variant has the revision.
+        applicable_decisions = self._active_decisions.publish_decisions(
+            stage, variant_name, publication.revision
+        )
+        for applicable in reversed(applicable_decisions):
+            if GateOverride.VERIFICATION in applicable.decision.overrides:
+                return tuple(
+                    check
+                    if check.verdict is Verdict.PASSED
+                    or (check.verdict is Verdict.FAILED and _is_later(check.at, applicable.at))
+                    else override_check(check, applicable.decision.by, applicable.at)
+                    for check in checks
+                )
+        return checks
+
+
+def override_check(check_result: CheckResult, by: str, at: datetime) -> CheckResult:
+    """Return the check as passed by a person's override."""
+    return CheckResult(
+        check_result.name, Verdict.PASSED, f"{check_result.name}: lifted by {by}", at
+    )
+
+
+def is_retried(answer: CheckAnswer, retried: datetime | None) -> bool:
+    """Return whether the answer is a failure from before the last recorded Retry."""
+    return answer.verdict is Verdict.FAILED and retried is not None and answer.at <= retried
+
+
+def derive_state(checks: Iterable[CheckResult]) -> VariantState:
+    """Derive the state of a published variant from its checks; without checks it is ready."""
+    verdicts = [check.verdict for check in checks]
+    if Verdict.FAILED in verdicts:
+        return VariantState.FAILED
+    return VariantState.VERIFYING if Verdict.PENDING in verdicts else VariantState.READY
+
+
+def _min_ready_hold(min_ready: timedelta, since: datetime, end: datetime) -> Hold:
+    sentence = (
+        f"verified since {format_instant(since)}; it is to stay so for {format_elapsed(min_ready)},"
+        f" until {format_instant(end)}"
+    )
+    return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, end)
+
+
+def _answered_at(checks: Iterable[CheckResult]) -> datetime | None:
+    """Return when all checks will have passed if nobody reports anything more.
+
+    None if never.
+    """
+    latest: datetime | None = None
+    for check in checks:
+        at = check.at if check.verdict is Verdict.PASSED else check.passes_at
+        if at is None and check.verdict is not Verdict.PASSED:
+            return None
+        if at is not None and (latest is None or at > latest):
+            latest = at
+    return latest
+
+
+def _deadlines(
+    stage_rule: StageRule, checks: Iterable[CheckResult], clock_start: datetime
+) -> Iterator[datetime]:
+    """Yield the instants at which verification has taken too long."""
+    if stage_rule.rollout.progress_deadline is not None:
+        yield clock_start + stage_rule.rollout.progress_deadline
+    for check_rule, check_result in zip(stage_rule.verification, checks, strict=True):
+        if check_rule.timeout is not None and check_result.verdict is Verdict.PENDING:
+            yield clock_start + check_rule.timeout
+
+
+def _deadline_hold(deadline: timedelta, clock_start: datetime, end: datetime) -> Hold:
+    sentence = (
+        f"in flight since {format_instant(clock_start)} and not ready within"
+        f" {format_elapsed(deadline)}; it is failed,"
+        " and what passes later still counts"
+    )
+    return Hold(
+        Reason.DEADLINE_EXCEEDED, sentence, "whoever runs what was published; fanout retry", end
+    )
+
+
+def _is_later(at: datetime | None, than: datetime) -> bool:
+    return at is not None and at > than

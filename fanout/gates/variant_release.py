@@ -1,0 +1,478 @@
+"""Release and publication of variants: what each may do now, or what it waits for.
+
+draft → released → (`requires` pass) proposed → published → (verification passes) ready,
+or failed. A release is recorded for one digest and does not outlive the gate that
+allowed it: until the variant is published, the gate must still be open. (Design §6.)
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
+from fanout.gates.after_gate import OPEN_GATE, AfterGate
+from fanout.gates.automatic_promotion import (
+    AutomaticPromotion,
+    conflict_hold,
+    not_covered_hold,
+    unreviewed_hold,
+)
+from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
+from fanout.gates.gate_evaluation import GateEvaluation
+from fanout.gates.gate_facts import DraftFacts, Grant, Hold
+from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.next_changes import (
+    expected_completion,
+    next_change_of_published,
+    next_change_of_waiting,
+)
+from fanout.gates.propagation import PropagationEvaluator
+from fanout.gates.record_facts import GateOverride
+from fanout.gates.rollback_pins import Pin
+from fanout.gates.rollout_budget import RolloutBudget
+from fanout.gates.stage_tally import StageTally, TalliedVariant, offline_hold
+from fanout.gates.timestamps import find_next
+from fanout.values import replace
+
+_ANSWERING = "whoever answers its checks"
+_NO_OVERRIDES: frozenset[GateOverride] = frozenset()
+
+
+class _ReleaseInputs(NamedTuple):
+    """Inputs of the release of one variant: draft, decisions about it, and pin.
+
+    `applicable_decisions` cover the draft; `pending_publishes` also has those about other
+    drafts.
+    """
+
+    variant: TalliedVariant
+    draft: DraftFacts
+    applicable_decisions: Sequence[ApplicableDecision]
+    pending_publishes: Sequence[
+        ApplicableDecision
+    ]  # the same, and those that are about other drafts
+    overrides: frozenset[GateOverride]
+    pin: Pin | None
+
+
+class StageReleaseEvaluator:
+    """Evaluates the release of one stage's variants, in the order of release."""
+
+    def __init__(self, evaluation: GateEvaluation, stage_rule: StageRule) -> None:
+        self._evaluation = evaluation
+        self._stage_rule = stage_rule
+        self._gates: dict[frozenset[GateOverride], AfterGate] = {}
+        self._tally: StageTally = evaluation.tallies[stage_rule.name]
+        self.candidate = evaluation.candidate(stage_rule.name)
+        self.budget = RolloutBudget(self._tally, self.candidate)
+        self.halted = self.budget.halted
+        self.initial_aggregates = self.budget.aggregates  # as the pass begins
+        self._automation = AutomaticPromotion(evaluation, stage_rule, self.candidate)
+        self.propagation = PropagationEvaluator(stage_rule, self.candidate)
+        self._is_under_way = self._has_begun()
+        self.change_times: set[datetime] = (
+            set()
+        )  # when time alone changes something about a variant
+        self.check_times: set[datetime] = set()  # when anything about one is to be looked at again
+        self.expiry_times: set[datetime] = set()  # when what has passed, or was said for it, ends
+        self.released: list[str] = []
+
+    @cached_property
+    def gate(self) -> AfterGate:
+        """Return the gate of `after` for the candidate, for the stage as a whole."""
+        if self._evaluation.pin(self._stage_rule) is not None:
+            return OPEN_GATE
+        return self._evaluation.stage_gate(self._stage_rule, self.candidate)
+
+    def evaluate_variants(self) -> list[VariantEvaluation]:
+        """Evaluate all variants, in the order of names.
+
+        Releases go by group, priority and name.
+        """
+        # The tally is sorted by name already; sorting again is skipped where neither group nor
+        # priority is set.
+        variants = self._tally.variants
+        ordered = sorted(variants, key=_rank) if any(map(_has_rank, variants)) else variants
+        evaluations = {variant.facts.name: self._evaluate_variant(variant) for variant in ordered}
+        return [evaluations[variant.facts.name] for variant in variants]
+
+    def _evaluate_variant(self, variant: TalliedVariant) -> VariantEvaluation:
+        """Evaluate one variant: its state, what this pass does, and all that blocks it."""
+        if variant.next_change_at is not None:
+            self.check_times.add(variant.next_change_at)
+        self._note_check_times(variant.checks)  # of what is published, whatever the candidate is
+        variant_evaluation = self._evaluate_state(variant)
+        if variant_evaluation.next is not None:
+            self.change_times.add(variant_evaluation.next)
+        if variant.facts.offline and not any(
+            it.reason == Reason.OFFLINE for it in variant_evaluation.holds
+        ):
+            offline_note = offline_hold(variant, released=True)  # told, and in nobody's way
+            variant_evaluation = replace(
+                variant_evaluation, holds=(*variant_evaluation.holds, offline_note)
+            )
+        # A revert on the branch explains the state better than any gate, so it comes first.
+        reverted = variant.facts.published.reverted if variant.facts.published else None
+        if reverted is None or variant_evaluation.state not in (
+            VariantState.DRAFTED,
+            VariantState.HELD,
+        ):
+            return variant_evaluation
+        other_holds = tuple(hold for hold in variant_evaluation.holds if hold != reverted)
+        return replace(
+            variant_evaluation, state=VariantState.HELD, holds=(reverted, *other_holds), next=None
+        )
+
+    def _evaluate_state(self, variant: TalliedVariant) -> VariantEvaluation:
+        variant_facts, draft, candidate = variant.facts, variant.draft, variant.candidate
+        stop = _find_stop(variant, candidate)
+        published = variant_facts.published
+        if (variant.has(candidate) and (draft is None or stop)) or (published and not candidate):
+            return self._evaluate_published(variant, stop)
+        # A publication is evaluated even while the variant is stopped, so its state stays visible.
+        if stop is not None:
+            return self._waiting_result(variant, stop[0], (stop[1],))
+        skip = self._evaluation.active_decisions.skipped(
+            self._stage_rule.name, variant_facts.name, candidate
+        )
+        if skip is not None:
+            return self._waiting_result(variant, VariantState.SKIPPED, (_skip_hold(skip),))
+        if variant_facts.offline and not variant.released(candidate):
+            return self._waiting_result(variant, VariantState.HELD, (offline_hold(variant),))
+        if draft is None:
+            return self._build_result(variant, VariantState.DRAFTED, *self._undrafted_result)
+        if variant.early_failure is not None:
+            return self._waiting_result(
+                variant, VariantState.FAILED, (variant.early_failure,), variant.required
+            )
+        return self._evaluate_draft(variant, draft)
+
+    def _evaluate_published(
+        self, variant: TalliedVariant, stop: tuple[VariantState, Hold] | None
+    ) -> VariantEvaluation:
+        assert variant.state is not None
+        state, holds = variant.state, (*variant.holds, *_unanswered_holds(variant.checks))
+        if state is not VariantState.READY:
+            skip = self._evaluation.active_decisions.skipped(
+                self._stage_rule.name, variant.facts.name, self.candidate
+            )
+            if skip is not None:  # nobody waits for its checks
+                state, holds = VariantState.SKIPPED, (_skip_hold(skip),)
+        if stop is not None:
+            holds = (*holds, stop[1])
+        if state is VariantState.SKIPPED:
+            return self._waiting_result(variant, state, holds, variant.checks)
+        is_settled = state is VariantState.READY and not holds
+        next_change = (
+            None if is_settled else next_change_of_published(variant, holds, self._evaluation.now)
+        )
+        return self._build_result(variant, state, holds, variant.checks, next_change)
+
+    def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantEvaluation:
+        inputs = self._collect_inputs(variant, draft)
+        granted = variant.facts.find_grant(draft) is not None
+        pin = inputs.pin
+        checks = (
+            variant.required
+            if pin is None
+            else tuple(_not_asked_again(variant.required, pin.revision))
+        )
+        requirements_pass = all(it.verdict is Verdict.PASSED for it in checks)
+        # What a stage goes back to is what it had before: nothing is merged, so nobody is asked.
+        conflict = conflict_hold(draft, inputs.applicable_decisions) if pin is None else None
+        blockers = (
+            self._closed_gates(inputs)
+            if conflict is None
+            else (conflict, *self._closed_gates(inputs))
+        )
+        is_gate_open = not blockers
+        automation_hold = self._automation_hold(inputs)
+        blockers += (automation_hold,) if automation_hold is not None else ()
+        release = False
+        if not blockers:
+            if granted:
+                release = requirements_pass and _is_outdated_grant(
+                    variant.facts.find_grant(draft), inputs.applicable_decisions, checks
+                )
+            else:
+                blockers = self._release_refusals(inputs)
+                release = not blockers
+        # Counted at once: the next variant in the order sees the budget without this slot.
+        if release and not granted:
+            self.budget.take(variant)
+            self.released.append(variant.facts.name)
+        self._note_check_times(checks)
+        state = VariantState.DRAFTED if conflict is None else VariantState.HELD
+        if granted or release:  # a conflict that comes after the release leaves it released
+            state = (
+                VariantState.PROPOSED
+                if is_gate_open and requirements_pass
+                else VariantState.RELEASED
+            )
+        holds = blockers if requirements_pass else (*blockers, *_unanswered_holds(checks))
+        gate = self._evaluate_gate(inputs.overrides) if inputs.pin is None else None
+        next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
+        publish = state is VariantState.PROPOSED and not blockers
+        return self._build_result(
+            variant, state, holds, checks, next_change, release=release, publish=publish
+        )
+
+    def _collect_inputs(self, variant: TalliedVariant, draft: DraftFacts) -> _ReleaseInputs:
+        variant_facts = variant.facts
+        pending_publishes = self._evaluation.active_decisions.pending_publishes(
+            variant_facts, draft.revision
+        )
+        covering_decisions = [
+            applicable
+            for applicable in pending_publishes
+            if applicable.covers(variant_facts, draft)
+        ]
+        overrides = combine_overrides(covering_decisions) if covering_decisions else _NO_OVERRIDES
+        pin = self._evaluation.pin(self._stage_rule, variant_facts.name)
+        return _ReleaseInputs(variant, draft, covering_decisions, pending_publishes, overrides, pin)
+
+    def _closed_gates(self, inputs: _ReleaseInputs) -> tuple[Hold, ...]:
+        """List the closed gates that keep the variant from release and publication."""
+        variant, draft, _, _, overrides, pin = inputs
+        holds: list[Hold] = []
+        if pin is None:
+            holds += self._evaluate_gate(overrides).holds
+            if self.halted is not None:
+                holds.append(self.halted)
+            if variant.facts.depends_on:
+                holds += _dependency_holds(variant)
+                self.check_times.update(it.until for it in variant.facts.depends_on if it.until)
+            source = self._evaluation.shared_objects.find_hold(
+                self._stage_rule.name, variant.facts, draft
+            )
+            holds += [source] if source is not None else []
+        closed = self._evaluation.windows.closed_hold(rollout_begun=self._is_under_way)
+        if closed is not None:
+            pin_overrides = pin.decision.overrides if pin and pin.decision else _NO_OVERRIDES
+            if GateOverride.WINDOW not in overrides | pin_overrides:
+                holds.append(closed)
+                self.check_times.update([closed.until] if closed.until is not None else [])
+        return tuple(holds)
+
+    def _automation_hold(self, inputs: _ReleaseInputs) -> Hold | None:
+        """Return why neither automation nor a decision takes the step, or None."""
+        variant, draft, applicable_decisions, pending_publishes, _, pin = inputs
+        if pin is not None and pin.decision is not None:
+            return None
+        if applicable_decisions:
+            return unreviewed_hold(variant, draft, applicable_decisions)
+        return not_covered_hold(
+            self._automation.blocked(variant, draft, pinned=pin is not None), pending_publishes
+        )
+
+    def _release_refusals(self, inputs: _ReleaseInputs) -> tuple[Hold, ...]:
+        """List what keeps a variant without other holds from being released.
+
+        That is the budget, the order of revisions, or `propagateWhen`.
+        """
+        if inputs.pin is not None:
+            return ()
+        variant = inputs.variant
+        if self._evaluation.policy_facts.serialize:
+            serialize_hold = (
+                _serialized_hold(variant)
+                if variant.state is VariantState.VERIFYING
+                else self._older_in_flight_hold
+            )
+            if serialize_hold is not None:
+                return (serialize_hold,)
+        refusal = self.budget.find_refusal(variant)
+        if refusal is not None and (
+            GateOverride.BUDGET not in inputs.overrides or refusal.reason != Reason.BUDGET_EXHAUSTED
+        ):
+            return (refusal,)
+        holds = self.propagation.evaluate(variant.facts, self.budget.variables_for(variant))
+        if self.propagation.is_provisional:
+            # Nothing is carried out while questions are open. Counting on as if the answer were
+            # yes asks what comes next as well: in a few rounds, and not in one for each variant.
+            self.budget.take(variant)
+        return holds
+
+    def _evaluate_gate(self, overrides: frozenset[GateOverride]) -> AfterGate:
+        if overrides not in self._gates:
+            self._gates[overrides] = self._evaluation.evaluate_gate(
+                self._stage_rule, self.candidate, overrides
+            )
+        return self._gates[overrides]
+
+    def _has_begun(self) -> bool:
+        """Return whether the rollout of the candidate has begun and is not finished."""
+        if self._evaluation.verdicts[self._stage_rule.name].is_in_force(self.candidate):
+            return False
+        return any(variant.released(self.candidate) for variant in self._tally.variants)
+
+    def _note_check_times(self, checks: Iterable[CheckResult]) -> None:
+        for check in checks:
+            if check.until is None:
+                continue
+            if check.verdict is Verdict.PASSED or check.reason == Reason.APPROVAL_MISSING:
+                self.expiry_times.add(check.until)  # what ends opens nothing
+            else:
+                self.check_times.add(check.until)
+
+    def next_change(self) -> datetime | None:
+        """Return the next instant at which time alone opens a gate or changes a variant.
+
+        None if there is none.
+        """
+        gates = (gate.next for gate in self._gates.values())
+        return find_next([*self.change_times, *gates], self._evaluation.now)
+
+    def _waiting_result(
+        self,
+        variant: TalliedVariant,
+        state: VariantState,
+        holds: tuple[Hold, ...],
+        checks: tuple[CheckResult, ...] = (),
+        gate: AfterGate | None = None,
+    ) -> VariantEvaluation:
+        next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
+        return self._build_result(variant, state, holds, checks, next_change)
+
+    def _build_result(
+        self,
+        variant: TalliedVariant,
+        state: VariantState,
+        holds: tuple[Hold, ...],
+        checks: tuple[CheckResult, ...],
+        next_change: datetime | None,
+        *,
+        release: bool = False,
+        publish: bool = False,
+    ) -> VariantEvaluation:
+        return VariantEvaluation(
+            variant.facts.name,
+            self._stage_rule.name,
+            variant.candidate,
+            state,
+            checks=checks,
+            holds=holds,
+            answers=variant.answers,
+            next=next_change,
+            release=release,
+            publish=publish,
+        )
+
+    @cached_property
+    def _undrafted_result(
+        self,
+    ) -> tuple[tuple[Hold, ...], tuple[CheckResult, ...], datetime | None]:
+        """Return the holds, checks and next change common to all variants without a draft."""
+        no_draft_hold = Hold(
+            Reason.NO_DRAFT,
+            f"its draft for {self.candidate} is not written yet, or not up to date",
+            "the next pass that writes drafts",
+        )
+        holds = (no_draft_hold, *self.gate.holds)
+        return holds, (), next_change_of_waiting(holds, (), self.gate, self._evaluation.now)
+
+    @cached_property
+    def _older_in_flight_hold(self) -> Hold | None:
+        """Return the hold for variants in flight at a revision older than the candidate.
+
+        The candidate does not go back for it: drafts that people may have approved stay.
+        """
+        ages, candidate = self._evaluation.ages, self.candidate
+        in_flight = [
+            (variant, publication.revision)
+            for variant in self._tally.variants
+            if variant.state is VariantState.VERIFYING
+            and (publication := variant.facts.published)
+            and ages.is_older(publication.revision, candidate)
+        ]
+        if not in_flight:
+            return None
+        first, revision = in_flight[0]
+        sentence = f"{first.facts.name} is not ready at {revision} yet; it goes first"
+        actor, until = expected_completion([it for it, _ in in_flight], _ANSWERING)
+        return Hold(Reason.SERIALIZED, sentence, actor, until=until)
+
+
+def _serialized_hold(variant: TalliedVariant) -> Hold:
+    sentence = "its other inputs wait until what it has published is ready or has failed"
+    actor, until = expected_completion([variant], _ANSWERING)
+    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
+
+
+def _has_rank(variant: TalliedVariant) -> bool:
+    return bool(variant.facts.group or variant.facts.priority)
+
+
+def _rank(variant: TalliedVariant) -> tuple[int, int, str]:
+    return (variant.facts.group, -variant.facts.priority, variant.facts.name)
+
+
+def _is_outdated_grant(
+    grant: Grant | None,
+    applicable_decisions: Iterable[ApplicableDecision],
+    checks: Iterable[CheckResult],
+) -> bool:
+    """Return whether the grant is older than the statements that the publication rests on.
+
+    It may come from a decision that was withdrawn since. Publications are dated by their
+    grants, so a new grant is given with the publication: it is dated by what people stated,
+    not before it.
+    """
+    statement_times = [
+        *(applicable.at for applicable in applicable_decisions),
+        *(check.at for check in checks if check.at is not None),
+    ]
+    return grant is not None and grant.at < max(statement_times, default=grant.at)
+
+
+def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, Hold] | None:
+    """Return the state and hold that stop the variant whatever its gates are, or None."""
+    variant_facts = variant.facts
+    if variant.suspended is not None:
+        return VariantState.SUSPENDED, variant.suspended
+    if variant_facts.failed is not None:
+        return VariantState.FAILED, variant_facts.failed
+    if variant_facts.held is not None:
+        return VariantState.HELD, variant_facts.held
+    if not candidate:
+        sentence = "the policy's rule allows no revision"
+        return VariantState.HELD, Hold(
+            Reason.NO_REVISION, sentence, "the policy's author: spec.upstream"
+        )
+    return None
+
+
+def _skip_hold(skip: ApplicableDecision) -> Hold:
+    decision = skip.decision
+    sentence = f"{decision.by} took it out of the rollout of {decision.revision}"
+    reason_clause = f": {decision.reason}" if decision.reason else ""
+    return Hold(
+        Reason.SKIPPED, f"{sentence}{reason_clause}", "whoever may decide: fanout retry", skip.at
+    )
+
+
+def _dependency_holds(variant: TalliedVariant) -> tuple[Hold, ...]:
+    return tuple(
+        Hold(Reason.DEPENDENCY_PENDING, it.sentence, it.actor, until=it.until)
+        for it in variant.facts.depends_on
+        if not it.ready
+    )
+
+
+def _not_asked_again(checks: Iterable[CheckResult], revision: str) -> Iterator[CheckResult]:
+    """Yield the required checks as passed, for a revision that the stage goes back to."""
+    for check in checks:
+        sentence = f"check {check.name} is not asked again of what goes back to {revision}"
+        yield CheckResult(check.name, Verdict.PASSED, sentence)
+
+
+def _unanswered_holds(checks: Iterable[CheckResult]) -> tuple[Hold, ...]:
+    return tuple(
+        [
+            Hold(check.reason, check.sentence, check.actor, check.at, check.until)
+            for check in checks
+            if check.verdict is not Verdict.PASSED
+        ]
+    )

@@ -1,0 +1,250 @@
+"""Runner of git processes: environment, deadline, counters and failures.
+
+No other module starts git. The environment of each process is built from a fixed list:
+the caller's settings must not change results, and tokens of a pipeline or secrets of
+other repositories must not reach git, its helpers, or hooks of local repositories.
+docs/concepts/security.md has the same list.
+"""
+
+import os
+import time
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from threading import Lock
+from typing import BinaryIO
+
+from git.cmd import Git, safer_popen
+
+from fanout.api.git_urls import GitProtocol
+from fanout.errors import Unavailable
+from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
+from fanout.git.git_errors import translate_failure
+from fanout.telemetry.metrics import Counters
+from fanout.values import frozen
+
+# Taken over where they are set. The last one is for measuring.
+_ALWAYS_INHERITED = ("PATH", "TMPDIR", "GIT_TRACE2_EVENT")
+# curl reads these; it takes the proxy for http:// from the small letters alone.
+_HTTP_VARIABLES = (
+    *("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+_INHERITED: Mapping[GitProtocol | None, tuple[str, ...]] = {
+    None: _ALWAYS_INHERITED,
+    GitProtocol.FILE: _ALWAYS_INHERITED,
+    GitProtocol.HTTP: (*_ALWAYS_INHERITED, *_HTTP_VARIABLES),
+    GitProtocol.HTTPS: (*_ALWAYS_INHERITED, *_HTTP_VARIABLES),
+    GitProtocol.SSH: (
+        *_ALWAYS_INHERITED,
+        "SSH_AUTH_SOCK",
+    ),  # a secret's key comes without the agent
+}
+
+
+def build_fixed_environment(allowed: Collection[str], home: Path) -> dict[str, str]:
+    """Build the variables that every git process has (design §9).
+
+    `allowed` are URL protocols. `home` is an empty directory of fanout's own, so that no
+    ``.netrc`` supplies a credential in place of the secret.
+    """
+    return {
+        "GIT_ALLOW_PROTOCOL": ":".join(allowed),
+        "GIT_ASKPASS": "",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        # Replace refs of a remote would make git show other objects than the ids name.
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_PROTOCOL_FROM_USER": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "HOME": str(home),
+        "LANGUAGE": "C",
+        "LC_ALL": "C",
+        "TZ": "UTC",
+    }
+
+
+def select_inherited(ambient: Mapping[str, str], protocol: GitProtocol | None) -> dict[str, str]:
+    """Select the variables of `ambient` for a process.
+
+    `protocol` is that of its remote, None if it has none.
+    """
+    variables = {name: ambient[name] for name in _INHERITED[protocol] if name in ambient}
+    return {"PATH": os.defpath, **variables}
+
+
+PUSH_GRACE = 10.0  # seconds for a push to come to its end by itself, when it is to end
+_TERMINATION_GRACE = 5.0  # seconds for git to take its locks away
+_POLL_SECONDS = 0.01  # seconds between two looks whether it has
+
+
+@frozen
+class GitOutput:
+    """Output of a git process that succeeded."""
+
+    stdout: bytes
+    stderr: str
+
+
+class GitProgram:
+    """Runner of git on the bare mirrors below one directory. Thread-safe."""
+
+    def __init__(
+        self, directory: Path, allowed: Collection[str], counters: Counters, timeout: float
+    ) -> None:
+        """Prepare the environment; `directory` is the home of every process.
+
+        The directory has no files that git would read as configuration. `allowed` are URL
+        protocols; `timeout` is in seconds per process.
+        """
+        self.counters = counters
+        self._timeout = timeout
+        self._directory = directory
+        self._environment = build_fixed_environment(allowed, directory)
+        self._askpass = write_askpass(directory)
+        self._lock = Lock()
+        self._running: dict[int, bool] = {}  # groups of processes, and whether it is a push
+
+    def run(
+        self,
+        mirror: Path,
+        arguments: Sequence[str],
+        access: RemoteAccess | None = None,
+        stdin: BinaryIO | None = None,
+        timeout: float | None = None,
+        settings: Sequence[str] = (),
+    ) -> GitOutput:
+        """Run `git <arguments>` in the mirror and return its output.
+
+        `access` is given if the process talks to the remote. `timeout` is in seconds and can
+        only shorten the default one. `settings` are `name=value` configuration for this
+        process. Raises an error of one of the families (see `fanout.git.git_errors`).
+        """
+        seconds = min(timeout or self._timeout, self._timeout)
+        command_line = [word for setting in settings for word in ("-c", setting)] + [*arguments]
+        with self.counters.times.work(f"git {arguments[0]}"):
+            if access is None:
+                return self._execute(mirror, command_line, {}, None, stdin, seconds)
+            with provide_credentials(access, self._directory, self._askpass) as variables:
+                return self._execute(mirror, command_line, variables, access, stdin, seconds)
+
+    def stop(self) -> None:
+        """End all running processes after an interrupt.
+
+        A push to a local repository has the server's part among its children, which holds a
+        lock file per ref. A killed process leaves all of them, a terminated one only the one
+        that it is creating. So a push has `PUSH_GRACE` seconds to end by itself.
+        """
+        started = time.monotonic()
+        try:
+            terminated: set[int] = set()
+            while running := self._running_groups():
+                overdue = time.monotonic() - started - PUSH_GRACE
+                if overdue > _TERMINATION_GRACE:
+                    return
+                for group, pushes in running.items():
+                    if group not in terminated and (overdue > 0 or not pushes):
+                        terminated.add(group)
+                        _signal(group, SIGTERM)
+                time.sleep(_POLL_SECONDS)
+        finally:
+            for group in self._running_groups():
+                _signal(group, SIGKILL)
+
+    def _running_groups(self) -> dict[int, bool]:
+        with self._lock:
+            return dict(self._running)
+
+    def _execute(
+        self,
+        mirror: Path,
+        arguments: Sequence[str],
+        extra: Mapping[str, str],
+        access: RemoteAccess | None,
+        stdin: BinaryIO | None,
+        seconds: float,
+    ) -> GitOutput:
+        ambient = select_inherited(os.environ, access.address.protocol if access else None)
+        variables = {**ambient, **self._environment, "GIT_DIR": str(mirror), **extra}
+        command = ["git", *arguments]
+        self.counters.add("git_processes")
+        try:
+            # `Git.execute` would add to the surroundings, and can take nothing away from them.
+            guard = Git.AutoInterrupt(
+                safer_popen(
+                    command,
+                    env=variables,
+                    cwd=mirror if mirror.is_dir() else None,  # one may be dropped under us
+                    stdin=stdin or DEVNULL,
+                    stdout=PIPE,
+                    stderr=PIPE,
+                    # A session of its own makes git and its children one process group, which can
+                    # be signaled as a whole and which a Ctrl-C of the terminal does not reach.
+                    start_new_session=True,
+                ),
+                command,
+            )
+        except FileNotFoundError as error:
+            raise Unavailable(
+                "the program git was not found", reason="GitMissing", remedy="install git"
+            ) from error
+        process = guard.proc  # which GitPython ends when nobody holds `started` any more
+        assert process is not None
+        stdout, stderr = self._wait(process, access, seconds, is_push="push" in arguments)
+        if process.returncode != 0:
+            raise translate_failure(_decode(stdout), _decode(stderr), access)
+        return GitOutput(stdout, _decode(stderr))
+
+    def _wait(
+        self, process: "Popen[bytes]", access: RemoteAccess | None, seconds: float, *, is_push: bool
+    ) -> tuple[bytes, bytes]:
+        """Wait for the process and return its output; end its group after `seconds`.
+
+        Git and its helpers are one process group, which a Ctrl-C of the terminal does not
+        reach.
+        """
+        with self._lock:
+            self._running[process.pid] = is_push
+        with process:
+            try:
+                return process.communicate(timeout=seconds)
+            except TimeoutExpired as error:
+                is_push = False  # it had its time
+                raise Unavailable(
+                    f"git gave no answer within {seconds:g} s",
+                    reason="GitTimeout",
+                    remedy="see whether the server answers; the next pass tries again",
+                    where=access.address.where if access else None,
+                ) from error
+            finally:
+                with self._lock:
+                    self._running.pop(process.pid, None)
+                if process.returncode is None:
+                    _terminate(process, PUSH_GRACE if is_push else 0.0)
+
+
+def _terminate(process: "Popen[bytes]", grace: float) -> None:
+    """End a process and its children: wait `grace` seconds, then terminate, then kill."""
+    try:
+        for seconds in (grace, _TERMINATION_GRACE):
+            with suppress(TimeoutExpired):
+                process.communicate(timeout=seconds)
+                return
+            _signal(process.pid, SIGTERM)
+    finally:
+        if process.returncode is None:
+            _signal(process.pid, SIGKILL)
+
+
+def _signal(group: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, number)
+
+
+def _decode(stream: bytes) -> str:
+    return stream.decode(errors="replace")

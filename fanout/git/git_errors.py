@@ -1,0 +1,390 @@
+"""Translation of git's failures into errors with a problem and a remedy.
+
+Rules map patterns in git's stderr, and in the status of pushed refs, to an error family
+and a reason. The first matching rule wins, so their order matters.
+"""
+
+import re
+
+from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
+from fanout.git.credentials import RemoteAccess
+from fanout.values import frozen, replace
+
+MAX_QUOTE = 600  # characters of a remote's own words in a sentence
+
+
+class DamagedMirrorError(Unavailable):
+    """A mirror cannot be used; the holder of its lock deletes it and creates it again."""
+
+
+@frozen
+class _ErrorRule:
+    pattern: re.Pattern[str]
+    family: type[FanoutError]
+    reason: str
+    problem: str
+    remedy: str = ""
+    quotes: bool = True  # False: git's words name its own helpers, and say no more
+
+
+def _rule(
+    pattern: str,
+    family: type[FanoutError],
+    reason: str,
+    problem: str,
+    remedy: str = "",
+    *,
+    quotes: bool = True,
+) -> _ErrorRule:
+    return _ErrorRule(re.compile(pattern, re.IGNORECASE), family, reason, problem, remedy, quotes)
+
+
+_CHECK_PERMISSIONS = "check the secret of the Repository and what its owner may do there"
+
+_MOVED = _rule(
+    r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
+    r"|failed to lock|atomic transaction fail|fetch first",
+    Conflict,
+    "RemoteMoved",
+    "the remote moved before the push came",
+    "nothing was changed; the next pass observes it again",
+)
+
+# One that is at work lets go of it in a moment. One that was killed never does.
+_LOCKED = _rule(
+    r"unable to create '([^']*\.lock)': file exists",
+    Conflict,
+    "RemoteLocked",
+    "another process holds a ref of the remote, or was killed and left its lock",
+    "nothing was changed, and the next pass tries again; if no git is at work there, remove the"
+    " file",
+)
+
+# What a remote refuses by words of its own, seen in the status of a pushed ref and beside it.
+_PUSH_REFUSED = _rule(r"", Denied, "PushRefused", "the remote refused the push", _CHECK_PERMISSIONS)
+_PUSH_RULES = (
+    # First, whatever the hook goes on to say.
+    replace(_PUSH_REFUSED, pattern=re.compile("hook declined")),
+    _rule(
+        r"deletion prohibited|denying ref deletion",
+        Denied,
+        "DeletionRefused",
+        "the remote does not let fanout remove branches of drafts",
+        "let its owner allow it (`git config receive.denyDeletes false`), or remove the branches by"
+        " hand; nothing else waits for it",
+        quotes=False,
+    ),
+    _rule(
+        r"exists; cannot create|directory not empty|funny refname",
+        InvalidInput,
+        "RefNameClash",
+        "the remote cannot have this branch or tag: another ref is in the way",
+        "rename or delete the ref in the way",
+    ),
+    _rule(
+        r"no space left|disk quota|read-only file system|unpacker error|internal server error",
+        Unavailable,
+        "RemoteFailed",
+        "the remote could not store what was pushed",
+    ),
+    _rule(
+        r"permission denied|insufficient permission", Denied, "PushDenied", "the push was refused"
+    ),
+    _MOVED,
+    _PUSH_REFUSED,
+)
+
+_NAME_CREDENTIALS = "name a secret with {} in spec.secretRef of the Repository"
+_HOST_KEY = (
+    "add the server's host key, compared with what its owner publishes, to `known_hosts` in the"
+    " directory of the secret that spec.secretRef names; without one there,"
+    " to ~/.ssh/known_hosts of the user who runs fanout"
+)
+_PROMPT_DISABLED = r"could not read (username|password)|terminal prompts disabled|askpass response"
+
+# Whom no secret is named for.
+_RULES_WITHOUT_SECRET = (
+    _rule(
+        rf"{_PROMPT_DISABLED}|authentication failed|returned error: 401|invalid credentials",
+        Denied,
+        "RemoteDenied",
+        "the server asks for a user name and password (HTTP 401)",
+        _NAME_CREDENTIALS.format("a token or user:password"),
+        quotes=False,
+    ),
+    _rule(
+        r"returned error: 403",
+        Denied,
+        "RemoteDenied",
+        "the server refuses access (HTTP 403)",
+        _NAME_CREDENTIALS.format("a token or user:password"),
+        quotes=False,
+    ),
+    _rule(
+        r"permission denied \([\w,-]*publickey|too many authentication failures",
+        Denied,
+        "RemoteDenied",
+        "the SSH server accepts no key that it is offered",
+        _NAME_CREDENTIALS.format("a private key"),
+        quotes=False,
+    ),
+)
+
+# Who is not let in, or finds no server; the secret that is named is part of it.
+_CONNECTION_RULES = (
+    _rule(
+        r"remote host identification has changed",
+        Denied,
+        "RemoteDenied",
+        "the SSH server has another host key than the one that is known",
+        f"see with its owner whether the key was changed; then {_HOST_KEY}",
+        quotes=False,
+    ),
+    _rule(
+        r"host key verification failed|host key is known for",
+        Denied,
+        "RemoteDenied",
+        "the SSH server's host key is not known",
+        _HOST_KEY,
+        quotes=False,
+    ),
+    _rule(
+        r"load key \"",
+        Denied,
+        "RemoteDenied",
+        "SSH cannot read the secret's private key",
+        "write a key without a passphrase, in OpenSSH's format, to the secret that spec.secretRef"
+        " names",
+        quotes=False,
+    ),
+    _rule(
+        r"permission denied \([\w,-]*publickey|too many authentication failures",
+        Denied,
+        "RemoteDenied",
+        "the SSH server does not accept the secret's private key",
+        "let the server's owner add its public key, or correct the secret that spec.secretRef"
+        " names",
+        quotes=False,
+    ),
+    _rule(
+        r"authentication failed|returned error: 401|invalid credentials",
+        Denied,
+        "RemoteDenied",
+        "the server does not accept the secret's user name and password (HTTP 401)",
+        "correct the secret that spec.secretRef names; its token may have expired",
+        quotes=False,
+    ),
+    _rule(
+        _PROMPT_DISABLED,
+        Denied,
+        "RemoteDenied",
+        "the server asks for a user name and password that the secret does not give it (HTTP 401)",
+        "write a token or user:password to the secret that spec.secretRef names, and let spec.url"
+        " name the server itself: one that it redirects to gets no secret",
+        quotes=False,
+    ),
+    _rule(
+        r"returned error: 403",
+        Denied,
+        "RemoteDenied",
+        "the server refuses access (HTTP 403)",
+        "let its owner give the account of the secret that spec.secretRef names the right to read"
+        " and to push",
+        quotes=False,
+    ),
+    _rule(
+        r"could not resolve (host|proxy)|name or service not known|failure in name resolution",
+        Unavailable,
+        "RemoteUnavailable",
+        "the server's name cannot be resolved (DNS)",
+        "correct spec.url of the Repository, or mend DNS on this machine",
+        quotes=False,
+    ),
+    _rule(
+        r"ssl certificate|certificate (verif|has expired|is not trusted|problem)|self.signed cert"
+        r"|no alternative certificate|gnutls_|ssl routines|ssl_(connect|error)|schannel",
+        Unavailable,
+        "RemoteUnavailable",
+        "no TLS connection that can be trusted comes about",
+        "put the certificate of the server's authority into `ca.crt` of the secret that"
+        " spec.secretRef names, or let the server's owner renew its certificate",
+    ),
+    _rule(
+        r"connection (refused|timed out|reset)|operation timed out|could(n't| not) connect"
+        r"|failed to connect|no route to host|network is unreachable",
+        Unavailable,
+        "RemoteUnavailable",
+        "no server answers at this address",
+        "check spec.url of the Repository, and whether the server runs and can be reached from"
+        " this machine",
+    ),
+)
+
+_RULES = (
+    _rule(
+        r"no space left on device|disk quota exceeded|out of diskspace|write error",
+        Unavailable,
+        "DiskFull",
+        "the disk of the mirrors is full",
+        "make room in the directory of the mirrors",
+    ),
+    *_CONNECTION_RULES,
+    _rule(
+        r"permission denied|access denied|dubious ownership",
+        Denied,
+        "RemoteDenied",
+        "the remote did not let git in",
+        _CHECK_PERMISSIONS,
+    ),
+    _rule(
+        r"mismatched algorithms|hash algorithm|object.format",
+        InvalidInput,
+        "ObjectFormatUnsupported",
+        "the repository uses SHA-256 object names, which fanout cannot write",
+        "use a repository in Git's SHA-1 format",
+    ),
+    _rule(
+        r"transport '.*' not allowed|unable to find remote helper",
+        InvalidInput,
+        "UrlRefused",
+        "git has no permission to use this protocol",
+    ),
+    _rule(
+        r"does not support --atomic",
+        InvalidInput,
+        "AtomicPushUnsupported",
+        "the remote takes no atomic pushes",
+        "move the repository to a server that does",
+    ),
+    _rule(
+        r"couldn't find remote ref|not our ref|request for unadvertised object",
+        Conflict,
+        "RemoteMoved",
+        "the remote moved while it was being read",
+        "the next pass observes it again",
+    ),
+    _rule(
+        r"does not appear to be a git repository|repository '.*' (does not exist|not found)"
+        r"|returned error: 404|repository not found|no such file or directory",
+        Unavailable,
+        "RemoteNotFound",
+        "no repository is there, or the secret may not see it",
+        "check spec.url and secretRef of the Repository",
+    ),
+)
+
+# Of a remote on our own disks it is not marked as its words, and reads as if the mirror were ill.
+_BROKEN = _rule(
+    r"possible repository corruption on the remote side",
+    Unavailable,
+    "RemoteFailed",
+    "the remote does not give what it lists",
+    "let its owner look after the repository (git fsck)",
+)
+_FSCK_REFUSED = _rule(
+    "",
+    InvalidInput,
+    "RemoteObjectsRefused",
+    "git's checks refuse an object of the remote",
+    "repair the repository's history",
+)
+_DAMAGED = _rule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
+_UNREACHABLE = _rule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")
+
+_FSCK = re.compile(r"fsck error|: (error|warning) in \w+ [0-9a-f]{40}", re.IGNORECASE)
+_DAMAGE_PATTERN = re.compile(
+    r"not a git repository: '|bad object|corrupt|unable to (read|find) [0-9a-f]|missing (blob|tree|"
+    r"commit)|object file .* is empty|inflate|bad config|packfile .* (cannot|does not|is )|"
+    r"not a valid (commit|object|tree)|could not (read|parse) [0-9a-f]{40}|loose object|"
+    r"unknown index file|bad signature|does not point to a valid object|can't (load|find) tree|"
+    r"unexpected line in .*packed-refs|malformed|broken ref|not found: [0-9a-f]{40}|"
+    r"unterminated line|multi-pack-index|commit-graph|index file .* is too small|"
+    r"pack-objects died|bad shallow|index (unavailable|not opened)",
+    re.IGNORECASE,
+)
+_REJECTED = re.compile(r"^!\t[^\t]*\t(.*)$", re.MULTILINE)
+_CAUSED_BY_OTHER_REF = re.compile(r"atomic (push|transaction) fail")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\x1b\[[0-9;]*m")
+
+
+def translate_failure(stdout: str, stderr: str, access: RemoteAccess | None) -> FanoutError:
+    """Build the error for a git process that failed.
+
+    `access` is None if no remote was involved. The order of the checks matters: the status
+    of a push is more specific than messages on stderr, and those of the remote more
+    specific than the signs of a damaged mirror.
+    """
+    remote_message = _extract_remote_message(stderr)
+    local = "\n".join(line for line in stderr.splitlines() if not line.startswith("remote:"))
+    rejected = _REJECTED.findall(stdout)
+    if rejected and "unpacker error" in stdout and _DAMAGE_PATTERN.search(local):
+        return _build_error(_DAMAGED, _main_line(local), access)  # what was sent broke off
+    if rejected:
+        return _build_rejection(rejected, remote_message, access)
+    if _BROKEN.pattern.search(stderr):
+        return _build_error(_BROKEN, remote_message or _main_line(local), access)
+    for rule in (*(_RULES_WITHOUT_SECRET if access and access.secret is None else ()), *_RULES):
+        if rule.pattern.search(local):
+            matching_lines = (line for line in local.splitlines() if rule.pattern.search(line))
+            return _build_error(rule, remote_message or next(matching_lines, local), access)
+    if access is not None and _FSCK.search(local):
+        return _build_error(_FSCK_REFUSED, _main_line(local), access)
+    if access is None or _DAMAGE_PATTERN.search(local):
+        return _build_error(_DAMAGED, _main_line(local), access)
+    return _build_error(_UNREACHABLE, remote_message or _main_line(local), access)
+
+
+def broken_remote(error: DamagedMirrorError, access: RemoteAccess) -> FanoutError:
+    """Build the error for a mirror that is damaged again right after its creation.
+
+    In this case the remote is broken, not the mirror.
+    """
+    return _build_error(_BROKEN, error.problem, access)
+
+
+def _build_rejection(
+    rejected: list[str], remote_message: str, access: RemoteAccess | None
+) -> FanoutError:
+    """Build the error for a rejected push; refusals by the client itself are lost races."""
+    by_remote = [summary for summary in rejected if summary.startswith("[remote rejected]")]
+    if not by_remote:
+        return _build_error(_MOVED, rejected[0], access)
+    # In an atomic push one rejected ref makes the remote reject all others for that reason
+    # alone; only the first cause says what to do.
+    own_summaries = [
+        summary for summary in by_remote if not _CAUSED_BY_OTHER_REF.search(summary)
+    ] or by_remote
+    reasons = " ".join(sorted(set(own_summaries)))
+    if locked := _LOCKED.pattern.search(f"{reasons}\n{remote_message}"):
+        return _build_error(_LOCKED, locked[1], access)
+    rule = next(rule for rule in _PUSH_RULES if rule.pattern.search(f"{reasons}\n{remote_message}"))
+    summary = own_summaries[0].removeprefix("[remote rejected] ")
+    return _build_error(rule, f"{summary} {remote_message}", access)
+
+
+def _build_error(rule: _ErrorRule, quote: str, access: RemoteAccess | None) -> FanoutError:
+    quote = _CONTROL.sub(" ", quote).strip() if rule.quotes else ""
+    # Before it is cut: half a secret is recognised by nobody.
+    quote = (access.redact(quote) if access else quote)[:MAX_QUOTE]
+    return rule.family(
+        f"{rule.problem}: {quote}" if quote else rule.problem,
+        reason=rule.reason,
+        remedy=rule.remedy,
+        where=access.address.where if access else None,
+    )
+
+
+def _extract_remote_message(stderr: str) -> str:
+    """Return the remote's own message on one line."""
+    lines = (
+        line.removeprefix("remote:").strip()
+        for line in stderr.splitlines()
+        if line.startswith("remote:")
+    )
+    return " / ".join(line for line in lines if line)
+
+
+def _main_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith(("fatal:", "error:"))]
+    return (errors or lines or ["git said nothing"])[0]

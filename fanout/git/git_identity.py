@@ -1,0 +1,40 @@
+"""Git identity of the user who runs fanout."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+import pygit2
+
+from fanout.plan.observation.repository_state import CommitIdentity
+
+
+def read_identity(ambient: Mapping[str, str]) -> CommitIdentity | None:
+    """Return the author of a commit made by this user; None if name or address is missing.
+
+    Follows `git var GIT_AUTHOR_IDENT`: Git's variables in `ambient`, then author.* and
+    user.* of the user's configuration, then EMAIL. Git would then make up an identity from
+    account and host name, which is not acceptable for a record.
+    """
+    config = _user_configuration(ambient)
+    name = ambient.get("GIT_AUTHOR_NAME") or _first_value(config, "author.name", "user.name")
+    email = ambient.get("GIT_AUTHOR_EMAIL") or _first_value(config, "author.email", "user.email")
+    email = email or ambient.get("EMAIL", "")
+    return CommitIdentity(name, email) if name and email else None
+
+
+def _user_configuration(ambient: Mapping[str, str]) -> pygit2.Config:
+    """Return the user's own configuration; empty if there is none."""
+    path = ambient.get("GIT_CONFIG_GLOBAL")
+    try:
+        return pygit2.Config(path) if path else pygit2.Config.get_global_config()
+    except OSError:
+        return pygit2.Config()
+
+
+def _first_value(config: pygit2.Config, *keys: str) -> str:
+    """Return the value of the first key that is set, or ""."""
+    for key in keys:
+        with suppress(KeyError):
+            if config[key]:
+                return str(config[key])
+    return ""

@@ -1,0 +1,356 @@
+"""Reader of commits, directories and files of a mirror, in process by libgit2."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag
+
+from fanout.errors import Bug, InvalidInput
+from fanout.git.git_errors import DamagedMirrorError
+from fanout.git.mirror import mark_damaged
+from fanout.package.package_limits import (
+    DEFAULT_SIZES,
+    MAX_PATH_LENGTH,
+    SizeLimits,
+    limit_exceeded_error,
+)
+from fanout.package.tree_ids import TreeEntry
+from fanout.plan.observation.repository_state import Commit, PathState
+
+_OID = re.compile(r"[0-9a-f]{40}")
+_FILE_MODES = {int(FileMode.BLOB_EXECUTABLE): "100755", int(FileMode.LINK): "120000"}
+_TREE = int(ObjectType.TREE)
+_COMMIT = int(ObjectType.COMMIT)
+_BLOB = int(ObjectType.BLOB)
+# Directories of a repository hold thousands of packages, and messages of commits name what was
+# published together. Both are far below these sizes in every repository that people work with.
+_MAX_DIRECTORY_SIZE = 64 << 20  # bytes as git stores it, about a million entries
+_MAX_COMMIT_SIZE = 4 << 20  # bytes of a commit or an annotated tag
+_MAX_ROW_SIZE = 512  # bytes that a file may take in a directory of a package: its name and its id
+_KINDS = {_TREE: "directory", _COMMIT: "commit", _BLOB: "file", int(ObjectType.TAG): "tag"}
+
+
+class MirrorReader:
+    """Implementation of `fanout.ports.ObjectReader` on one mirror. Not thread-safe."""
+
+    def __init__(self, repository: pygit2.Repository, limits: SizeLimits) -> None:
+        """Read from an open repository; `limits` are the size limits of packages."""
+        self._repository = repository
+        self._odb = repository.odb
+        self._limits = limits
+
+    def has(self, oid: str) -> bool:
+        """Return whether the object with this hex id is in the mirror."""
+        return pygit2.Oid(hex=oid) in self._odb
+
+    def commit(self, oid: str) -> Commit:
+        """Return the commit.
+
+        Raises Unavailable if it is missing, InvalidInput for another type.
+        """
+        parsed = self._commit(oid)
+        committer = parsed.committer
+        return Commit(
+            oid=oid,
+            tree=str(parsed.tree_id),
+            parents=tuple(map(str, parsed.parent_ids)),
+            timestamp=parsed.commit_time,
+            committer=f"{_text(committer.raw_name)} <{_text(committer.raw_email)}>",
+            message=_text(parsed.raw_message),
+            author=f"{_text(parsed.author.raw_name)} <{_text(parsed.author.raw_email)}>",
+        )
+
+    def peel(self, oid: str) -> str:
+        """Return the id of the commit behind an annotated tag.
+
+        A tag may also name another type.
+        """
+        while (content := self._object(oid, _MAX_COMMIT_SIZE))[0] == int(ObjectType.TAG):
+            oid = content[1].split(b"\n", 1)[0].removeprefix(b"object ").decode()
+        return oid
+
+    def contains(self, head: str, commit: str) -> bool:
+        """Return whether the commit is the head or one of its ancestors.
+
+        False if either is empty or if the commit is not in the mirror.
+        """
+        if not head or not commit or not self.has(commit):
+            return False
+        return head == commit or self._repository.descendant_of(head, commit)
+
+    def paths(self, commit: str, paths: Iterable[str]) -> Mapping[str, PathState]:
+        """Return the state of each path of the commit; "" is its root directory.
+
+        A parent directory that is too large to be opened is reported as the problem of the
+        paths below it. Raises Unavailable, InvalidInput.
+        """
+        states = {"": PathState(str(self._commit(commit).tree_id))}
+        directories: dict[str, pygit2.Tree] = {}
+        return {path: self._find_state(path, states, directories) for path in paths}
+
+    def _find_state(
+        self, path: str, states: dict[str, PathState], directories: dict[str, pygit2.Tree]
+    ) -> PathState:
+        """Find the state of a path level by level; no directory is opened twice or listed."""
+        if path not in states:
+            parent, _, name = path.rpartition("/")
+            parent_state = self._find_state(parent, states, directories)
+            if parent_state.tree is None:
+                states[path] = parent_state
+            else:
+                states[path] = self._find_state_in(parent_state.tree, path, name, directories)
+        return states[path]
+
+    def _find_state_in(
+        self, tree: str, path: str, name: str, directories: dict[str, pygit2.Tree]
+    ) -> PathState:
+        if tree not in directories:
+            if self._size(tree) > _MAX_DIRECTORY_SIZE:
+                parent = path.rpartition("/")[0] or "the root directory"
+                return PathState(None, f"{parent} has too many entries to be opened")
+            directories[tree] = self._tree(tree)
+        return _entry_state(path, directories[tree], name)
+
+    def _tree(self, oid: str) -> pygit2.Tree:
+        parsed = self._parse(oid, referenced=True)
+        if not isinstance(parsed, pygit2.Tree):
+            raise _wrong_kind(oid, parsed.type, _TREE)
+        return parsed
+
+    def entries(self, tree: str, limits: SizeLimits | None = None) -> Mapping[str, TreeEntry]:
+        """Return all files below a tree by path, sorted. No content is read.
+
+        Raises InvalidInput for submodules and names that are not UTF-8, and as soon as more
+        files or directories were walked than `limits` allow (default: the limits of packages).
+        """
+        limits = limits or self._limits
+        entries: dict[str, TreeEntry] = {}
+        pending = [("", 0, tree)]
+        directories = 0
+        while pending:
+            prefix, depth, oid = pending.pop()
+            for mode, name, child in parse_tree(self._directory(oid, prefix, limits)):
+                path = prefix + _decode_name(name, prefix)
+                # Only paths near a limit take the full check: this runs once per file of every
+                # package.
+                if depth >= limits.depth or len(path) > MAX_PATH_LENGTH:
+                    limits.check_path(path, depth + (mode == FileMode.TREE))
+                if mode == FileMode.TREE:
+                    # Directories are counted too: a tree of trees may hold no file at all.
+                    directories += 1
+                    pending.append((f"{path}/", depth + 1, child))
+                else:
+                    entries[path] = TreeEntry(_normalize_mode(mode, path), child)
+                if len(entries) > limits.files:
+                    raise limits.too_many_error()
+                if directories > limits.files:
+                    raise limits.too_many_error("directories")
+        return {path: entries[path] for path in sorted(entries)}
+
+    def entry(self, tree: str, name: str) -> TreeEntry | None:
+        """Return the file of this name directly in a tree, or None."""
+        for mode, raw_name, child in parse_tree(self._directory(tree, "", self._limits)):
+            if raw_name == name.encode() and mode != FileMode.TREE:
+                return TreeEntry(_normalize_mode(mode, name), child)
+        return None
+
+    def files(
+        self, tree: str, contents_by_id: Mapping[str, bytes] | None = None
+    ) -> Mapping[str, tuple[TreeEntry, bytes]]:
+        """Return all files below a tree with their content, by path.
+
+        `known` are contents by blob id, which are not read again. Raises InvalidInput as
+        `entries` does, and if one file or all of them exceed the limits of packages, which is
+        decided by the headers of the objects before any content is read. Bytes count once per
+        path, since every path is parsed, rendered and written separately.
+        """
+        entries, contents_by_id = self.entries(tree), contents_by_id or {}
+        sizes = {
+            oid: len(contents_by_id[oid])
+            if oid in contents_by_id
+            else self._size(oid, referenced=True)
+            for oid in dict.fromkeys(entry.oid for entry in entries.values())
+        }
+        self._limits.check_sizes({path: sizes[entry.oid] for path, entry in entries.items()})
+        content = {
+            oid: contents_by_id[oid]
+            if oid in contents_by_id
+            else self._read(oid, _BLOB, referenced=True)
+            for oid in sizes
+        }
+        return {path: (entry, content[entry.oid]) for path, entry in entries.items()}
+
+    def blob(self, oid: str, max_bytes: int | None = None) -> bytes:
+        """Return the content of a file. Raises Unavailable if it is missing.
+
+        Raises InvalidInput if it has more than `largest` bytes (default: the limit of
+        packages).
+        """
+        return self._read(oid, _BLOB, max_bytes or self._limits.file_size, referenced=True)
+
+    def raw_tree(self, oid: str) -> bytes:
+        """Return a directory as git stores it. Raises Unavailable if it is missing."""
+        return self._read(oid, _TREE, _MAX_DIRECTORY_SIZE)
+
+    def _directory(self, oid: str, prefix: str, limits: SizeLimits) -> bytes:
+        """Read a directory of a package; one that must exceed the limits is not read."""
+        largest = min(_MAX_DIRECTORY_SIZE, 2 * limits.files * _MAX_ROW_SIZE)
+        try:
+            return self._read(oid, _TREE, largest, referenced=bool(prefix))
+        except _TooLargeError:
+            raise limits.too_many_error() from None
+
+    def _read(
+        self, oid: str, kind: int, size_limit: int | None = None, *, referenced: bool = False
+    ) -> bytes:
+        actual_kind, data = self._object(oid, size_limit, referenced=referenced)
+        if actual_kind != kind:
+            raise _wrong_kind(oid, actual_kind, kind)
+        return data
+
+    def _object(
+        self, oid: str, size_limit: int | None, *, referenced: bool = False
+    ) -> tuple[int, bytes]:
+        """Return type and content. Without `size_limit` the caller has checked the size.
+
+        The size is in the object's header, which is read first.
+        """
+        if size_limit is not None and (size := self._size(oid, referenced=referenced)) > size_limit:
+            raise _TooLargeError(oid, size, size_limit)
+        try:
+            return self._odb.read(oid)
+        except (KeyError, ValueError) as error:
+            raise self._unreadable_error(oid, error, referenced=referenced) from error
+
+    def _size(self, oid: str, *, referenced: bool = False) -> int:
+        try:
+            return self._odb.read_header(oid)[1]
+        except (KeyError, ValueError) as error:
+            raise self._unreadable_error(oid, error, referenced=referenced) from error
+
+    def _commit(self, oid: str) -> pygit2.Commit:
+        if (size := self._size(oid)) > _MAX_COMMIT_SIZE:
+            raise _TooLargeError(oid, size, _MAX_COMMIT_SIZE)
+        parsed = self._parse(oid)
+        if not isinstance(parsed, pygit2.Commit):
+            raise _wrong_kind(oid, parsed.type, _COMMIT)
+        return parsed
+
+    def _parse(self, oid: str, *, referenced: bool = False) -> pygit2.Object:
+        try:
+            return self._repository[oid]
+        except (KeyError, ValueError) as error:
+            raise self._unreadable_error(oid, error, referenced=referenced) from error
+
+    def _unreadable_error(
+        self, oid: str, error: KeyError | ValueError, *, referenced: bool
+    ) -> Exception:
+        """Build the error for an object that cannot be read.
+
+        `referenced`: another object of the mirror refers to it, so the mirror has lost it.
+        """
+        if isinstance(error, ValueError):
+            if _OID.fullmatch(oid):  # it is not where the index of a pack says
+                return pygit2.GitError(str(error))
+            return Bug(f"{oid!r} is no object id", reason="NoObjectId")
+        # An id from outside may be wrong; an id that the mirror's own objects contain is right,
+        # so the mirror is damaged and must be created again.
+        if referenced:
+            mark_damaged(Path(self._repository.path))
+        return DamagedMirrorError(
+            f"object {oid} is not in the mirror",
+            reason="ObjectMissing",
+            remedy="the next pass observes the repository again",
+        )
+
+
+class _TooLargeError(InvalidInput):
+    """An object is not read because of its size."""
+
+    def __init__(self, oid: str, size: int, largest: int) -> None:
+        error = limit_exceeded_error(
+            f"object {oid} has {size:,} bytes, more than {largest:,}", "fileBytes"
+        )
+        super().__init__(error.problem, reason=error.reason, remedy=error.remedy)
+
+
+@contextmanager
+def open_mirror(path: Path, limits: SizeLimits = DEFAULT_SIZES) -> Iterator[MirrorReader]:
+    """Open the mirror at the path for reading; `limits` are the size limits of packages.
+
+    Raises Unavailable if there is no mirror or if it cannot be read; such a mirror is
+    marked as damaged and created again by the next listing.
+    """
+    try:
+        repository = pygit2.Repository(str(path), RepositoryOpenFlag.BARE)
+    except pygit2.GitError as error:
+        raise DamagedMirrorError(
+            "the mirror is not there", reason="MirrorMissing", remedy="the next pass makes it again"
+        ) from error
+    try:
+        yield MirrorReader(repository, limits)
+    except pygit2.GitError as error:
+        mark_damaged(path)
+        raise DamagedMirrorError(
+            f"the mirror is damaged: {error}",
+            reason="MirrorDamaged",
+            remedy="the next pass makes it again",
+        ) from error
+    finally:
+        repository.free()
+
+
+def parse_tree(raw: bytes) -> Iterator[tuple[int, bytes, str]]:
+    """Yield mode, name and hex id of each entry of a directory."""
+    position = 0
+    while position < len(raw):
+        end = raw.index(b"\0", position)
+        mode, _, name = raw[position:end].partition(b" ")
+        yield int(mode, 8), name, raw[end + 1 : end + 21].hex()
+        position = end + 21
+
+
+def _decode_name(name: bytes, parent: str) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"a file name below {parent or 'the root'} is not UTF-8: {name!r}",
+            reason="UnreadableName",
+            remedy="rename the file",
+        ) from error
+
+
+def _normalize_mode(mode: int, path: str) -> str:
+    if mode == FileMode.COMMIT:
+        raise InvalidInput(
+            f"{path} is a submodule",
+            reason="SubmoduleRefused",
+            remedy="a package holds its files itself",
+        )
+    # Very old commits have group-writable files; git writes them as plain ones today.
+    return _FILE_MODES.get(mode, "100644")
+
+
+def _entry_state(path: str, directory: pygit2.Tree, name: str) -> PathState:
+    try:
+        entry = directory[name]
+    except KeyError:
+        return PathState(None)
+    if entry.filemode == FileMode.TREE:
+        return PathState(str(entry.id))
+    kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: "a submodule"}
+    return PathState(None, f"{path} is {kinds.get(entry.filemode, 'a file')}")
+
+
+def _wrong_kind(oid: str, actual: int, expected: int) -> InvalidInput:
+    return InvalidInput(
+        f"{oid} is a {_KINDS.get(actual)}, not a {_KINDS[expected]}", reason="WrongObject"
+    )
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace")

@@ -1,0 +1,156 @@
+"""The mirror's own refs, read and written as files instead of by git processes.
+
+All are below `refs/fanout/`: `seen/` is the remote as last listed, which leases are
+compared with; `out/` and `keep/` are what a push sends, and are empty at other times.
+Thousands of refs cost one file, packed-refs.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.git.git_errors import DamagedMirrorError
+
+LISTED_PREFIX = "refs/fanout/seen/"
+OUTGOING_PREFIX = "refs/fanout/out/"
+KEEP_PREFIX = "refs/fanout/keep/"
+SCRATCH_REF = "refs/fanout/scratch"
+
+_HEADER = "# pack-refs with: sorted \n"
+_OID = re.compile(r"[0-9a-f]{40}")
+_REF_LINES = re.compile(r"(?:[0-9a-f]{40}[ \t][^\n]+\n)*+")
+_HEADER_OR_PEELED = re.compile(r"^[#^].*\n", re.MULTILINE)
+_FORBIDDEN_IN_REF = re.compile(
+    r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|[./]\Z"  # anywhere, or in a part
+)
+
+
+def check_ref(ref: str) -> str:
+    """Return a full branch or tag name unchanged.
+
+    Raise InvalidInput if git would refuse it. Rules: git-check-ref-format(1).
+    """
+    has_prefix = ref.startswith(("refs/heads/", "refs/tags/")) and ref.isprintable()
+    if not has_prefix or _FORBIDDEN_IN_REF.search(ref):
+        raise InvalidInput(
+            f"{ref!r} is no name that git takes for a branch or tag",
+            reason="InvalidRefName",
+            remedy="choose package paths and names without spaces, '..' and the signs ~^:?*[\\",
+            where=ErrorLocation(object=ref),
+        )
+    return ref
+
+
+class RefPatterns:
+    """Set of refs, given by full names and by prefixes that end with ``/*``."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Parse the patterns.
+
+        Raises InvalidInput for one that names neither branches nor tags.
+        """
+        self.names: set[str] = set()
+        prefixes: set[str] = set()
+        for pattern in patterns:
+            if pattern.endswith("/*"):
+                check_ref(f"{pattern[:-1]}x")
+                prefixes.add(pattern[:-1])
+            else:
+                self.names.add(check_ref(pattern))
+        self.prefixes = tuple(sorted(prefixes))
+
+    def __contains__(self, ref: str) -> bool:
+        # A name that is no UTF-8 was read with backslashes, which no ref has; it is none of ours.
+        return (ref in self.names or ref.startswith(self.prefixes)) and "\\" not in ref
+
+    def select(self, refs: Mapping[str, str]) -> dict[str, str]:
+        """Return the refs that match, with their ids."""
+        return {ref: oid for ref, oid in refs.items() if ref in self}
+
+
+def listed_name(ref: str) -> str:
+    """Return the name of a remote ref in the mirror: `refs/fanout/seen/heads/main`."""
+    return LISTED_PREFIX + ref.removeprefix("refs/")
+
+
+def parse_refs(text: str) -> dict[str, str]:
+    """Parse lines `<id> <name>` into ids by name. Raises ValueError for any other line.
+
+    The text is matched as a whole, because a repository may have a hundred thousand refs.
+    """
+    if not _REF_LINES.fullmatch(text):
+        raise ValueError("these are no refs")
+    # Not splitlines: a name may have what Unicode takes for the end of a line.
+    return {line[41:]: line[:40] for line in text.split("\n") if line}
+
+
+def read_refs(mirror: Path, under: str, replacement: str = "") -> dict[str, str]:
+    """Read the refs below the prefix `under`.
+
+    Keys are `replacement` and the rest of the name. A loose file has precedence over the
+    packed line. Raises DamagedMirrorError.
+    """
+    refs_by_name: dict[str, str] = {}
+    packed = mirror / "packed-refs"
+    if packed.exists():
+        try:
+            refs = parse_refs(_HEADER_OR_PEELED.sub("", _text(packed)))
+        except ValueError as error:
+            raise _damaged(packed) from error
+        prefix_length = len(under)
+        refs_by_name = {
+            replacement + name[prefix_length:]: oid
+            for name, oid in refs.items()
+            if name.startswith(under)
+        }
+    for folder, _, files in os.walk(os.fsencode(mirror / under)):
+        for file in files:
+            path = Path(os.fsdecode(os.path.join(folder, file)))  # noqa: PTH118 bytes
+            if path.name.endswith(".lock"):
+                continue
+            oid = _text(path).strip()
+            if not _OID.fullmatch(oid):
+                raise _damaged(path)
+            refs_by_name[replacement + path.relative_to(mirror / under).as_posix()] = oid
+    return refs_by_name
+
+
+def read_listed_refs(mirror: Path) -> dict[str, str]:
+    """Read the remote's refs as last listed, by full name."""
+    return read_refs(mirror, LISTED_PREFIX, "refs/")
+
+
+def write_refs(
+    mirror: Path, refs: Mapping[str, str], loose: Mapping[str, str] | None = None
+) -> None:
+    """Replace all refs of the mirror by `refs`; the caller holds the mirror's lock.
+
+    `loose` are written as files of their own, because git rewrites all packed refs for each
+    packed ref that it deletes.
+    """
+    lines = [f"{refs[name]} {name}\n" for name in sorted(refs, key=os.fsencode)]
+    content = os.fsencode("".join([_HEADER, *lines]))
+    target = mirror / "packed-refs"
+    lock = mirror / "packed-refs.lock"
+    # Unchanged refs keep their file: its time stamp is part of the mirror's state, by which
+    # memoized listings are reused.
+    if not target.exists() or target.read_bytes() != content:
+        lock.write_bytes(content)
+        # Renamed over the old file like git does, so that a reader never sees half of it.
+        lock.replace(target)
+    shutil.rmtree(mirror / "refs" / "fanout", ignore_errors=True)
+    for name, oid in (loose or {}).items():
+        path = mirror / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{oid}\n", encoding="ascii")
+
+
+def _text(path: Path) -> str:
+    return os.fsdecode(path.read_bytes())
+
+
+def _damaged(path: Path) -> DamagedMirrorError:
+    return DamagedMirrorError(f"{path.name} of the mirror is damaged", reason="MirrorDamaged")

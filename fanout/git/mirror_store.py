@@ -1,0 +1,317 @@
+"""Git store on real repositories: listing, reading and changing many of them at once.
+
+Per repository and pass there is one private mirror, one listing, at most one fetch and
+at most two pushes. Remote repositories are waited for, those on local disks keep the
+processors busy, so each group has its own pool of threads.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from fanout.api.fanout_configuration import GitEngine
+from fanout.api.git_urls import GitProtocol
+from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
+from fanout.git.credentials import RemoteAccess, remove_stale_keys
+from fanout.git.fastimport import engine_of
+from fanout.git.git_command import GitProgram
+from fanout.git.git_errors import DamagedMirrorError, broken_remote
+from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
+from fanout.git.mirror_reader import MirrorReader, open_mirror
+from fanout.git.pack import PACK_SIZE_LIMIT
+from fanout.git.push import apply_change, check_change
+from fanout.git.remote_listing import ListingMemo, list_remote
+from fanout.git.repack import repack_if_due
+from fanout.git.repository_url import parse_address
+from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
+from fanout.plan.observation.repository_state import (
+    PushedChange,
+    RefListing,
+    RefListingRequest,
+    Remote,
+    RepositoryChange,
+)
+from fanout.ports import Credentials
+from fanout.telemetry.error_isolation import ErrorBarrier
+from fanout.telemetry.metrics import Counters
+from fanout.telemetry.progress_reporter import NoProgress, ProgressReporter
+
+LOCAL_CONCURRENCY = 2 * (os.cpu_count() or 1)  # more would take memory and win no time
+
+_Task = TypeVar("_Task")
+_TaskResult = TypeVar("_TaskResult")
+
+
+class RepositoryWorkers:
+    """Threads for batches of work, each item on a repository of its own."""
+
+    def __init__(self, concurrency: int, stop: Callable[[], None]) -> None:
+        """Run at most `concurrency` items at once.
+
+        `stop` ends running work after an interrupt.
+        """
+        self._concurrency = concurrency
+        self._stop = stop
+
+    def run_all(
+        self,
+        work: Mapping[str, _Task],
+        function: Callable[[_Task], _TaskResult],
+        is_local: Callable[[str], bool],
+    ) -> dict[str, _TaskResult]:
+        """Apply `function` to each item of work.
+
+        Return the results by key, in the order of keys. Items are started in that order too.
+        Items whose key `is_local` run in a separate pool of `LOCAL_CONCURRENCY` threads, so
+        that neither kind delays the other. Raises whatever `function` raises.
+        """
+        if len(work) < 2:
+            return {key: function(item) for key, item in work.items()}
+        with ExitStack() as stack:
+            pools = {
+                local: stack.enter_context(ThreadPoolExecutor(min(self._concurrency, limit)))
+                for local, limit in ((True, LOCAL_CONCURRENCY), (False, self._concurrency))
+            }
+            futures = {
+                key: pools[is_local(key)].submit(function, item) for key, item in work.items()
+            }
+            try:
+                return {key: future.result() for key, future in futures.items()}
+            # Also for KeyboardInterrupt: leaving the pools waits for their threads, so pending work
+            # is cancelled and running git processes are ended first.
+            except BaseException:
+                for pool in pools.values():
+                    pool.shutdown(wait=False, cancel_futures=True)
+                self._stop()
+                raise
+
+
+DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
+GIT_TIMEOUT = 600.0  # seconds for one git process
+
+_REPOSITORY_BARRIER = ErrorBarrier(OSError)  # what the disk of the mirrors does is no bug
+_Work = TypeVar("_Work")
+_Result = TypeVar("_Result")
+
+
+class MirrorStore:
+    """Implementation of `fanout.ports.GitStore`. Thread-safe.
+
+    Several processes may use one directory of mirrors.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is one thing that an administrator sets
+        self,
+        directory: Path,
+        *,
+        install: str,
+        secrets: Callable[[str], Credentials | None],
+        counters: Counters,
+        allowed: Collection[str] = DEFAULT_PROTOCOLS,
+        concurrency: int = 16,
+        timeout: float = GIT_TIMEOUT,
+        progress: ProgressReporter | None = None,
+        engine: GitEngine = GitEngine.IN_PROCESS,
+        largest_pack: int = PACK_SIZE_LIMIT,
+        limits: SizeLimits = DEFAULT_SIZES,
+    ) -> None:
+        """Open the directory of mirrors.
+
+        `secrets` returns a secret by its name whenever it is used. `allowed` are URL protocols.
+        `concurrency` is the number of repositories worked on at once; for those on local disks
+        it is also limited by the processors. `timeout` is in seconds per git process. `engine`
+        writes changes below `largest_pack` bytes, fast-import larger ones. `limits` are the
+        size limits of packages. Raises Unavailable if the directory cannot be written.
+        """
+        directory = directory.absolute()
+        try:
+            self._mirrors = MirrorDirectory(directory)
+            self._git = GitProgram(directory, tuple(allowed), counters, timeout)
+            remove_stale_keys(directory)
+        except OSError as error:
+            raise _disk_error(error) from error
+        self._writer = engine_of(engine, self._git, largest_pack)
+        self._drafts_under = f"refs/heads/drafts/{install}/"
+        self._secrets = secrets
+        self._allowed = frozenset(allowed)
+        self._limits = limits
+        self._workers = RepositoryWorkers(concurrency, self._git.stop)
+        self._progress = progress or NoProgress()
+        self._listing_memos: dict[Path, ListingMemo] = {}  # by mirror
+        self._reusable_mirrors: set[Path] = set()  # mirrors whose last look stands once more
+
+    def list_refs(
+        self, requests: Sequence[RefListingRequest]
+    ) -> Mapping[str, RefListing | FanoutError]:
+        """List each repository once and fetch at most once; return listings or errors by URL.
+
+        Several requests for one repository are combined.
+        """
+        by_url: dict[str, list[RefListingRequest]] = {}
+        for request in requests:
+            by_url.setdefault(request.remote.url, []).append(request)
+        return self._run_each("listing repositories", by_url, self._list_one)
+
+    def reuse_listings(self) -> None:
+        """Let the next listing of each repository return the previous one if it asks the same.
+
+        For a pass that directly follows a listing which detected a change.
+        """
+        self._reusable_mirrors = set(self._listing_memos)
+
+    @contextmanager
+    def reader(self, remote: Remote) -> Iterator[MirrorReader]:
+        """Open the mirror for reading what the last listing fetched.
+
+        Raises Unavailable if there is no mirror.
+        """
+        path = self._mirrors.path_of(parse_address(remote.url, self._allowed))
+        try:
+            with open_mirror(path, self._limits) as reader:
+                yield reader
+        except FanoutError:
+            # A memo of a mirror that cannot be read would keep the next listing from creating the
+            # mirror again.
+            self._listing_memos.pop(path, None)  # the next look sees for itself what is there
+            raise
+
+    def change(
+        self, changes: Sequence[RepositoryChange]
+    ) -> Mapping[str, PushedChange | FanoutError]:
+        """Write and push the changes; return the written refs or an error by URL.
+
+        Conflict: a ref is not as `expected` and nothing was done. Denied: the remote refused.
+        """
+        by_url: dict[str, list[RepositoryChange]] = {}
+        for change in changes:
+            by_url.setdefault(change.remote.url, []).append(change)
+        # The longest first: at the end nobody waits for one that has just begun.
+        longest = sorted(by_url, key=lambda url: -max(map(_estimate_effort, by_url[url])))
+        work = {url: by_url[url] for url in longest}
+        written = self._run_each("writing repositories", work, self._change_one)
+        return {url: written[url] for url in by_url}
+
+    # ---- one repository ------------------------------------------------------------------------
+
+    def _list_one(self, looks: Sequence[RefListingRequest]) -> RefListing:
+        access = self._resolve_access([request.remote for request in looks])
+        keep = tuple(
+            dict.fromkeys(pattern for request in looks for pattern in request.mirrored_patterns)
+        )
+
+        def work(mirror: Mirror) -> RefListing:
+            last = self._listing_memos.pop(mirror.path, None)
+            if last is not None and self._is_memo_valid(mirror.path, keep, last):
+                self._listing_memos[mirror.path] = last
+                return last.listing
+            memo = list_remote(self._git, mirror.path, access, keep, last)
+            self._listing_memos[mirror.path] = memo
+            return memo.listing
+
+        return self._with_mirror(access, work)
+
+    def _is_memo_valid(self, mirror: Path, keep: tuple[str, ...], memo: ListingMemo) -> bool:
+        """Return whether the memo answers this listing; it does so at most once."""
+        reusable = mirror in self._reusable_mirrors
+        self._reusable_mirrors.discard(mirror)
+        return reusable and (memo.keep, memo.state) == (keep, mirror_state(mirror))
+
+    def _change_one(self, changes: Sequence[RepositoryChange]) -> PushedChange:
+        if len(changes) > 1:
+            raise Bug("two changes of one repository in one pass", reason="RepositoryChangedTwice")
+        change = changes[0]
+        check_change(change, self._drafts_under)
+        access = self._resolve_access([change.remote])
+
+        def work(mirror: Mirror) -> PushedChange:
+            # A new mirror has neither the base commits nor the listed refs that the leases need.
+            if mirror.fresh:  # it was there when the plan was made
+                tags = (ref for ref in change.expected if ref.startswith("refs/tags/"))
+                list_remote(self._git, mirror.path, access, ("refs/heads/*", *tags))
+            repack_if_due(self._git, mirror.path)
+            return apply_change(self._git, self._writer, mirror.path, access, change)
+
+        return self._with_mirror(access, work)
+
+    def _resolve_access(self, remotes: Sequence[Remote]) -> RemoteAccess:
+        repository_address = parse_address(remotes[0].url, self._allowed)
+        names = {remote.secret for remote in remotes}
+        if len(names) > 1:
+            raise InvalidInput(
+                f"the repository is named with different secrets: {', '.join(sorted(names))}",
+                reason="SecretsDiffer",
+                remedy="let all Repositories with this URL name one secret",
+                where=repository_address.where,
+            )
+        name = names.pop()
+        if not name:
+            return RemoteAccess(repository_address)
+        secret = self._secrets(name)
+        if secret is None:
+            raise Denied(
+                f"secret {name!r} was not found",
+                reason="SecretUnusable",
+                remedy="make the secret, or correct spec.secretRef of the Repository",
+                where=repository_address.where,
+            )
+        return RemoteAccess(repository_address, secret)
+
+    def _with_mirror(self, access: RemoteAccess, work: Callable[[Mirror], _Result]) -> _Result:
+        """Run `work` on the mirror; a damaged mirror is created again, once."""
+        with self._mirrors.open_locked(access.address) as mirror:
+            try:
+                return work(mirror)
+            except DamagedMirrorError:
+                self._mirrors.delete(mirror)
+        with self._mirrors.open_locked(access.address) as mirror:
+            try:
+                return work(mirror)
+            except DamagedMirrorError as error:
+                raise broken_remote(error, access) from error
+
+    # ---- all repositories ----------------------------------------------------------------------
+
+    def _run_each(
+        self, task_name: str, work: Mapping[str, _Work], function: Callable[[_Work], _Result]
+    ) -> dict[str, _Result | FanoutError]:
+        """Run `function` for each URL; return the results or errors in the order of the URLs."""
+
+        def run_one(item: _Work) -> _Result | FanoutError:
+            try:
+                with self._git.counters.times.work("all"), _REPOSITORY_BARRIER:
+                    return function(item)
+            except FanoutError as error:
+                return error
+            except OSError as error:
+                return _disk_error(error)
+            finally:
+                advance()
+
+        with self._progress.task(task_name, len(work)) as advance:
+            return self._workers.run_all(work, run_one, self._is_local)
+
+    def _is_local(self, url: str) -> bool:
+        """Return whether the repository is on a local disk. A refused URL counts as local."""
+        try:
+            return parse_address(url, self._allowed).protocol is GitProtocol.FILE
+        except InvalidInput:
+            return True
+
+
+def _estimate_effort(change: RepositoryChange) -> int:
+    """Estimate the effort of writing a change as its number of drafts and commits."""
+    merged = sum(len(merge.drafts) for merge in change.merges)
+    return len(change.drafts) + merged + len(change.files)
+
+
+def _disk_error(error: OSError) -> FanoutError:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return Unavailable(
+        "the disk of the mirrors is full" if full else f"a mirror cannot be written: {error}",
+        reason="DiskFull" if full else "MirrorUnusable",
+        remedy="check the room and the permissions of the directory of the mirrors",
+    )

@@ -1,0 +1,343 @@
+"""Writer of the objects of one repository change: one pack, without a git process.
+
+Each draft is written as deltas to the first draft of the change, so that a push can
+send the content of the pack as it is. Objects depend on the change alone, not on clock
+or environment: the same change yields the same ids on every machine.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Protocol
+
+from fanout.errors import Bug, ErrorLocation, InvalidInput
+from fanout.git.base_tree import BaseTree
+from fanout.git.git_errors import DamagedMirrorError
+from fanout.git.mirror_reader import MirrorReader, open_mirror
+from fanout.git.pack import (
+    BLOB,
+    COMMIT,
+    PACK_SIZE_LIMIT,
+    TREE,
+    DeltaWriter,
+    PackWriter,
+    compute_object_id,
+)
+from fanout.git.package_layout import PackageLayouts
+from fanout.git.tree_editor import ReadTree, TreeEditor
+from fanout.package.tree_ids import TreeEntry
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
+    DraftCommit,
+    FileCommit,
+    PublicationMerge,
+    RepositoryChange,
+    StoredTree,
+)
+from fanout.values import frozen, replace
+
+DRAFTS_PER_MERGE = 16  # design §5: parents are the branch and at most so many drafts
+
+
+@frozen
+class WrittenObjects:
+    """Commit ids by the ref that is to point to them, and the number of objects written."""
+
+    refs: dict[str, str]
+    count: int
+
+
+class ObjectEngine(Protocol):
+    """Writer of a change's objects into a mirror; the same change yields the same ids."""
+
+    def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
+        """Write all objects of the change; no ref moves. The caller holds the mirror's lock.
+
+        Raises InvalidInput for a path that git does not store, for a file in the way of a
+        package and for a missing branch; Bug if a tree differs from the planned one;
+        DamagedMirrorError if the mirror lacks an object that the change depends on; OSError or
+        Unavailable if the disk is full.
+        """
+
+
+def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
+    """Check that the mirror has all objects the change depends on.
+
+    Raises DamagedMirrorError for a missing object, InvalidInput for a missing branch, and
+    Bug for a package without files.
+    """
+    if change.merges and not change.expected.get(change.branch):
+        raise InvalidInput(
+            f"branch {change.branch.removeprefix('refs/heads/')} is not there",
+            reason="BranchMissing",
+            remedy="push a first commit to it, or correct spec.branch of the Repository",
+            where=ErrorLocation(object=change.remote.url),
+        )
+    packages = _package_trees(change)
+    if not all(item.entries for item in packages):
+        raise Bug("a package without a file is no directory", reason="TreeMismatch")
+    files = {entry.oid for item in packages for entry in item.entries.values()}
+    trees = {draft.tree for merge in change.merges for draft in merge.drafts}
+    trees |= set(change.vendor.trees_by_path.values()) if change.vendor else set()
+    # Checked before anything is written: a missing object would otherwise surface only in the
+    # push, after the work is done.
+    _require(reader, files - change.blobs.keys())
+    _require(reader, trees - {item.tree for item in packages})
+    _require(reader, _parent_commits(change))
+
+
+def _package_trees(change: RepositoryChange) -> tuple[StoredTree | DraftCommit, ...]:
+    return (*change.trees, *change.drafts)
+
+
+def _parent_commits(change: RepositoryChange) -> set[str]:
+    """Return the ids of all parents of the commits of the change."""
+    commits = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
+    commits |= {draft.commit for merge in change.merges for draft in merge.drafts}
+    commits |= {commit.parent for commit in change.files}
+    commits |= {change.vendor.parent} if change.vendor else set()
+    commits |= {change.expected[change.branch]} if change.merges else set()
+    return commits - {""}
+
+
+def _require(reader: MirrorReader, needed: Iterable[str]) -> None:
+    """Raise DamagedMirrorError if one of the objects is not in the mirror."""
+    missing = sorted(oid for oid in needed if not reader.has(oid))
+    if missing:
+        raise DamagedMirrorError(
+            f"object {missing[0]} is not in the mirror",
+            reason="ObjectMissing",
+            remedy="the next pass observes the repository again",
+        )
+
+
+def check_tree(path: str, planned: str, written: str) -> None:
+    """Raise Bug if a directory or file was written with another id than planned."""
+    # The plan computed the id from the same content; a difference would publish something
+    # that nobody rendered or reviewed.
+    if written != planned:
+        raise Bug(
+            f"{path or 'the root'} was written as {written or 'nothing'}, planned was {planned}",
+            reason="TreeMismatch",
+        )
+
+
+def split_merges(merges: Iterable[PublicationMerge]) -> Iterator[PublicationMerge]:
+    """Yield one Merge per merge commit, each with at most 16 drafts (design §5).
+
+    Directories are removed from the branch by the last commit of their merge.
+    """
+    for merge in merges:
+        for start in range(0, len(merge.drafts) or 1, DRAFTS_PER_MERGE):
+            end = start + DRAFTS_PER_MERGE
+            drop = merge.dropped_paths if end >= len(merge.drafts) else ()
+            yield replace(merge, drafts=merge.drafts[start:end], dropped_paths=drop)
+
+
+def tree_reader(
+    change: RepositoryChange, reader: MirrorReader, layouts: PackageLayouts
+) -> ReadTree:
+    """Return a reader of directories of the mirror and of those the change will write."""
+    new_trees: dict[str, bytes] = {}
+
+    def add(_: str, rows: list[bytes]) -> bytes:
+        data = b"".join(rows)
+        oid = compute_object_id(TREE, data)
+        new_trees[oid.hex()] = data
+        return oid
+
+    def read(oid: str) -> bytes:
+        # Computed only on the first miss: only a package inside another new package needs it.
+        if not reader.has(oid) and not new_trees:  # a package is put inside one that is new itself
+            for item in _package_trees(change):
+                layouts.layout_of(item.entries).write(item.entries, add)
+        return new_trees[oid] if oid in new_trees else reader.raw_tree(oid)
+
+    return read
+
+
+_MAX_TIMESTAMP = 1 << 40  # Git's own tools read no later time everywhere
+_FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x1f\x7f<>]")
+
+
+def encode_signature(identity: CommitIdentity, when: int) -> bytes:
+    """Encode `name <email> seconds +0000`; `when` is in seconds since the epoch.
+
+    Raises InvalidInput for a name, address or time that git does not store.
+    """
+    name, email = identity.name.strip(), identity.email.strip()
+    if not name or not email or _FORBIDDEN_CHARACTERS.search(name + email):
+        raise InvalidInput(
+            f"no commit can be written by {identity.name!r} <{identity.email}>",
+            reason="InvalidAuthor",
+            remedy="give the author a name and an address without < > and control characters",
+        )
+    if not 0 <= when < _MAX_TIMESTAMP:
+        raise InvalidInput(f"no commit can be dated {when}", reason="InvalidTime")
+    return f"{name} <{email}> {when} +0000".encode()
+
+
+def encode_message(message: str) -> bytes:
+    """Encode a commit message. Raises InvalidInput for a NUL, which git refuses."""
+    if "\0" in message:
+        raise InvalidInput("a commit message has a NUL character", reason="InvalidMessage")
+    return message.encode()
+
+
+def encode_commit(
+    tree: str, parents: tuple[str, ...], identity: CommitIdentity, when: int, message: str
+) -> bytes:
+    """Encode a commit object with one identity as author and committer.
+
+    `tree` and `parents` are hex ids, `when` is in seconds since the epoch. Raises
+    InvalidInput as `encode_signature` and `encode_message` do.
+    """
+    # Author and committer are equal and the zone is fixed: ids must not depend on the machine.
+    author = encode_signature(identity, when)
+    head = [f"tree {tree}\n", *(f"parent {parent}\n" for parent in parents)]
+    return b"%sauthor %s\ncommitter %s\n\n%s" % (
+        "".join(head).encode(),
+        author,
+        author,
+        encode_message(message),
+    )
+
+
+def write_vendor(
+    change: RepositoryChange, reader: MirrorReader, read: ReadTree, pack: PackWriter
+) -> str:
+    """Write the commit of the vendor branch and return its hex id.
+
+    Raises InvalidInput if a file is in the way of a package.
+    """
+    vendor = change.vendor
+    assert vendor is not None, "asked for only where there is one"
+    editor = TreeEditor(reader.commit(vendor.parent).tree if vendor.parent else "", read)
+    for path in vendor.dropped_paths:
+        editor.remove_directory(path)
+    for path, tree in vendor.trees_by_path.items():
+        editor.put(path, tree)
+    parents = (vendor.parent,) if vendor.parent else ()
+    tree = editor.write(pack).hex()
+    data = encode_commit(tree, parents, change.identity, vendor.timestamp, vendor.message)
+    return pack.add(COMMIT, data).hex()
+
+
+def write_merges(
+    change: RepositoryChange, reader: MirrorReader, read: ReadTree, pack: PackWriter
+) -> dict[str, str]:
+    """Write the chain of merge commits.
+
+    Return the hex ids of the branch and of all tags by ref. Raises InvalidInput if a file
+    is in the way of a package.
+    """
+    head = change.expected[change.branch]
+    refs: dict[str, str] = {}
+    editor = TreeEditor(reader.commit(head).tree, read)
+    for batch in split_merges(change.merges):
+        for path in batch.dropped_paths:
+            editor.remove_directory(path)
+        for draft in batch.drafts:
+            editor.put(draft.path, draft.tree)
+        parents = (head, *(draft.commit for draft in batch.drafts))
+        tree = editor.write(pack).hex()
+        data = encode_commit(tree, parents, change.identity, batch.timestamp, batch.message)
+        head = pack.add(COMMIT, data).hex()
+        # Each tag points to the merge commit that published its draft, not to the final head: a
+        # tag's tree must not contain packages that were published after it.
+        refs |= {draft.tag: head for draft in batch.drafts}
+    return {**refs, change.branch: head}
+
+
+class ObjectWriter:
+    """Writer of changes into packs, one change at a time.
+
+    Python runs one thread at a time: threads that build packs concurrently all finish late,
+    and switching costs a fifth of the work. In a queue the first change is pushed while the
+    next one is built.
+    """
+
+    def __init__(self, size_limit: int = PACK_SIZE_LIMIT) -> None:
+        """Create a writer; `size_limit` is the size in bytes that a pack must stay below."""
+        self._size_limit = size_limit
+        self._lock = Lock()
+
+    def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
+        """Write all objects of the change as one pack.
+
+        No ref moves (see `ObjectEngine.write`). Raises PackTooLargeError if one pack cannot
+        contain the change.
+        """
+        with self._lock, open_mirror(mirror) as reader:
+            check_dependencies(change, reader)
+            pack = PackWriter(mirror, self._size_limit)
+            refs = _ChangeWriter(change, reader, pack).write_all()
+        return WrittenObjects(refs, pack.finish())
+
+
+class _ChangeWriter:
+    """State of one change while its objects are added to a pack."""
+
+    def __init__(self, change: RepositoryChange, reader: MirrorReader, pack: PackWriter) -> None:
+        self._change = change
+        self._reader = reader
+        self._pack = pack
+        self._layouts = PackageLayouts()
+        self._read = tree_reader(change, reader, self._layouts)
+        self._delta_writer = DeltaWriter(pack, lambda oid: reader.has(oid.hex()))
+        self._base_trees: dict[str, BaseTree] = {}  # by commit
+        self._written_blobs: set[str] = set()
+
+    def write_all(self) -> dict[str, str]:
+        change = self._change
+        for stored in change.trees:
+            check_tree("a directory", stored.tree, self._write_package(stored.entries).hex())
+        refs = {draft.ref: self._write_draft(draft).hex() for draft in change.drafts}
+        refs |= {commit.ref: self._write_file_commit(commit).hex() for commit in change.files}
+        if change.vendor is not None:
+            refs[change.vendor.ref] = write_vendor(change, self._reader, self._read, self._pack)
+        if change.merges:
+            refs |= write_merges(change, self._reader, self._read, self._pack)
+        return refs
+
+    def _write_draft(self, draft: DraftCommit) -> bytes:
+        tree = self._write_package(draft.entries)
+        check_tree(draft.path, draft.tree, tree.hex())
+        if draft.base not in self._base_trees:
+            self._base_trees[draft.base] = BaseTree(
+                self._reader.commit(draft.base).tree, self._read
+            )
+        root = self._base_trees[draft.base].with_package(draft.path, tree, self._pack)
+        parents, author = (draft.base, *draft.more_parents), self._change.identity
+        data = encode_commit(root.hex(), parents, author, draft.timestamp, draft.message)
+        return self._delta_writer.add(COMMIT, COMMIT, data)
+
+    def _write_package(self, entries: Mapping[str, TreeEntry]) -> bytes:
+        layout = self._layouts.layout_of(entries)
+        blobs, written_blobs = self._change.blobs, self._written_blobs
+        for path, (_, oid) in entries.items():
+            if oid not in written_blobs and oid in blobs:
+                # Files at the same path of different variants are similar: the path is the key of
+                # the delta base.
+                written = self._delta_writer.add((BLOB, path), BLOB, blobs[oid])
+                check_tree(path, oid, written.hex())
+                written_blobs.add(oid)
+
+        def add(path: str, rows: list[bytes]) -> bytes:
+            return self._delta_writer.add((layout, path), TREE, b"".join(rows), rows)
+
+        return layout.write(entries, add)
+
+    def _write_file_commit(self, commit: FileCommit) -> bytes:
+        root = self._reader.commit(commit.parent).tree if commit.parent else ""
+        editor = TreeEditor(root, self._read)
+        for path in commit.dropped_paths:
+            editor.remove(path)
+        for path, data in commit.content_by_path.items():
+            editor.put_file(path, self._delta_writer.add((BLOB, path), BLOB, data))
+        parents = (commit.parent,) if commit.parent else ()
+        author = self._change.identity
+        tree = editor.write(self._pack).hex()
+        data = encode_commit(tree, parents, author, commit.timestamp, commit.message)
+        return self._pack.add(COMMIT, data)

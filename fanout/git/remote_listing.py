@@ -1,0 +1,154 @@
+"""Listing of a remote's refs (`git ls-remote`), and a fetch of missing commits.
+
+Afterwards the mirror has the commits of the listed refs and remembers their ids.
+"""
+
+import hashlib
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fanout.errors import InvalidInput
+from fanout.git.credentials import RemoteAccess
+from fanout.git.git_command import GitProgram
+from fanout.git.git_errors import DamagedMirrorError
+from fanout.git.mirror import mirror_state
+from fanout.git.mirror_reader import open_mirror
+from fanout.git.mirror_refs import (
+    RefPatterns,
+    listed_name,
+    parse_refs,
+    read_listed_refs,
+    write_refs,
+)
+from fanout.git.repack import repack_if_due
+from fanout.plan.observation.repository_state import RefListing
+from fanout.values import frozen
+
+LISTING_TIMEOUT = (
+    60.0  # seconds; a host that says nothing must not hold a pass for as long as a push may
+)
+_PEELED_SUFFIX = "^{}"
+
+
+@frozen
+class RemoteRefs:
+    """Refs of a remote: the id of each ref, and the commit behind each annotated tag."""
+
+    ids: Mapping[str, str]
+    commits: Mapping[str, str]
+
+
+@frozen
+class ListingMemo:
+    """Memo of one listing with all inputs it was computed from.
+
+    Valid as long as the remote answers the same and nobody has changed the mirror.
+    """
+
+    listing: RefListing
+    digest: bytes  # digest of the remote's words
+    keep: tuple[str, ...]
+    state: tuple[int, ...]  # as it was left
+
+
+def list_remote(
+    git: GitProgram,
+    mirror: Path,
+    access: RemoteAccess,
+    keep: Sequence[str],
+    memo: ListingMemo | None = None,
+) -> ListingMemo:
+    """List the remote, fetch missing commits of the refs in `keep`, and remember the refs.
+
+    `refs/fanout/seen/` then has the refs in `keep` and those of the other refs that were
+    there before and have not moved. `memo` is the result of this process's previous listing
+    of the mirror. Raises Denied, Unavailable, InvalidInput; Conflict if a listed commit
+    disappears before it is fetched.
+    """
+    output = _run_ls_remote(git, mirror, access)
+    digest = hashlib.sha256(output).digest()
+    # The digest of the output stands for all refs: parsing a hundred thousand refs takes
+    # longer than the listing itself. The mirror's state guards against other processes.
+    if memo and (memo.digest, memo.keep, memo.state) == (digest, tuple(keep), mirror_state(mirror)):
+        return memo
+    remote_refs = parse_ls_remote(output, access)
+    kept_refs = RefPatterns(keep).select(remote_refs.ids)
+    previous_refs = read_listed_refs(mirror)
+    _fetch_missing(git, mirror, access, kept_refs)
+    unmoved_refs = {
+        ref: oid
+        for ref, oid in previous_refs.items()
+        if ref not in kept_refs and remote_refs.ids.get(ref) == oid
+    }
+    _write_listed_refs(mirror, {**unmoved_refs, **kept_refs}, previous_refs)
+    return ListingMemo(RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror))
+
+
+def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
+    """Parse the output of ls-remote.
+
+    Raises InvalidInput for a repository in SHA-256 format.
+    """
+    try:
+        refs = parse_refs(text.decode(errors="backslashreplace"))
+    except ValueError as error:
+        raise InvalidInput(
+            "the repository uses SHA-256 object names, which fanout cannot write",
+            reason="ObjectFormatUnsupported",
+            remedy="use a repository in Git's SHA-1 format",
+            where=access.address.where,
+        ) from error
+    # Listings of one repository have most names in common, and so has what is kept by name.
+    refs = {sys.intern(name): oid for name, oid in refs.items()}
+    peeled = {name: oid for name, oid in refs.items() if name.endswith(_PEELED_SUFFIX)}
+    if not peeled:
+        return RemoteRefs(refs, refs)
+    ids = {name: oid for name, oid in refs.items() if name not in peeled}
+    commits = {name: peeled.get(f"{name}{_PEELED_SUFFIX}", oid) for name, oid in ids.items()}
+    return RemoteRefs(ids, commits)
+
+
+def _run_ls_remote(git: GitProgram, mirror: Path, access: RemoteAccess) -> bytes:
+    git.counters.add("listings")
+    arguments = ["ls-remote", "--heads", "--tags", "--quiet", "origin"]
+    return git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
+
+
+def _fetch_missing(
+    git: GitProgram, mirror: Path, access: RemoteAccess, refs: Mapping[str, str]
+) -> None:
+    """Fetch the listed commits that the mirror lacks.
+
+    Fetched by id, not by name: so the remote is listed once, whatever moves meanwhile, and
+    git writes no file per ref.
+    """
+    missing = _find_missing(mirror, refs)
+    if not missing:
+        return
+    repack_if_due(git, mirror)
+    git.counters.add("fetches")
+    options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
+    with tempfile.TemporaryFile(dir=mirror) as id_file:
+        id_file.write("".join(f"{oid}\n" for oid in missing).encode())
+        id_file.seek(0)
+        git.run(mirror, ["fetch", *options, "origin"], access, id_file)
+    if still_missing := _find_missing(mirror, refs):
+        raise DamagedMirrorError(
+            f"a fetch did not bring {still_missing[0]}, which the remote lists",
+            reason="MirrorDamaged",
+        )
+
+
+def _find_missing(mirror: Path, refs: Mapping[str, str]) -> list[str]:
+    with open_mirror(mirror) as reader:
+        return [oid for oid in dict.fromkeys(refs.values()) if not reader.has(oid)]
+
+
+def _write_listed_refs(
+    mirror: Path, listed_refs: Mapping[str, str], previous_refs: Mapping[str, str]
+) -> None:
+    """Write the listed refs if they differ from the previous ones or if loose refs exist."""
+    if dict(listed_refs) != dict(previous_refs) or (mirror / "refs" / "fanout").exists():
+        write_refs(mirror, {listed_name(ref): oid for ref, oid in listed_refs.items()})

@@ -1,1 +1,0 @@
-"""What a process leaves for the next one, and anybody may throw away."""

@@ -1,0 +1,1 @@
+"""Import of Porch and Kargo objects as objects of fanout."""

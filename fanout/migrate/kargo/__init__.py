@@ -1,0 +1,1 @@
+"""Import of Kargo objects: stages and gates are converted, steps are reported."""

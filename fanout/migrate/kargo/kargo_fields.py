@@ -1,0 +1,321 @@
+"""Table of Kargo's fields; the conversion and its docs page are made from it."""
+
+from collections.abc import Iterator
+
+from fanout.migrate.field_conversion import (
+    LAST_APPLIED_ANNOTATION,
+    Remark,
+    SourceField,
+    TargetField,
+    copy_value,
+    copy_without_prefixes,
+    ignore_field,
+    note_unsupported,
+    report_unsupported,
+)
+from fanout.migrate.field_mapping import FieldMapping, KindMapping, server_field_mappings
+from fanout.migrate.kargo import kargo_stages, kargo_warehouse
+from fanout.migrate.kargo.kargo_steps import convert_steps
+
+KARGO_GROUP = "kargo.akuity.io"
+_VERSION = "v1alpha1"
+_POLICY = "UpstreamPolicy"
+_STAGE_PATH = "spec.stages[*]"
+_REQUEST_PATH = "spec.requestedFreight[*]"
+_SOURCES_PATH = f"{_REQUEST_PATH}.sources"
+_COMMERCIAL_BUILD = "of Kargo's commercial build"
+
+
+def convert_elsewhere(_: SourceField) -> Iterator[TargetField | Remark]:
+    """Ignore a field that is converted together with other fields."""
+    return iter(())
+
+
+def _label_mappings() -> Iterator[FieldMapping]:
+    without_kargo_keys = copy_without_prefixes("kargo.akuity.io/")
+    yield FieldMapping(
+        "metadata.labels", "metadata.labels", without_kargo_keys, "the same, without Kargo's own"
+    )
+    yield FieldMapping(
+        "metadata.annotations",
+        "metadata.annotations",
+        copy_without_prefixes("kargo.akuity.io/", LAST_APPLIED_ANNOTATION),
+        "the same, without Kargo's and kubectl's own",
+    )
+
+
+def _common_mappings() -> Iterator[FieldMapping]:
+    yield FieldMapping(
+        "metadata.namespace", "metadata.namespace", copy_value, "a Project is a namespace"
+    )
+    yield from server_field_mappings("Kargo")
+
+
+def _stage_mappings() -> Iterator[FieldMapping]:
+    yield FieldMapping(
+        "metadata.name", f"{_STAGE_PATH}.name", kargo_stages.convert_name, "with dashes for dots"
+    )
+    yield FieldMapping(
+        "metadata.labels", "", ignore_field, "read for the selectors of a ProjectConfig"
+    )
+    yield FieldMapping(
+        "metadata.annotations",
+        "",
+        kargo_stages.convert_stage_annotations,
+        "noted, but for Kargo's own",
+    )
+    yield FieldMapping("metadata.namespace", "", convert_elsewhere, "that of the policy")
+    yield from server_field_mappings("Kargo")
+    yield FieldMapping(
+        f"{_REQUEST_PATH}.origin.kind",
+        "",
+        report_unsupported(
+            "", "Warehouse", problem="is no Warehouse", remedy="request what one finds"
+        ),
+        "`Warehouse`, nothing else",
+    )
+    yield FieldMapping(
+        f"{_REQUEST_PATH}.origin.name", "metadata.name", convert_elsewhere, "the policy's name"
+    )
+    yield FieldMapping(f"{_SOURCES_PATH}.direct", "", convert_elsewhere, "a stage without `after`")
+    yield FieldMapping(
+        f"{_SOURCES_PATH}.stages",
+        f"{_STAGE_PATH}.after.stages",
+        kargo_stages.convert_upstream_stages,
+    )
+    yield FieldMapping(
+        f"{_SOURCES_PATH}.availabilityStrategy",
+        f"{_STAGE_PATH}.after.require",
+        kargo_stages.convert_availability_strategy,
+        "`All` becomes `All`; `OneOf`, and none at all, become `Any`",
+    )
+    yield FieldMapping(
+        f"{_SOURCES_PATH}.requiredSoakTime",
+        f"{_STAGE_PATH}.after.soak",
+        kargo_stages.convert_soak,
+        "in hours, minutes and seconds; see [Soak](#what-behaves-differently)",
+    )
+    yield FieldMapping(
+        f"{_SOURCES_PATH}.autoPromotionOptions.selectionPolicy",
+        "",
+        kargo_stages.convert_selection_policy,
+        "`NewestFreight` says nothing; `MatchUpstream` is named",
+    )
+    yield from _stage_spec_mappings()
+
+
+def _stage_spec_mappings() -> Iterator[FieldMapping]:
+    vars_read = "read where steps clone and push"
+    yield FieldMapping("spec.vars", "", ignore_field, vars_read)
+    yield FieldMapping("spec.promotionTemplate.spec.vars", "", ignore_field, vars_read)
+    yield FieldMapping(
+        "spec.promotionTemplate.spec.steps",
+        "spec.targets",
+        convert_steps,
+        "no step is run: each is named with what to do instead, but for those that fanout does "
+        "itself; a repository that they push to is a target; without any, `controlFlow: true`",
+    )
+    yield FieldMapping(
+        "spec.verification.analysisTemplates[*].name",
+        f"{_STAGE_PATH}.verification[*].name",
+        kargo_stages.convert_verification,
+        "a check of this name that is answered by `fanout report`",
+    )
+    yield FieldMapping(
+        "spec.verification.analysisTemplates[*].kind", "", ignore_field, "says nothing here"
+    )
+    for field in ("args", "analysisRunMetadata"):
+        yield FieldMapping(
+            f"spec.verification.{field}",
+            "",
+            report_unsupported(
+                [], {}, problem="nothing is run here", remedy="give it to what runs the analysis"
+            ),
+            "named: nothing is run",
+        )
+    yield FieldMapping("spec.shard", "", ignore_field, "which of Kargo's controllers does the work")
+    yield FieldMapping(
+        "spec.targets",
+        "",
+        report_unsupported(
+            [],
+            {},
+            problem="Kargo's Targets are not read",
+            remedy="write spec.targets with an objectSelector",
+        ),
+        f"named; {_COMMERCIAL_BUILD}",
+    )
+
+
+def _warehouse_mappings() -> Iterator[FieldMapping]:
+    yield FieldMapping(
+        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
+    )
+    yield from _label_mappings()
+    yield from _common_mappings()
+    yield FieldMapping("spec.shard", "", ignore_field, "which of Kargo's controllers does the work")
+    yield FieldMapping(
+        "spec.interval",
+        "",
+        note_unsupported(
+            "", problem="every pass looks at the repository itself; nothing is polled"
+        ),
+        "noted: every pass looks at the repository",
+    )
+    yield FieldMapping(
+        "spec.freightCreationPolicy",
+        "",
+        report_unsupported(
+            "",
+            "Automatic",
+            problem="whatever is tagged is a revision",
+            remedy="tag by hand, or pin spec.upstream.revision.tag",
+        ),
+        "`Automatic` says nothing; `Manual` is named",
+    )
+    yield FieldMapping(
+        "spec.freightCreationCriteria",
+        "",
+        report_unsupported(
+            {}, problem="whatever is tagged is a revision", remedy="tag only what is to be rolled"
+        ),
+        "named",
+    )
+    for kind in ("image", "chart"):
+        yield FieldMapping(
+            f"spec.subscriptions[*].{kind}",
+            "",
+            report_unsupported(
+                problem=f"nobody looks for a newer {kind}",
+                remedy="write its version into the package, and tag that",
+            ),
+            "named: a version that is in the package goes with it",
+        )
+    yield from _git_mappings()
+
+
+def _git_mappings() -> Iterator[FieldMapping]:
+    git, upstream = "spec.subscriptions[*].git", "spec.upstream"
+    yield FieldMapping(
+        f"{git}.repoURL",
+        f"{upstream}.repository",
+        kargo_warehouse.report_further_subscription,
+        "a Repository of this URL",
+    )
+    yield FieldMapping(
+        f"{git}.branch",
+        "",
+        convert_elsewhere,
+        "`spec.branch` of that Repository, where no step writes to another; revisions are tags",
+    )
+    yield FieldMapping(
+        f"{git}.commitSelectionStrategy",
+        f"{upstream}.revision.latest",
+        convert_elsewhere,
+        "named: a revision is a tag of the package. `SemVer` with a constraint becomes `semver`",
+    )
+    yield FieldMapping(
+        f"{git}.semverConstraint", f"{upstream}.revision.semver", convert_elsewhere, "as a range"
+    )
+    yield FieldMapping(
+        f"{git}.includePaths",
+        f"{upstream}.package",
+        convert_elsewhere,
+        "one plain path; others are named, and a name to fill in is written",
+    )
+    yield FieldMapping(
+        f"{git}.excludePaths",
+        "",
+        kargo_warehouse.for_first_subscription(
+            report_unsupported(
+                [], problem="a package is taken whole", remedy="move out what is not part of it"
+            )
+        ),
+        "named: a package is whole",
+    )
+    for field in ("allowTags", "allowTagsRegex", "ignoreTags", "ignoreTagsRegex"):
+        yield FieldMapping(
+            f"{git}.{field}", "", kargo_warehouse.report_tag_filter("names of tags"), "named"
+        )
+    expressions = kargo_warehouse.report_tag_filter("expressions about commits and tags")
+    yield FieldMapping(f"{git}.expressionFilter", "", expressions, "named")
+    yield FieldMapping(
+        f"{git}.strictSemvers",
+        "",
+        kargo_warehouse.for_first_subscription(
+            report_unsupported(True, problem="only tags like v1 and v1.2.3 count", remedy="tag so")
+        ),
+        "`true` says nothing; `false` is named",
+    )
+    yield FieldMapping(f"{git}.discoveryLimit", "", ignore_field, "all tags are seen")
+    yield FieldMapping(
+        f"{git}.insecureSkipTLSVerify",
+        "",
+        kargo_warehouse.for_first_subscription(
+            report_unsupported(
+                False,
+                problem="certificates are always verified",
+                remedy="let Git trust the authority of the server",
+            )
+        ),
+        "`true` is named",
+    )
+
+
+def _project_config_mappings() -> Iterator[FieldMapping]:
+    yield FieldMapping(
+        "metadata.name", "metadata.name", kargo_stages.convert_name, "with dashes for dots"
+    )
+    yield from _label_mappings()
+    yield from _common_mappings()
+    automatic, policies = "spec.autoPromotion.stages", "spec.promotionPolicies[*]"
+    yield FieldMapping(f"{policies}.stage", automatic, convert_elsewhere, "where it is enabled")
+    yield FieldMapping(
+        f"{policies}.autoPromotionEnabled", automatic, convert_elsewhere, "`true` puts it there"
+    )
+    yield FieldMapping(
+        f"{policies}.stageSelector",
+        automatic,
+        convert_elsewhere,
+        "the names of those it chooses in the input; a plain `glob:` stays a pattern",
+    )
+    windows = "spec.promotionWindows[*]"
+    yield FieldMapping(f"{windows}.name", "", ignore_field, "windows have no names")
+    yield FieldMapping(f"{windows}.kind", "spec.windows[*]", convert_elsewhere, "`allow` or `deny`")
+    yield FieldMapping(
+        f"{windows}.rrule",
+        "spec.windows[*]",
+        convert_elsewhere,
+        "`FREQ=DAILY` and `FREQ=WEEKLY` with `BYDAY` become cron lines; others are named, and "
+        "automation is left out where they would bind",
+    )
+    for field in ("dtstart", "dtend"):
+        yield FieldMapping(
+            f"{windows}.{field}",
+            "spec.windows[*]",
+            convert_elsewhere,
+            "time of day, zone, duration",
+        )
+    yield FieldMapping(
+        f"{windows}.stageSelector",
+        "",
+        convert_elsewhere,
+        "one that chooses all Stages says nothing; others are named, as an `rrule` is",
+    )
+    yield FieldMapping(
+        f"{windows}.projectSelector",
+        "",
+        report_unsupported({}, problem="is for a ClusterConfig", remedy="remove it"),
+        "named",
+    )
+    hooks = note_unsupported([], problem="`fanout run` looks by itself, at what its schedule says")
+    for field in ("webhookReceivers", "receivers"):
+        yield FieldMapping(f"spec.{field}", "", hooks, "noted: passes are started by a schedule")
+
+
+WAREHOUSE_MAPPING = KindMapping("Warehouse", _VERSION, _POLICY, tuple(_warehouse_mappings()))
+STAGE_MAPPING = KindMapping("Stage", _VERSION, _POLICY, tuple(_stage_mappings()))
+PROJECT_CONFIG_MAPPING = KindMapping(
+    "ProjectConfig", _VERSION, "PromotionPolicy", tuple(_project_config_mappings())
+)
+KARGO_KINDS = (WAREHOUSE_MAPPING, STAGE_MAPPING, PROJECT_CONFIG_MAPPING)

@@ -1,0 +1,344 @@
+"""Import of Kargo objects: one policy per Warehouse, remarks for lost fields."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from fanout.api.field_errors import FieldPath
+from fanout.api.field_paths import as_mapping
+from fanout.api.kind_registry import KINDS
+from fanout.api.object_meta import API_VERSION
+from fanout.migrate.field_conversion import ImportResult, Remark, TargetField
+from fanout.migrate.field_mapping import convert_object, resolve_target_path
+from fanout.migrate.kargo.kargo_fields import (
+    PROJECT_CONFIG_MAPPING,
+    STAGE_MAPPING,
+    WAREHOUSE_MAPPING,
+)
+from fanout.migrate.kargo.kargo_objects import (
+    REQUESTS_FIELD,
+    FreightRequest,
+    KargoObject,
+    find_passing_stages,
+    find_requests,
+    promotion_steps_of,
+    replace_dots,
+    sort_requests,
+)
+from fanout.migrate.kargo.kargo_project import KargoProject, group_by_project
+from fanout.migrate.kargo.kargo_promotion import convert_automation, convert_windows
+from fanout.migrate.kargo.kargo_steps import STEPS_PATH, find_step_targets
+from fanout.migrate.kargo.kargo_warehouse import (
+    PLACEHOLDER,
+    convert_subscription,
+    placeholder_upstream,
+)
+from fanout.migrate.object_assembly import ObjectValidator, RemovalUnits, assemble_object
+from fanout.values import replace
+
+_METADATA_UNITS: RemovalUnits = {
+    "metadata.labels.*": "the label",
+    "metadata.annotations.*": "the annotation",
+}
+POLICY_UNITS: RemovalUnits = {
+    **_METADATA_UNITS,
+    "spec.stages.*": "the stage",
+    "spec.targets.*": "the target",
+}
+PROMOTION_UNITS: RemovalUnits = {**_METADATA_UNITS, "spec.autoPromotion.stages.*": "the name"}
+
+
+ConvertedField = TargetField | Remark
+
+
+def add_source_index(
+    item: KargoObject, converted_fields: Iterable[ConvertedField], request: int = 0
+) -> Iterator[ConvertedField]:
+    """Prefix source paths with the object's index, and restore the request's index."""
+    for converted in converted_fields:
+        if isinstance(converted, TargetField):
+            yield replace(
+                converted, source=(item.index, *_restore_request_index(converted.source, request))
+            )
+        else:
+            yield replace(
+                converted, path=(item.index, *_restore_request_index(converted.path, request))
+            )
+
+
+def _restore_request_index(path: FieldPath, request: int) -> FieldPath:
+    return (*path[:2], request, *path[3:]) if path[1:3] == (REQUESTS_FIELD, 0) else path
+
+
+def assemble_from_sources(
+    kind: str,
+    converted_fields: Iterable[ConvertedField],
+    validate_data: ObjectValidator,
+    units: RemovalUnits,
+    default_index: int,
+) -> ImportResult:
+    """Assemble an object and assign its remarks to the source objects that they are about.
+
+    `default_index`: index of the object for remarks without a source field.
+    """
+    result = assemble_object(KINDS[kind], converted_fields, validate_data, units)
+    remarks = []
+    for remark in result.remarks:
+        index, path = default_index, remark.path
+        if path and isinstance(path[0], int):
+            index, path = path[0], path[1:]
+        remarks.append((index, replace(remark, path=path)))
+    return ImportResult((result.data,) if result.data is not None else (), tuple(remarks))
+
+
+def join_results(parts: Iterable[ImportResult]) -> ImportResult:
+    """Join all objects and all remarks, in order."""
+    results = list(parts)
+    objects = (item for part in results for item in part.objects)
+    return ImportResult(
+        tuple(objects), tuple(remark for part in results for remark in part.remarks)
+    )
+
+
+def build_policies(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
+    """Build a policy for every Warehouse that a Stage requests.
+
+    `validate_data` returns the errors of an object; fields with errors are removed and
+    reported.
+    """
+    results: list[ImportResult] = []
+    requests_by_warehouse: dict[str, list[FreightRequest]] = {
+        name: [] for name in project.warehouses
+    }
+    for stage in project.stages:
+        requests = find_requests(stage)
+        results.append(
+            ImportResult((), tuple((stage.index, it) for it in _request_remarks(requests)))
+        )
+        for name, request in requests.items():
+            requests_by_warehouse.setdefault(name, []).append(request)
+    for name, warehouse_requests in requests_by_warehouse.items():
+        warehouse = project.warehouses.get(name)
+        if warehouse_requests:
+            converted_fields = _build_policy(
+                name, warehouse, sort_requests(warehouse_requests), project
+            )
+            main_object = warehouse or warehouse_requests[0].stage
+            results.append(
+                assemble_from_sources(
+                    "UpstreamPolicy",
+                    converted_fields,
+                    validate_data,
+                    POLICY_UNITS,
+                    main_object.index,
+                )
+            )
+        elif warehouse:
+            problem = "no Stage of the input requests it: there is nothing to make a policy of"
+            remark = Remark((), problem, "import its Stages as well")
+            results.append(ImportResult((), ((warehouse.index, remark),)))
+    return join_results(results)
+
+
+def _request_remarks(requests: Mapping[str, FreightRequest]) -> Iterator[Remark]:
+    path: FieldPath = ("spec", REQUESTS_FIELD)
+    if not requests:
+        problem = "nothing is requested of a Warehouse: the stage is in no policy"
+        yield Remark(path, problem, "name the origin")
+    if len(requests) > 1:
+        names = ", ".join(map(replace_dots, requests))
+        problem = f"a policy has one upstream: the stage is in each of {names}, and in each alone"
+        yield Remark(path, problem, "make one package of what must go together")
+
+
+def _build_policy(
+    name: str,
+    warehouse: KargoObject | None,
+    requests: Sequence[FreightRequest],
+    project: KargoProject,
+) -> Iterator[ConvertedField]:
+    main_object = warehouse or requests[0].stage
+    yield TargetField(("apiVersion",), API_VERSION, (main_object.index, "apiVersion"))
+    yield TargetField(("kind",), "UpstreamPolicy", (main_object.index, "kind"))
+    if warehouse:
+        yield from add_source_index(warehouse, convert_object(WAREHOUSE_MAPPING, warehouse.data))
+        yield from add_source_index(
+            warehouse, convert_subscription(warehouse, project.repositories)
+        )
+    else:
+        yield from add_source_index(main_object, _build_placeholder_upstream(name, requests[0]))
+    # A policy has no control-flow stage without `after`; stages behind such a one wait for
+    # nothing.
+    passing_stages = find_passing_stages(requests)
+    remaining_requests = [
+        request for request in requests if request.stage.name not in passing_stages
+    ]
+    for number, request in enumerate(remaining_requests):
+        converted_fields = _build_stage(
+            replace_dots(name), number, request, passing_stages, project
+        )
+        yield from add_source_index(request.stage, converted_fields, request.number)
+    for request in requests:
+        if request.stage.name in passing_stages:
+            problem = "nothing comes before this control-flow stage, so it holds nothing back"
+            remedy = "it is left out, and those after it do not wait for it"
+            yield from add_source_index(request.stage, [Remark(STEPS_PATH[:1], problem, remedy)])
+
+
+def _build_placeholder_upstream(name: str, request: FreightRequest) -> Iterator[ConvertedField]:
+    origin_path: FieldPath = ("spec", REQUESTS_FIELD, request.number, "origin", "name")
+    yield TargetField(("metadata", "name"), replace_dots(name), origin_path)
+    if namespace := as_mapping(request.stage.data.get("metadata")).get("namespace"):
+        yield TargetField(("metadata", "namespace"), namespace, origin_path)
+    yield from placeholder_upstream(replace_dots(name), origin_path)
+    problem = f"there is no Warehouse {name} in the input"
+    yield Remark(
+        origin_path, problem, f"import it as well, or fill in what is called {PLACEHOLDER}"
+    )
+
+
+def _build_stage(
+    policy: str,
+    number: int,
+    request: FreightRequest,
+    passing_stages: frozenset[str],
+    project: KargoProject,
+) -> Iterator[ConvertedField]:
+    """Yield the fields of one stage of a policy, and of its target."""
+    stage_data = request.stage_for_request(passing_stages)
+
+    def resolve_stage_path(pattern: str, path: FieldPath) -> FieldPath:
+        """Resolve a target path with the stage's number in the place of the request's number."""
+        indices = [
+            it for before, it in pairwise(path) if isinstance(it, int) and before != REQUESTS_FIELD
+        ]
+        return resolve_target_path(pattern, (number, *indices))
+
+    stage_path: FieldPath = ("spec", "stages", number)
+    yield from convert_object(STAGE_MAPPING, stage_data, resolve_stage_path)
+    if not request.is_direct and not request.upstream_stages and request.has_valid_stages:
+        problem = "it is neither direct nor after a stage: Kargo would let nothing through"
+        sources_path: FieldPath = ("spec", REQUESTS_FIELD, 0, "sources")
+        yield Remark(
+            sources_path, problem, "name the stages before, or write direct", invalidates=stage_path
+        )
+    if request.is_control_flow:
+        yield TargetField((*stage_path, "controlFlow"), True, ("metadata", "name"))
+    else:
+        yield from _build_target(policy, number, request, project)
+
+
+def _build_target(
+    policy: str, number: int, request: FreightRequest, project: KargoProject
+) -> Iterator[ConvertedField]:
+    target_path: FieldPath = ("spec", "targets", number)
+    stage = replace_dots(request.stage.name)
+    package = f"{stage}/{policy}"
+    branch_by_repository: dict[str, str | None] = {}  # with the branch that the Stage writes to
+    for step_target in find_step_targets(request.stage.data, project.tasks):
+        name, problem = project.repositories.name_repository(step_target.url, step_target.branch)
+        if not problem:
+            branch_by_repository.setdefault(name, step_target.branch)
+    for index, name in enumerate(branch_by_repository or [PLACEHOLDER]):
+        yield TargetField((*target_path, "repositories", index, "name"), name, STEPS_PATH)
+        yield TargetField(
+            (*target_path, "repositories", index, "packageNames"), [package], STEPS_PATH
+        )
+    yield TargetField((*target_path, "template", "stage"), stage, ("metadata", "name"))
+    if not branch_by_repository:
+        problem = f"where they write is not plain: {PLACEHOLDER} stands for the Repository"
+        yield Remark(STEPS_PATH, problem, "name the targets of the stage")
+    for name, branch in branch_by_repository.items():
+        yield _invented_package_remark(name, branch, project.repositories.branch_of(name), package)
+
+
+def _invented_package_remark(
+    name: str, step_branch: str | None, branch: str, package: str
+) -> Remark:
+    """Return the remark that the package's path or the Stage's branch is invented."""
+    remedy = f"correct {package} in spec.targets"
+    if step_branch in (None, branch):
+        problem = f"they write to {name}; where the package is to be is not said there"
+        return Remark(STEPS_PATH, problem, remedy)
+    problem = f"they write to {name} on {step_branch}, and one branch is published to, {branch}"
+    return Remark(STEPS_PATH, problem, f"let the cluster read it there, and {remedy}")
+
+
+def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator) -> ImportResult:
+    """Import all objects that can be converted.
+
+    `validate_data` returns the errors of an object of fanout. Fields with errors are
+    removed and reported, so every object of the result passes it.
+    """
+    projects, remarks = group_by_project(objects)
+    results = [_import_project(project, validate_data) for project in projects.values()]
+    joined_result = join_results([ImportResult((), tuple(remarks)), *results])
+    sorted_remarks = sorted(dict.fromkeys(joined_result.remarks), key=lambda said: said[0])
+    return ImportResult(joined_result.objects, tuple(sorted_remarks))
+
+
+def _import_project(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
+    """Import one namespace: its Repositories, policies and PromotionPolicies."""
+    policy_result = build_policies(project, validate_data)
+    stage_names = _stage_names(policy_result.objects)
+    namespace = next(
+        (as_mapping(it["metadata"]).get("namespace") for it in policy_result.objects), None
+    )
+    repository_names = {
+        name for policy in policy_result.objects for name in _repository_names(policy)
+    }
+    repositories = tuple(project.repositories.build_objects(repository_names, namespace))
+    promotions = [
+        _build_promotion_policy(config, project, stage_names, validate_data)
+        for config in project.configs
+    ]
+    return join_results([ImportResult(repositories, ()), policy_result, *promotions])
+
+
+def _build_promotion_policy(
+    config: KargoObject,
+    project: KargoProject,
+    stage_names: frozenset[str],
+    validate_data: ObjectValidator,
+) -> ImportResult:
+    """Build the PromotionPolicy of a ProjectConfig, if any setting has a counterpart."""
+    stages = [stage for stage in project.stages if promotion_steps_of(stage.data)]
+    control_flow_stages = [stage for stage in project.stages if not promotion_steps_of(stage.data)]
+    converted_windows = convert_windows(config, stages)
+    automation_fields = convert_automation(
+        config, stages, control_flow_stages, stage_names, converted_windows.blocked_names
+    )
+    converted_fields = [
+        *convert_object(PROJECT_CONFIG_MAPPING, config.data),
+        *converted_windows.pieces,
+        *automation_fields,
+    ]
+    if not any(
+        isinstance(piece, TargetField) and piece.path[0] == "spec" for piece in converted_fields
+    ):
+        remarks = ((config.index, piece) for piece in converted_fields if isinstance(piece, Remark))
+        return ImportResult((), tuple(remarks))
+    name = ("metadata", "name")
+    object_fields = [
+        TargetField(("apiVersion",), API_VERSION, ("apiVersion",)),
+        TargetField(("kind",), "PromotionPolicy", ("kind",)),
+        *converted_fields,
+        TargetField(("spec", "policies", 0), "*", name),
+    ]
+    return assemble_from_sources(
+        "PromotionPolicy",
+        add_source_index(config, object_fields),
+        validate_data,
+        PROMOTION_UNITS,
+        config.index,
+    )
+
+
+def _stage_names(policies: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    return frozenset(stage["name"] for policy in policies for stage in policy["spec"]["stages"])
+
+
+def _repository_names(policy: Mapping[str, Any]) -> Iterator[str]:
+    yield policy["spec"]["upstream"]["repository"]
+    for target in policy["spec"]["targets"]:
+        yield from (entry["name"] for entry in target["repositories"])

@@ -1,0 +1,343 @@
+"""Automatic promotion, promotion windows and stage selectors of a ProjectConfig."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+
+from fanout.api.durations import format_duration
+from fanout.api.field_errors import FieldPath, InvalidValue
+from fanout.api.field_paths import as_list, as_mapping
+from fanout.api.text_fields import NAME_PATTERN, format_value
+from fanout.migrate.field_conversion import Remark, TargetField
+from fanout.migrate.kargo.kargo_objects import KargoObject, replace_dots
+from fanout.values import frozen
+
+_SELECTOR_FIELDS = ("name", "matchLabels", "matchExpressions")
+_NAME_STAGES_REMEDY = "name the Stages"
+
+
+@frozen
+class StageSelector:
+    """Selector of Stages; `pattern` is fanout's name pattern for it, if there is one."""
+
+    matches: Callable[[KargoObject], bool]
+    pattern: str | None = None
+    exact_name: str | None = None
+
+
+def match_every_stage(_: KargoObject) -> bool:
+    """Match every Stage."""
+    return True
+
+
+def parse_name_selector(name: Any) -> StageSelector:
+    """Parse a name, or a pattern after `glob:` or `regex:`. Raises InvalidValue."""
+    if not isinstance(name, str) or not name:
+        raise InvalidValue(f"{format_value(name)} is no name of a Stage", _NAME_STAGES_REMEDY)
+    syntax, colon, name_pattern = name.partition(":")
+    if not colon:
+        return StageSelector(lambda stage: stage.name == name, exact_name=name)
+    if syntax == "glob" and not re.search(r"[{}\\]", name_pattern):
+        pattern = name_pattern if re.match(NAME_PATTERN, name_pattern) else None
+        return StageSelector(lambda stage: fnmatchcase(stage.name, name_pattern), pattern)
+    if syntax in ("regex", "regexp"):
+        try:
+            expression = re.compile(name_pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise InvalidValue(
+                f"{format_value(name)} cannot be read: {error}", _NAME_STAGES_REMEDY
+            ) from error
+        return StageSelector(lambda stage: expression.search(stage.name) is not None)
+    raise InvalidValue(
+        f"{format_value(name)} is no pattern that can be read here", _NAME_STAGES_REMEDY
+    )
+
+
+def parse_stage_selector(value: Any) -> StageSelector:
+    """Parse a `stageSelector`. Raises InvalidValue for an unreadable or empty one."""
+    selector_fields = as_mapping(value)
+    unknown_fields = [str(key) for key in selector_fields if key not in _SELECTOR_FIELDS]
+    if unknown_fields:
+        raise InvalidValue(
+            f"{unknown_fields[0]} is no field of a selector that is known", _NAME_STAGES_REMEDY
+        )
+    if not any(selector_fields.get(key) for key in _SELECTOR_FIELDS):
+        raise InvalidValue("the selector chooses by nothing", _NAME_STAGES_REMEDY)
+    match_labels = as_mapping(selector_fields.get("matchLabels"))
+    tests: list[Callable[[Mapping[str, Any]], bool]] = []
+    if match_labels:
+        tests.append(
+            lambda labels: all(labels.get(key) == match_labels[key] for key in match_labels)
+        )
+    tests += [
+        _parse_requirement(as_mapping(entry))
+        for entry in as_list(selector_fields.get("matchExpressions"))
+    ]
+    name_selector = (
+        parse_name_selector(selector_fields["name"])
+        if selector_fields.get("name")
+        else StageSelector(match_every_stage)
+    )
+    if not tests:
+        return name_selector
+    return StageSelector(
+        lambda stage: name_selector.matches(stage) and all(test(stage.labels) for test in tests)
+    )
+
+
+def _parse_requirement(entry: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    key, operator, values = entry.get("key"), entry.get("operator"), as_list(entry.get("values"))
+    if not isinstance(key, str):
+        raise InvalidValue("an entry of matchExpressions has no key", _NAME_STAGES_REMEDY)
+    match operator:
+        case "In":
+            return lambda labels: key in labels and labels[key] in values
+        case "NotIn":
+            return lambda labels: key not in labels or labels[key] not in values
+        case "Exists":
+            return lambda labels: key in labels
+        case "DoesNotExist":
+            return lambda labels: key not in labels
+    raise InvalidValue(f"{format_value(operator)} is no operator", _NAME_STAGES_REMEDY)
+
+
+PROMOTION_POLICIES_PATH: FieldPath = ("spec", "promotionPolicies")
+_AUTO_PROMOTION_PATH: FieldPath = ("spec", "autoPromotion", "stages")
+
+
+@frozen
+class _AutomationPolicy:
+    path: FieldPath
+    enabled: bool
+    selector: StageSelector | None  # none: it cannot be read
+
+
+def convert_automation(
+    config: KargoObject,
+    stages: Sequence[KargoObject],
+    control_flow_stages: Sequence[KargoObject],
+    converted_names: Collection[str],
+    blocked_names: Collection[str],
+) -> Iterator[TargetField | Remark]:
+    """Yield the names of stages that are promoted automatically, and remarks.
+
+    `stages`: Stages of the Project with targets. `control_flow_stages`: the other Stages.
+    `converted_names`: names of the stages that were converted. `blocked_names`: names of
+    Stages where automation must stay off.
+    """
+    policies = []
+    for index, entry in enumerate(as_list(config.spec.get("promotionPolicies"))):
+        path: FieldPath = (*PROMOTION_POLICIES_PATH, index)
+        enabled = as_mapping(entry).get("autoPromotionEnabled") is True
+        try:
+            policies.append(_AutomationPolicy(path, enabled, _read_selector(entry)))
+        except InvalidValue as error:
+            policies.append(_AutomationPolicy(path, enabled, None))
+            problem = f"{error.problem}; nothing after it is automatic"
+            yield Remark(path, problem, error.remedy)
+    policy_by_stage = {stage.name: _find_deciding_policy(stage, policies) for stage in stages}
+    automatic_stages = {
+        name: policy.path
+        for name, policy in policy_by_stage.items()
+        if policy
+        and policy.enabled
+        and replace_dots(name) in converted_names
+        and name not in blocked_names
+    }
+    names: dict[str, FieldPath] = {}
+    for policy, pattern in _safe_patterns(policies, stages, automatic_stages):
+        names.setdefault(pattern, policy.path)
+        automatic_stages = {
+            name: path for name, path in automatic_stages.items() if path != policy.path
+        }
+    for name, path in automatic_stages.items():
+        names.setdefault(replace_dots(name), path)
+    for number, (text, path) in enumerate(names.items()):
+        yield TargetField((*_AUTO_PROMOTION_PATH, number), text, path)
+    for policy in policies:
+        if policy.enabled and policy.selector:
+            chosen_names = [name for name, path in automatic_stages.items() if path == policy.path]
+            yield from _policy_remarks(
+                policy, policy.selector, stages, control_flow_stages, chosen_names
+            )
+
+
+def _read_selector(entry: object) -> StageSelector:
+    policy_fields = as_mapping(entry)
+    stage_selector = policy_fields.get("stageSelector")
+    return (
+        parse_name_selector(policy_fields.get("stage"))
+        if stage_selector is None
+        else parse_stage_selector(stage_selector)
+    )
+
+
+def _find_deciding_policy(
+    stage: KargoObject, policies: Sequence[_AutomationPolicy]
+) -> _AutomationPolicy | None:
+    for policy in policies:
+        # The unreadable policy might have selected the Stage, so no later policy may decide for
+        # it.
+        if policy.selector is None:
+            return None
+        if policy.selector.matches(stage):
+            return policy
+    return None
+
+
+def _safe_patterns(
+    policies: Sequence[_AutomationPolicy],
+    stages: Sequence[KargoObject],
+    automatic_stages: Collection[str],
+) -> Iterator[tuple[_AutomationPolicy, str]]:
+    """Yield patterns that may stay: every Stage they can match is automatic."""
+    for policy in policies:
+        if policy.selector is None or not policy.enabled:
+            return
+        matching_stages = [stage.name for stage in stages if policy.selector.matches(stage)]
+        if (
+            policy.selector.pattern
+            and matching_stages
+            and all(name in automatic_stages for name in matching_stages)
+        ):
+            yield policy, policy.selector.pattern
+
+
+def _policy_remarks(
+    policy: _AutomationPolicy,
+    selector: StageSelector,
+    stages: Sequence[KargoObject],
+    control_flow_stages: Sequence[KargoObject],
+    names: Sequence[str],
+) -> Iterator[Remark]:
+    matching_control_flow = [stage.name for stage in control_flow_stages if selector.matches(stage)]
+    if any(selector.matches(stage) for stage in stages):
+        if names and selector.exact_name is None:
+            problem = f"of the Stages in the input it chooses {', '.join(names)}, now by name"
+            remedy = "add later ones to spec.autoPromotion.stages"
+            yield Remark(policy.path, problem, remedy, is_lost=False)
+    elif matching_control_flow:
+        problem = (
+            f"it chooses control-flow Stages alone ({', '.join(matching_control_flow)}): nothing"
+            " is published in"
+            " those, so there is nothing to promote"
+        )
+        yield Remark(policy.path, problem, "remove it", is_lost=False)
+    else:
+        problem = (
+            f"there is no Stage {selector.exact_name}"
+            if selector.exact_name
+            else "it chooses no Stage"
+        )
+        yield Remark(policy.path, f"{problem} in the input", "import the Stages with it")
+
+
+WINDOWS_PATH: FieldPath = ("spec", "promotionWindows")
+_WINDOW_KINDS = {"Allow": "allow", "Deny": "deny"}
+_ICALENDAR_TIME = re.compile(r"(?:TZID=([^:\s]+):)?([0-9]{8}T[0-9]{6})(Z?)", re.ASCII)
+_WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
+_WRITE_WINDOW_REMEDY = "write it in spec.windows by hand, as cron lines"
+_MAX_LENGTH_BY_FREQUENCY = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(days=7)}
+
+
+@frozen
+class ConvertedWindows:
+    """Converted windows, and the names of Stages where automation must stay off."""
+
+    pieces: tuple[TargetField | Remark, ...]
+    blocked_names: frozenset[str]
+
+
+def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> ConvertedWindows:
+    """Convert the windows of a ProjectConfig.
+
+    `stages` are the Stages of its Project with targets.
+    """
+    pieces: list[TargetField | Remark] = []
+    blocked_names: set[str] = set()
+    for index, entry in enumerate(as_list(config.spec.get("promotionWindows"))):
+        path: FieldPath = (*WINDOWS_PATH, index)
+        # Until the selector is read, an error has to keep automation off in all Stages.
+        bound_names = {stage.name for stage in stages}
+        try:
+            if (stage_selector := as_mapping(entry).get("stageSelector")) is not None:
+                matches = parse_stage_selector(stage_selector).matches
+                bound_names = {stage.name for stage in stages if matches(stage)}
+            if bound_names != {stage.name for stage in stages}:
+                problem = "windows bind all stages of a policy, and this one chooses some"
+                raise InvalidValue(problem, "part the policy, and write it for one of the parts")
+            pieces += _convert_window(as_mapping(entry), path)
+        except InvalidValue as error:
+            blocked_names |= bound_names
+            consequence = (
+                f"; automation stays off in {', '.join(sorted(bound_names))}" if bound_names else ""
+            )
+            pieces.append(
+                Remark(path, f"{error.problem}{consequence}", error.remedy or _WRITE_WINDOW_REMEDY)
+            )
+    return ConvertedWindows(tuple(pieces), frozenset(blocked_names))
+
+
+def _convert_window(entry: Mapping[str, Any], path: FieldPath) -> Iterator[TargetField | Remark]:
+    kind = entry.get("kind")
+    if not isinstance(kind, str) or kind not in _WINDOW_KINDS:
+        raise InvalidValue(f"{format_value(kind)} is no kind of a window", "write Allow or Deny")
+    target_path: FieldPath = ("spec", "windows", path[-1], _WINDOW_KINDS[kind])
+    start, zone = _parse_icalendar_time(entry.get("dtstart"), "dtstart")
+    end, end_zone = _parse_icalendar_time(entry.get("dtend"), "dtend")
+    days, max_length = _convert_recurrence(entry.get("rrule"), start)
+    length = end - start
+    # A window longer than its period overlaps its next occurrence, which a cron line with a
+    # duration cannot express.
+    if zone != end_zone or not timedelta() < length <= max_length:
+        raise InvalidValue("it does not end before it begins again, in the same zone", "")
+    if start.second:
+        raise InvalidValue("it begins within a minute, and cron lines know whole ones", "")
+    line = f"{start.minute} {start.hour} * * {days}"
+    yield TargetField((*target_path, "schedule"), line, (*path, "rrule"))
+    yield TargetField((*target_path, "duration"), format_duration(length), (*path, "dtend"))
+    yield TargetField((*target_path, "timeZone"), zone, (*path, "dtstart"))
+    problem = "to Kargo the window is there from this day on; here it always was"
+    yield Remark((*path, "dtstart"), problem, is_lost=False)
+
+
+def _convert_recurrence(rule: Any, start: datetime) -> tuple[str, timedelta]:
+    """Return the weekdays of a recurrence rule as a cron field, and a window's maximum."""
+    if not rule:
+        raise InvalidValue("a window that comes once has no cron line", "")
+    text = str(rule).upper().removeprefix("RRULE:").rstrip(";")
+    parts = dict(part.partition("=")[::2] for part in text.split(";"))
+    frequency = parts.pop("FREQ", "")
+    if frequency not in _MAX_LENGTH_BY_FREQUENCY or parts.pop("INTERVAL", "1") != "1":
+        raise InvalidValue(f"{format_value(rule)} is not every day, nor every week", "")
+    parts.pop("WKST", None)
+    weekday_names = parts.pop("BYDAY", "")
+    if parts:
+        raise InvalidValue(f"{next(iter(parts))} of {format_value(rule)} is in no cron line", "")
+    days = weekday_names.split(",") if weekday_names else []
+    if not days:
+        return (
+            "*" if frequency == "DAILY" else str(start.isoweekday() % 7)
+        ), _MAX_LENGTH_BY_FREQUENCY[frequency]
+    if not set(days) <= set(_WEEKDAYS):
+        raise InvalidValue(f"BYDAY of {format_value(rule)} is in no cron line", "")
+    numbers = sorted({_WEEKDAYS.index(day) for day in days})
+    return ",".join(map(str, numbers)), _MAX_LENGTH_BY_FREQUENCY["WEEKLY"]
+
+
+def _parse_icalendar_time(value: Any, field: str) -> tuple[datetime, str]:
+    """Return a wall time and its zone; without a zone it is in UTC."""
+    match = _ICALENDAR_TIME.fullmatch(value) if isinstance(value, str) else None
+    try:
+        if match is None:
+            raise ValueError
+        zone = "UTC" if match[3] else match[1] or "UTC"
+        return datetime.strptime(match[2], "%Y%m%dT%H%M%S"), zone  # noqa: DTZ007 - a wall time
+    except ValueError as error:
+        problem = (
+            f"{field} is {format_value(value)}, which is no time like"
+            " TZID=Europe/Oslo:20260101T0900"
+        )
+        raise InvalidValue(f"{problem}00", "") from error

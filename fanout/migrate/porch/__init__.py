@@ -1,0 +1,1 @@
+"""Import of Porch objects: field table, conversions, and CEL expressions."""

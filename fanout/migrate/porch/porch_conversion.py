@@ -1,0 +1,200 @@
+"""Conversions of single Porch fields.
+
+The table in `porch_fields` assigns one to each field.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from fanout.api.field_errors import InvalidValue
+from fanout.api.field_paths import as_list, as_mapping
+from fanout.api.text_fields import format_value
+from fanout.migrate.field_conversion import (
+    LAST_APPLIED_ANNOTATION,
+    FieldConverter,
+    Remark,
+    SourceField,
+    TargetField,
+    copy_value,
+)
+from fanout.migrate.porch.porch_expressions import translate_expression
+
+_DESCRIPTION_ANNOTATION = "kubernetes.io/description"
+_APPROVAL_ANNOTATION = "approval.nephio.org/policy"
+_REVISION_TAG_PATH = ("spec", "upstream", "revision", "tag")
+
+
+def convert_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Copy annotations without those of kubectl and Nephio."""
+    if _APPROVAL_ANNOTATION in as_mapping(source.value):
+        yield Remark(
+            (*source.path, _APPROVAL_ANNOTATION),
+            "asks Nephio's controller for approval, which fanout does not ask",
+            "name the policy or variant in a PromotionPolicy",
+        )
+    if isinstance(source.value, Mapping):
+        dropped_keys = (LAST_APPLIED_ANNOTATION, _APPROVAL_ANNOTATION)
+        remaining = {key: value for key, value in source.value.items() if key not in dropped_keys}
+        if remaining:
+            yield TargetField(source.target, remaining, source.path)
+    else:
+        yield from copy_value(source)
+
+
+def convert_description(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Convert a description to the annotation that Kubernetes has for it."""
+    if source.value:
+        yield TargetField((*source.target, _DESCRIPTION_ANNOTATION), source.value, source.path)
+    if _DESCRIPTION_ANNOTATION in as_mapping(
+        as_mapping(source.source_object.get("metadata")).get("annotations")
+    ):
+        problem = f"stands instead of the annotation {_DESCRIPTION_ANNOTATION}"
+        yield Remark(source.path, problem, "keep the better one")
+
+
+def convert_directory(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Strip slashes at both ends of a directory; `/` is the root in Porch too."""
+    value = source.value.strip("/") if isinstance(source.value, str) else source.value
+    if value:
+        yield TargetField(source.target, value, source.path)
+
+
+def convert_word(words: Mapping[str, str]) -> FieldConverter:
+    """Return a converter that replaces one word by another."""
+
+    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
+        if source.value in words.values():
+            yield from copy_value(source)
+        elif isinstance(source.value, str) and source.value in words:
+            yield TargetField(source.target, words[source.value], source.path)
+        elif source.value != "":
+            yield Remark(
+                source.path,
+                f"{format_value(source.value)} is not known",
+                f"use {' or '.join(words)}",
+            )
+
+    return convert_field
+
+
+def convert_shared_word(words: Mapping[str, str], cautious: str) -> FieldConverter:
+    """Return a converter for a setting that Porch has per target and fanout per policy.
+
+    If the targets differ, the policy gets the cautious word, with a remark.
+    """
+    # The first word of the table is Porch's default, which templates may leave out.
+    default = next(iter(words))
+
+    def convert_field(source: SourceField) -> Iterator[TargetField | Remark]:
+        field = str(source.path[-1])
+        targets = as_list(as_mapping(source.source_object.get("spec")).get("targets"))
+        templates = [as_mapping(as_mapping(target).get("template")) for target in targets]
+        distinct_words = {str(template.get(field) or default) for template in templates}
+        if len(distinct_words) == 1 or not distinct_words <= words.keys():
+            yield from convert_word(words)(source)
+            return
+        yield TargetField(source.target, words[cautious], source.path)
+        yield Remark(
+            source.path,
+            f"the targets differ, and a policy has one {field}: all have {words[cautious]}",
+            "make a policy of its own for the targets that need another",
+        )
+
+    return convert_field
+
+
+def convert_expression(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Convert an expression to one about whole objects."""
+    if source.value == "":
+        return
+    if isinstance(source.value, str):
+        entry = as_list(as_mapping(source.source_object.get("spec")).get("targets"))[
+            int(source.path[2])
+        ]
+        is_selected = "repositories" not in as_mapping(entry)
+        try:
+            value = translate_expression(source.value, target_is_object=is_selected)
+        except InvalidValue as error:
+            problem = f"{format_value(source.value)}: {error.problem}"
+            yield Remark(source.path, problem, error.remedy, invalidates=source.target)
+            return
+        yield TargetField(source.target, value, source.path)
+    else:
+        yield from copy_value(source)
+
+
+def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Convert a revision number to its tag: Porch publishes revision 3 as `<path>/v3`."""
+    tag = _revision_tag(source.value)
+    if tag:
+        yield TargetField(_REVISION_TAG_PATH, tag, source.path)
+        if not as_mapping(as_mapping(source.source_object.get("spec")).get("upstream")).get(
+            "workspaceName"
+        ):
+            yield Remark(
+                source.path,
+                "newer versions of Porch pass it over and look for the workspace main; fanout"
+                f" takes {tag}, and nothing else",
+                is_lost=False,
+            )
+    elif source.value not in (0, ""):
+        yield Remark(
+            source.path,
+            f"{format_value(source.value)} is the state of a branch, which has no tag",
+            "write the number of a published revision",
+            invalidates=_REVISION_TAG_PATH,
+        )
+
+
+def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Convert a workspace name; nothing is tagged by it, so it only stands in for a tag."""
+    name = format_value(source.value)
+    if source.value == "":
+        return
+    if tag := _revision_tag(
+        as_mapping(as_mapping(source.source_object.get("spec")).get("upstream")).get("revision")
+    ):
+        yield Remark(
+            source.path,
+            f"no tag names a workspace; {tag} is taken, by spec.upstream.revision",
+            f"check that {name} was published as {tag}",
+        )
+    elif source.value == "main":
+        yield Remark(
+            source.path,
+            "main is the state of a branch, which has no tag",
+            "write spec.upstream.revision, the number of a published revision",
+            invalidates=_REVISION_TAG_PATH,
+        )
+    else:
+        yield TargetField(_REVISION_TAG_PATH, source.value, source.path)
+        yield Remark(
+            source.path,
+            f"no tag names a workspace; {name} is written as if one did",
+            "correct spec.upstream.revision.tag to the tag that it was published as, like v3",
+        )
+
+
+def convert_repository_selector(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Copy a label selector, also an empty one, because that selects everything."""
+    yield from copy_value(source)
+
+
+def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Copy a label selector with kind and name, and report a name, which Porch ignores."""
+    yield from copy_value(source)
+    if as_mapping(source.value).get("name"):
+        yield Remark(
+            (*source.path, "name"),
+            "Porch passes it over and takes all objects with the labels; fanout takes this one",
+            "remove the name if all are meant",
+            is_lost=False,
+        )
+
+
+def _revision_tag(number: object) -> str:
+    """Return the tag name of a revision, e.g. `v3`, or "" if it has none."""
+    if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+        return f"v{number}"
+    if isinstance(number, str) and number[:1] == "v" and number[1:].isdecimal():
+        return number  # before it was a number it was written so
+    return ""

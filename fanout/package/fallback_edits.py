@@ -1,0 +1,251 @@
+"""Edits that a text patch refuses: anchors, and round trips through ruamel.yaml.
+
+Where anchors, aliases and merge keys (`<<`) share values, one place in the text is
+several in the data. An edit of that place would edit all, so values that must not
+change are written out, and nothing else is. A round trip keeps comments and order, and
+most of the layout: every scalar is read as text in its own style, so values that the
+edits do not name keep their spelling.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from io import StringIO
+from typing import Any, Final
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.resolver import VersionedResolver
+from ruamel.yaml.scalarstring import (
+    DoubleQuotedScalarString,
+    LiteralScalarString,
+    PlainScalarString,
+    ScalarString,
+)
+from ruamel.yaml.tag import Tag
+
+from fanout.package.field_edits import (
+    REMOVE,
+    Edit,
+    Path,
+    are_independent,
+    diff_values,
+    get_value,
+    same_json,
+)
+from fanout.package.yaml_nodes import MERGE, YamlNode
+from fanout.package.yaml_output import YamlStyle
+from fanout.package.yaml_scalars import Scalar, format_scalar, is_literal, is_plain, resolve_scalar
+
+# One shows what must not follow, the next what that takes along; the last has it all.
+_MAX_ATTEMPTS: Final = 3
+_Edits = dict[tuple[int, Path], Any]
+
+
+def edit_with_anchors(
+    roots: Mapping[int, YamlNode],
+    edits: Sequence[Edit],
+    expected: Mapping[int, Any],
+    patch_text: Callable[[Sequence[Edit]], tuple[bytes, Mapping[int, Any]] | None],
+) -> bytes | None:
+    """Return the bytes that read as the expected data.
+
+    None if this way does not lead there. `roots`: top nodes by document index; `expected`:
+    data by document index; `patch_text` makes edits in the text and returns the bytes and
+    their data by document index, None where it cannot.
+    """
+    text_edits: _Edits = {
+        edit[:2]: edit.value
+        for edit in edits
+        if _is_in_place(roots[edit.document], edit.path)
+        and not same_json(get_value(roots[edit.document].data, edit.path), edit.value)
+    }
+    # Each attempt compares the patched data with what is expected, and adds the values
+    # that changed along with a shared one to the edits.
+    for _ in range(_MAX_ATTEMPTS):
+        attempted_edits = [
+            Edit(document, path, value) for (document, path), value in text_edits.items()
+        ]
+        attempt = patch_text(attempted_edits) if are_independent(attempted_edits) else None
+        if attempt is None:
+            return None
+        result, actual = attempt
+        if same_json(dict(actual), dict(expected)):
+            return result
+        if actual.keys() != expected.keys():
+            return None
+        for document, root in roots.items():
+            for path, value in diff_values(actual[document], expected[document]):
+                text_edits |= _expand_merge_key(document, root, path, value, expected[document])
+    return None
+
+
+def _is_in_place(node: YamlNode, path: Path) -> bool:
+    """Return whether the value stands at this path of the text, or would be added at it."""
+    for part in path:
+        if node.kind == "alias":
+            return False
+        if part not in node.children:
+            return not (isinstance(node.data, dict) and part in node.data)
+        node = node.children[part][1]
+    return True
+
+
+def _expand_merge_key(
+    document: int, root: YamlNode, path: Path, value: Any, expected: Any
+) -> _Edits:
+    """Return the edits after which the value differs from the one it shares."""
+    if value is not REMOVE or not path:
+        return {(document, path): value}
+    parent_path, node = path[:-1], root
+    for part in parent_path:
+        if part not in node.children:
+            return {(document, path): value}
+        node = node.children[part][1]
+    if MERGE not in node.children or path[-1] in node.children:
+        return {(document, path): value}
+    # one of the merged keys is to go: all others are written out in their place
+    expected_parent = get_value(expected, parent_path)
+    if len(node.children) == 1:
+        return {(document, parent_path): expected_parent}
+    merged = [key for key in expected_parent if key not in node.children]
+    return {(document, (*parent_path, MERGE)): REMOVE} | {
+        (document, (*parent_path, key)): expected_parent[key] for key in merged
+    }
+
+
+# what ruamel.yaml is seen to raise on files that it does not master
+_FAILURES: Final = (
+    YAMLError,
+    RecursionError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    NotImplementedError,
+)
+_MERGE: Final = "tag:yaml.org,2002:merge"
+
+
+class _TextResolver(VersionedResolver):
+    """Resolver that reads every scalar as text, except the merge key."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        """Return the string tag for scalars, ruamel.yaml's own tag for collections."""
+        if kind is ScalarNode:
+            merges = implicit[0] and value == "<<"
+            return Tag(suffix=_MERGE) if merges else self.DEFAULT_SCALAR_TAG
+        return super().resolve(kind, value, implicit)
+
+
+class CannotEdit(Exception):
+    """ruamel.yaml cannot read, change or write the document."""
+
+
+def round_trip(text: str, edits: Sequence[Edit], style: YamlStyle) -> str:
+    """Return the text of one document after the edits. Raises CannotEdit.
+
+    The result is not verified here; the caller reads it.
+    """
+    yaml = YAML(typ="rt")
+    yaml.Resolver = _TextResolver
+    yaml.preserve_quotes = True
+    # Otherwise ruamel.yaml folds long lines that nobody edited.
+    yaml.width = 1 << 30
+    yaml.allow_duplicate_keys = False
+    yaml.indent(mapping=style.mapping, sequence=style.sequence + 2, offset=style.sequence)
+    output = StringIO()
+    try:
+        data = yaml.load(text)
+        for edit in edits:
+            data = _edit_value(data, edit.path, edit.value, _shared_collections(data))
+        yaml.dump(data, output)
+    except _FAILURES as error:
+        raise CannotEdit(str(error)) from error
+    return output.getvalue()
+
+
+def _edit_value(data: Any, path: tuple[str | int, ...], value: Any, shared: set[int]) -> Any:
+    if not path:
+        return _build_node(value)
+    part, rest = path[0], path[1:]
+    if not isinstance(data, CommentedMap | CommentedSeq):
+        if isinstance(data, str) and _scalar_meaning(data) is None:
+            data = None
+        if data is not None:
+            raise CannotEdit("the path leads through a scalar")
+        # Null counts as a missing mapping, as in `apply_edits`.
+        data = CommentedMap() if isinstance(part, str) else CommentedSeq()
+    elif id(data) in shared:
+        # The edit names one of several places: the collection is copied there, so the
+        # others keep it.
+        data = deepcopy(data)
+        data.yaml_set_anchor(None)
+    key = _find_key(data, part)
+    exists = key is not None
+    if value is REMOVE and not rest:
+        if exists:
+            del data[key]
+        return data
+    if value is REMOVE and not exists:
+        return data
+    child = _edit_value(data[key] if exists else None, rest, value, shared)
+    if exists:
+        data[key] = child
+    elif isinstance(part, str):
+        data[_build_scalar(part)] = child
+    else:
+        data.append(child)
+    return data
+
+
+def _find_key(data: CommentedMap | CommentedSeq, part: str | int) -> Any:
+    """Return the key as the file spells it, None if it does not exist."""
+    if isinstance(part, int):
+        return part if part < len(data) else None
+    return next((key for key in data if key == part), None)
+
+
+def _scalar_meaning(text: str) -> Scalar:
+    """Return the value of a scalar, given its text and style."""
+    quoted = isinstance(text, ScalarString) and not isinstance(text, PlainScalarString)
+    return text if quoted else resolve_scalar(text)
+
+
+def _build_node(value: Any) -> Any:
+    if isinstance(value, dict):
+        return CommentedMap(
+            (_build_scalar(key), _build_node(child)) for key, child in value.items()
+        )
+    if isinstance(value, list):
+        return CommentedSeq(map(_build_node, value))
+    return (
+        _build_scalar(value) if isinstance(value, str) else PlainScalarString(format_scalar(value))
+    )
+
+
+def _build_scalar(text: str) -> Any:
+    if is_plain(text):
+        return PlainScalarString(text)  # a bare str would take over the quotes of the old value
+    if "\n" in text and is_literal(text):
+        return LiteralScalarString(text)
+    return DoubleQuotedScalarString(text)
+
+
+def _shared_collections(data: Any) -> set[int]:
+    """Return the ids of the collections that occur in more than one place."""
+    visited: set[int] = set()
+    shared: set[int] = set()
+
+    def walk(nodes: Iterable[Any]) -> None:
+        for node in nodes:
+            if isinstance(node, CommentedMap | CommentedSeq):
+                if id(node) in visited:
+                    shared.add(id(node))
+                    continue
+                visited.add(id(node))
+                walk(node.values() if isinstance(node, CommentedMap) else node)
+
+    walk([data])
+    return shared

@@ -1,0 +1,193 @@
+"""Edits of manifests as data, and their meaning for plain data.
+
+The functions here define what an edit does; text patches and round trips are verified
+against them.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+Path = tuple[str | int, ...]
+
+
+class _Remove(Enum):
+    """Type of REMOVE, the one value that no YAML file can contain."""
+
+    REMOVE = "remove"
+
+    def __repr__(self) -> str:
+        """Return the name that code uses for it."""
+        return "REMOVE"
+
+
+REMOVE: Final = _Remove.REMOVE
+MISSING: Final = object()
+
+
+class Edit(NamedTuple):
+    """Setting or removal of the value at a path of a document.
+
+    `document` is `Document.index`. Missing mappings on the way are created, and null counts
+    as missing. The position behind a list's last element appends to it. Removing a missing
+    value changes nothing.
+    """
+
+    document: int
+    path: Path
+    value: Any = REMOVE
+
+
+class BlockedPath(Exception):
+    """Path that leads through a value that is neither mapping nor list.
+
+    `depth` is how far it got.
+    """
+
+    def __init__(self, depth: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.depth = depth
+        self.sentence = sentence
+
+
+def apply_edits(data: Any, edits: Iterable[Edit]) -> Any:
+    """Return the data after the edits, made in their order; the argument is not changed.
+
+    Raises BlockedPath.
+    """
+    for edit in edits:
+        data = with_value(data, edit.path, edit.value)
+    return data
+
+
+def with_value(data: Any, path: Path, value: Any, depth: int = 0) -> Any:
+    """Return the data with one value set or removed. Raises BlockedPath."""
+    if depth == len(path):
+        return value
+    part = path[depth]
+    is_last = depth + 1 == len(path)
+    if value is REMOVE and get_value(data, (part,)) is MISSING:
+        return data
+    if isinstance(part, str):
+        copied: Any = _mapping(data, path, depth)
+        old = copied.get(part)
+    else:
+        copied = _list(data, path, depth)
+        old = copied[part] if part < len(copied) else None
+    if is_last and value is REMOVE:
+        del copied[part]
+        return copied
+    child = with_value(old, path, value, depth + 1)
+    if isinstance(part, int) and part == len(copied):
+        copied.append(child)
+    else:
+        copied[part] = child
+    return copied
+
+
+def _mapping(data: Any, path: Path, depth: int) -> dict[str, Any]:
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise BlockedPath(depth, f"{format_path(path[:depth])} is no mapping")
+    return dict(data)
+
+
+def _list(data: Any, path: Path, depth: int) -> list[Any]:
+    if data is None:
+        data = []
+    if not isinstance(data, list):
+        raise BlockedPath(depth, f"{format_path(path[:depth])} is no list")
+    part = path[depth]
+    assert isinstance(part, int)
+    if not 0 <= part <= len(data):
+        raise BlockedPath(
+            depth, f"{format_path(path[:depth])} has {len(data)} elements, no [{part}]"
+        )
+    return list(data)
+
+
+def get_value(data: Any, path: Path) -> Any:
+    """Return the value at a path, or MISSING."""
+    for part in path:
+        if isinstance(part, str):
+            data = data.get(part, MISSING) if isinstance(data, dict) else MISSING
+        else:
+            data = data[part] if isinstance(data, list) and 0 <= part < len(data) else MISSING
+        if data is MISSING:
+            return MISSING
+    return data
+
+
+def same_json(left: Any, right: Any) -> bool:
+    """Compare two values as JSON: 1, 1.0 and true differ; the order of keys is ignored."""
+    if left is right:
+        return True
+    # Python's `==` holds for 1, 1.0 and True, which are three different values in a
+    # manifest.
+    if left.__class__ is not right.__class__:
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same_json(v, right[k]) for k, v in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return bool(left == right)
+
+
+def diff_values(before: Any, after: Any, path: Path = ()) -> list[tuple[Path, Any]]:
+    """Return the shortest edits (path, value) that make the first value the second."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        edits: list[tuple[Path, Any]] = [
+            ((*path, name), REMOVE) for name in before if name not in after
+        ]
+        for name, value in after.items():
+            if name not in before:
+                edits.append(((*path, name), value))
+            elif not same_json(before[name], value):
+                edits += diff_values(before[name], value, (*path, name))
+        return edits
+    # A list that became shorter is replaced: by positions alone nobody can tell which
+    # element went.
+    if isinstance(before, list) and isinstance(after, list) and 0 < len(before) <= len(after):
+        edits = []
+        for number, value in enumerate(after):
+            if number >= len(before):
+                edits.append(((*path, number), value))
+            elif not same_json(before[number], value):
+                edits += diff_values(before[number], value, (*path, number))
+        return edits
+    return [] if same_json(before, after) else [(path, after)]
+
+
+def format_path(path: Path) -> str:
+    """Format a path as `spec.containers[0].image`; other keys as `metadata.labels[a.b/c]`."""
+    text = ""
+    for part in path:
+        is_name = isinstance(part, str) and part.replace("-", "").replace("_", "").isalnum()
+        text += (f".{part}" if text else str(part)) if is_name else f"[{part}]"
+    return text or "the document"
+
+
+def are_independent(edits: Sequence[Edit]) -> bool:
+    """Return whether no two edits overlap, so that their order is irrelevant."""
+    # Sorted, a path stands right before the paths inside it, so neighbors are all that
+    # can overlap.
+    keys = sorted((edit.document, _sortable(edit.path)) for edit in edits)
+    for (document, path), (next_document, next_path) in pairwise(keys):
+        if document == next_document and next_path[: len(path)] == path:
+            return False
+    # removing an element moves those behind it
+    lists = {
+        (edit.document, edit.path[:-1])
+        for edit in edits
+        if edit.value is REMOVE and isinstance(edit.path[-1], int)
+    }
+    for index, list_path in lists:
+        if sum(e.document == index and e.path[: len(list_path)] == list_path for e in edits) > 1:
+            return False
+    return True
+
+
+def _sortable(path: Path) -> tuple[tuple[bool, str | int], ...]:
+    return tuple((isinstance(part, int), part) for part in path)

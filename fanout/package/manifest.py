@@ -1,0 +1,425 @@
+"""YAML or JSON file as a value that keeps its bytes.
+
+Upstream is parsed once; its edits are then made thousands of times with other values.
+So positions are looked up and the result is verified once per *shape* of edits
+(documents, paths, kinds of values); after that an edit only joins text.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from fanout.api.reasons import Reason
+from fanout.errors import Bug, ErrorLocation, InvalidInput
+from fanout.package import text_patch
+from fanout.package.fallback_edits import CannotEdit, edit_with_anchors, round_trip
+from fanout.package.field_edits import (
+    MISSING,
+    REMOVE,
+    BlockedPath,
+    Edit,
+    Path,
+    apply_edits,
+    are_independent,
+    format_path,
+    get_value,
+    same_json,
+    with_value,
+)
+from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
+from fanout.package.node_text import (
+    ValueSpelling,
+    add_comments,
+    extract_element,
+    read_spellings,
+    replace_elements,
+)
+from fanout.package.parse_cache import read_cached
+from fanout.package.yaml_nodes import BOM, MAX_FILE, DocumentRoot, InvalidManifest, YamlNode, decode
+from fanout.package.yaml_output import dump
+from fanout.values import frozen
+
+_MAX_SHAPES: Final = 1000  # remembered per file
+
+
+@frozen
+class Document:
+    """Document that is not empty. `value` is shared and must not be changed in place."""
+
+    index: int  # its place in the file, empty documents counted
+    value: Any
+    file: str = field(repr=False)
+    _text: str = field(repr=False)
+    root: DocumentRoot | None = field(repr=False)  # None: the file is JSON
+    _spellings: dict[Path, Mapping[Path, ValueSpelling]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def path(self) -> Path:
+        """Path of the object in its document: empty, as the object is the whole document."""
+        return ()
+
+    def spellings(self, parent_path: Path = ()) -> Mapping[Path, ValueSpelling]:
+        """Return the spellings of the values below a path, by relative path; {} for JSON."""
+        if self.root is None:
+            return {}
+        cached = self._spellings.get(parent_path)
+        if cached is None:
+            cached = self._spellings[parent_path] = read_spellings(
+                self._text, self._node_at(parent_path)
+            )
+        return cached
+
+    def document_text(self) -> str:
+        """Return the document's lines with LF line breaks; not for JSON."""
+        root = _root_of(self)
+        return self._text[root.start : root.end].replace("\r\n", "\n")
+
+    def element_text(self, path: Path) -> str | None:
+        """Return the lines of one element as if it were a document.
+
+        None if the lines alone would not read as the same value.
+        """
+        text = extract_element(self._text, self._node_at(path)) if self.root is not None else None
+        parsed = None if text is None else _parse_single(text, self.file)
+        return text if same_json(parsed, get_value(self.value, path)) else None
+
+    def replace_elements_text(self, texts: Mapping[Path, str]) -> str | None:
+        """Return the document's lines with new lines for some elements, by their paths.
+
+        None if the result would not read as the elements do. `part_text` must have returned a
+        text for each of them.
+        """
+        root, expected = _root_of(self), self.value
+        replacements = [(self._node_at(path), text) for path, text in texts.items()]
+        result = replace_elements(self._text, root.start, root.end, replacements)
+        for path, text in texts.items():
+            expected = with_value(expected, path, _parse_single(text, self.file))
+        return result if same_json(_parse_single(result, self.file), expected) else None
+
+    def _node_at(self, path: Path) -> YamlNode:
+        node = _root_of(self).node
+        for part in path:
+            _, node = node.children[part]
+        return node
+
+    def written_key(self, path: Path) -> str:
+        """Return the last key of the path with its quotes.
+
+        "" if it does not exist, and for JSON.
+        """
+        node, key = self.root.node if self.root else None, None
+        for part in path:
+            if node is None or part not in node.children:
+                return ""
+            key, node = node.children[part]
+        return self._text[key.start : key.end] if key else ""
+
+    def line_of(self, path: Path) -> int:
+        """Return the line, from 1, of the deepest value on the path that exists."""
+        if self.root is None:
+            return find_json_line(self._text, path)
+        node = self.root.node
+        line = node.line
+        for part in path:
+            if part not in node.children:
+                break
+            key, node = node.children[part]
+            line = (key or node).line
+        return line
+
+
+class _EditPlan(NamedTuple):
+    pieces: list[bytes]
+    writes: list[text_patch.Write]
+
+
+class _EditShape:
+    """Memo for edits of certain paths: present values, and a plan per kinds of values."""
+
+    __slots__ = ("plans", "present")
+
+    def __init__(self, present: list[Any]) -> None:
+        self.present = present
+        self.plans: dict[str, _EditPlan | None] = {}  # None: only the slow way is right
+
+
+class Manifest:
+    """File of documents, immutable; built by `Manifest.parse`."""
+
+    def __init__(self, data: bytes, text: str, file: str, documents: Sequence[Document]) -> None:
+        self.data = data
+        self.file = file
+        self.documents = tuple(documents)
+        self._text = text
+        self._by_index = {document.index: document for document in documents}
+        self._shapes: dict[tuple[tuple[int, Path], ...], _EditShape] = {}
+
+    @classmethod
+    def parse(cls, data: bytes, file: str) -> "Manifest":
+        """Parse a file; `file` is for messages, and a name in `.json` means JSON.
+
+        Raises InvalidManifest with all problems: not UTF-8, syntax, tabs, duplicate keys, tags,
+        keys that are not strings, numbers that Kubernetes does not have, and exceeded limits.
+        """
+        text, _ = decode(data, file, MAX_FILE)
+        if is_json(file):
+            value = read_json(text, file)
+            return cls(
+                data, text, file, () if value is None else (Document(0, value, file, text, None),)
+            )
+        reading = read_cached(text, file)
+        if reading.problems:
+            raise InvalidManifest(reading.problems)
+        return cls(data, text, file, [_build_document(root, file, text) for root in reading.roots])
+
+    def document(self, index: int) -> Document:
+        """Return the document at an index of the file. Raises Bug if it is empty or missing."""
+        if index not in self._by_index:
+            raise Bug(f"{self.file} has no document {index}", reason="NoDocument")
+        return self._by_index[index]
+
+    def apply_edits_to_text(self, edits: Sequence[Edit]) -> bytes:
+        """Return the file's bytes after the edits, made in their order.
+
+        Bytes outside the edits stay; edits that change nothing return the same bytes. The
+        result always reads as the data would be after the same edits. If the text cannot be
+        patched, the document's layout may change; if anchors are in the way, its comments may
+        be lost. Raises InvalidInput for a path that leads through a scalar, and for a value
+        that is not JSON data.
+        """
+        values = [edit[2] for edit in edits]
+        edit_paths = tuple([edit[:2] for edit in edits])
+        shape = self._shapes.get(edit_paths)
+        if shape is None:
+            shape = self._remember_shape(edit_paths)
+        # A plan depends on the kinds of the values only, never on the values: it is proved
+        # right once, and then holds for every variant with values of these kinds.
+        kinds = "".join(map(_edit_kind, values, shape.present))
+        plan = shape.plans.get(kinds)
+        if plan is None:
+            if kinds not in shape.plans:
+                return self._edit_new_kinds(shape, kinds, edits)
+            return self._edit_without_plan(edits)
+        return text_patch.fill_patch(plan.pieces, plan.writes, values)
+
+    def add_line_comments(self, comments: Mapping[int, Mapping[Path, str]]) -> bytes:
+        """Return the file's bytes with line comments, by document index and path.
+
+        Each value must have room for one (`ValueSpelling.has_comment_room`).
+        """
+        text = self._text
+        # From the last document, so that the node positions of the earlier ones stay valid.
+        for index in sorted(comments, reverse=True):
+            text = add_comments(text, _root_of(self.document(index)).node, comments[index])
+        return self._bom() + text.encode()
+
+    def remove_documents(self, indices: Collection[int]) -> bytes | None:
+        """Return the file's bytes without the documents of these indices.
+
+        None if none remains.
+        """
+        remaining = [document for document in self.documents if document.index not in indices]
+        if not remaining:
+            return None
+        if len(remaining) == len(self.documents):
+            return self.data
+        previous = {later.index: current for current, later in pairwise(self.documents)}
+        first_start = _root_of(self.documents[0]).start
+        pieces = [self._text[:first_start], self._document_text(remaining[0])]
+        for document in remaining[1:]:
+            # The text between two remaining documents is that before the second one: a comment
+            # at the end of a removed document's range goes with it, and no marker is doubled.
+            gap_start = _root_of(
+                previous[document.index]
+            ).end  # the markers between the two stay as they are
+            pieces += [
+                self._text[gap_start : _root_of(document).start],
+                self._document_text(document),
+            ]
+        if remaining[-1] is self.documents[-1]:
+            pieces.append(self._text[_root_of(remaining[-1]).end :])
+        result = self._bom() + "".join(pieces).encode()
+        if not same_json([d.value for d in Manifest.parse(result, self.file).documents],
+                    [d.value for d in remaining]):  # fmt: skip
+            raise Bug(f"{self.file} cannot be taken apart", reason="EditFailed")
+        return result
+
+    def _document_text(self, document: Document) -> str:
+        root = _root_of(document)
+        return self._text[root.start : root.end]
+
+    def _remember_shape(self, edit_paths: tuple[tuple[int, Path], ...]) -> _EditShape:
+        present = [get_value(self.document(document).value, path) for document, path in edit_paths]
+        if len(self._shapes) >= _MAX_SHAPES:
+            self._shapes.clear()
+        shape = self._shapes[edit_paths] = _EditShape(present)
+        return shape
+
+    def _edit_new_kinds(self, shape: _EditShape, kinds: str, edits: Sequence[Edit]) -> bytes:
+        """Edit with new kinds of values: make a plan and keep it if its result is right."""
+        if not kinds.strip(text_patch.KEPT):
+            shape.plans[kinds] = _EditPlan([self.data], [])
+            return self.data
+        expected = self._expected_data(edits)
+        # A plan looks every edit up in the unchanged text. Edits that depend on each other
+        # have no such positions: the second one's path may exist only after the first.
+        if not is_json(self.file) and are_independent(edits):
+            try:
+                plan = self._make_plan(edits, kinds)
+            except text_patch.CannotPatch:
+                pass
+            else:
+                result = text_patch.fill_patch(
+                    plan.pieces, plan.writes, [edit.value for edit in edits]
+                )
+                if self._reads_as(result, expected):
+                    shape.plans[kinds] = plan
+                    return result
+        # Remembered as well: a plan that was refused once would be refused for every other
+        # variant.
+        shape.plans[kinds] = None
+        return self._edit_without_plan(edits)
+
+    def _make_plan(self, edits: Sequence[Edit], kinds: str, *, shared: bool = False) -> _EditPlan:
+        spans: list[text_patch.PatchSpan] = []
+        by_document: dict[int, list[text_patch.PlannedEdit]] = {}
+        for index_of_value, (edit, kind) in enumerate(zip(edits, kinds, strict=True)):
+            if kind != text_patch.KEPT:
+                planned = by_document.setdefault(edit.document, [])
+                planned.append(text_patch.PlannedEdit(index_of_value, edit.path, kind))
+        for index, planned in by_document.items():
+            root = _root_of(self._by_index[index])
+            spans += text_patch.plan_patch(self._text, root.node, planned, may_edit_shared=shared)
+        pieces, writes = text_patch.cut_pieces(self._text, spans)
+        pieces[0] = self._bom() + pieces[0]
+        return _EditPlan(pieces, writes)
+
+    def _bom(self) -> bytes:
+        """Return the byte order mark if the file begins with one, else b""."""
+        return BOM if self.data.startswith(BOM) else b""
+
+    def _expected_data(self, edits: Sequence[Edit]) -> dict[int, Any]:
+        """Return the data of all documents after the edits, by index. Raises InvalidInput."""
+        expected = {document.index: document.value for document in self.documents}
+        for edit in edits:
+            try:
+                expected[edit.document] = apply_edits(expected[edit.document], [edit])
+            except BlockedPath as blocked:
+                line = self._by_index[edit.document].line_of(edit.path[: blocked.depth])
+                raise InvalidInput(
+                    blocked.sentence,
+                    reason=Reason.INVALID_MANIFEST,
+                    remedy="correct the file, or do not set this field",
+                    where=ErrorLocation(field=format_path(edit.path), file=self.file, line=line),
+                ) from None
+        return expected
+
+    def _reads_as(self, result: bytes, expected: dict[int, Any]) -> bool:
+        """Return whether the bytes read as this data."""
+        return same_json(self._read_result(result), expected)
+
+    def _read_result(self, result: bytes) -> dict[int, Any] | None:
+        """Return the data of an edited text by document index; None if it cannot be parsed."""
+        reading = read_cached(result.decode().removeprefix("\ufeff"), self.file)
+        data_by_index = {root.index: root.node.data for root in reading.roots}
+        return None if reading.problems else data_by_index
+
+    def _edit_without_plan(self, edits: Sequence[Edit]) -> bytes:
+        expected = self._expected_data(edits)
+        if is_json(self.file):
+            return self._bom() + edit_json(expected[0], self._text, self.file).encode()
+        touched = [d for d in self.documents if not same_json(d.value, expected[d.index])]
+        if not touched:
+            return self.data
+        # Three ways, from the one that keeps most of the text to the one that keeps least:
+        # patches that write out what anchors share, a round trip through ruamel.yaml, and
+        # the document written anew. Each result is read, and refused if it says anything
+        # else.
+        result_with_anchors = (
+            self._edit_with_anchors(edits, expected) if "&" in self._text else None
+        )
+        if result_with_anchors is not None:
+            return result_with_anchors
+        try:
+            texts = {d.index: self._round_trip(d, edits) for d in touched}
+            result = self.replace_documents(texts)
+            if self._reads_as(result, expected):
+                return result
+        except CannotEdit:
+            pass
+        result = self.replace_documents({d.index: dump(expected[d.index]) for d in touched})
+        if not self._reads_as(result, expected):
+            # Written anew, a document can only fail by a limit: parsing raises the error that
+            # says which.
+            Manifest.parse(result, self.file)  # too deep, for instance
+            raise Bug(f"{self.file} cannot be edited", reason="EditFailed")
+        return result
+
+    def _edit_with_anchors(self, edits: Sequence[Edit], expected: dict[int, Any]) -> bytes | None:
+        roots = {document.index: _root_of(document).node for document in self.documents}
+
+        def patch_text(attempted_edits: Sequence[Edit]) -> tuple[bytes, dict[int, Any]] | None:
+            values = [edit.value for edit in attempted_edits]
+            kinds = "".join(
+                _edit_kind(value, MISSING) if value is not REMOVE else text_patch.REMOVED
+                for value in values
+            )
+            try:
+                plan = self._make_plan(attempted_edits, kinds, shared=True)
+            except text_patch.CannotPatch:
+                return None
+            result = text_patch.fill_patch(plan.pieces, plan.writes, values)
+            data_by_index = self._read_result(result)
+            return None if data_by_index is None else (result, data_by_index)
+
+        return edit_with_anchors(roots, edits, expected, patch_text)
+
+    def _round_trip(self, document: Document, edits: Sequence[Edit]) -> str:
+        document_edits = [edit for edit in edits if edit.document == document.index]
+        style = text_patch.detect_style(_root_of(document).node)
+        return round_trip(document.document_text(), document_edits, style)
+
+    def replace_documents(self, texts: Mapping[int, str]) -> bytes:
+        """Return the file's bytes with the lines of some documents replaced; not for JSON.
+
+        Line breaks become those of the file.
+        """
+        pieces, position = [self._bom().decode()], 0
+        for index, text in sorted(texts.items()):
+            root = _root_of(self._by_index[index])
+            # A document may begin on the line of its marker (`--- a: 1`); its new text needs a
+            # line of its own.
+            gap = "\n" if root.start and self._text[root.start - 1] != "\n" else ""
+            pieces += [self._text[position : root.start], gap]
+            pieces.append(text.replace("\n", "\r\n") if "\r\n" in self._text else text)
+            position = root.end
+        return "".join([*pieces, self._text[position:]]).encode()
+
+
+def _root_of(document: Document) -> DocumentRoot:
+    assert document.root is not None  # a JSON file is one document, which has no neighbours
+    return document.root
+
+
+def _parse_single(text: str, file: str) -> Any:
+    """Return the data of a text of exactly one document; MISSING for any other text."""
+    reading = read_cached(text, file)
+    is_single = len(reading.roots) == 1 and not reading.problems
+    return reading.roots[0].node.data if is_single else MISSING
+
+
+def _build_document(root: DocumentRoot, file: str, text: str) -> Document:
+    return Document(root.index, root.node.data, file, text, root)
+
+
+def _edit_kind(value: Any, present: Any) -> str:
+    if value.__class__ is str:
+        if value == present and present.__class__ is str:
+            return text_patch.KEPT
+        return text_patch.value_kind(value) if "\n" in value else text_patch.SINGLE
+    if value is REMOVE:
+        return text_patch.KEPT if present is MISSING else text_patch.REMOVED
+    return text_patch.KEPT if same_json(value, present) else text_patch.value_kind(value)

@@ -1,0 +1,182 @@
+"""Matching of a cloned package with its upstream when it is adopted.
+
+Nothing in a package says whether the person who cloned it also rendered it; its content shows
+that, by its distance to both forms. A `kpt-merge` comment names the upstream object of
+a clone. If a pipeline has renamed the object upstream as well, the comment would keep
+it from being matched under its own name, so it is removed.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.merge.merge_units import (
+    DocumentReader,
+    Identity,
+    MergeDocument,
+    MergeFile,
+    MergeUnit,
+    UnitKey,
+    collect_units,
+    follow_namespaces,
+    is_manifest,
+    merge_identity,
+    object_identity,
+)
+from fanout.package.merge.merge_values import find_line_end
+from fanout.package.merge.package_update import Files, find_package
+from fanout.package.yaml_nodes import BOM
+from fanout.values import frozen
+
+_Fact = tuple[object, ...]
+
+
+@frozen
+class UnmatchedObjects:
+    """Objects that only one of two forms of a package contains."""
+
+    removed: tuple[MergeUnit, ...]
+    added: tuple[MergeUnit, ...]
+
+
+def compute_distance(left: Files, right: Files) -> int:
+    """Count the facts that only one of two packages has.
+
+    A fact is that an object of a kind has a field, or that the field has a value. Names and
+    namespaces are fields like others, so a renamed object still is close.
+    """
+    first, second = Counter(_iter_facts(left)), Counter(_iter_facts(right))
+    return ((first - second) + (second - first)).total()
+
+
+def find_unmatched(base: Files, local: Files) -> UnmatchedObjects:
+    """Return the objects a merge would take for deleted and for added locally."""
+    removed: list[MergeUnit] = []
+    added: list[MergeUnit] = []
+    reader = DocumentReader()
+    directories = _package_directories(base) | _package_directories(local)
+    for directory in sorted(directories):
+        (base_units, local_units), _ = collect_units(
+            [_iter_manifests(files, directory, directories, reader) for files in (base, local)]
+        )
+        # As in a merge: an object that only changed its namespace is no unmatched one.
+        _, local_units = follow_namespaces(base_units, base_units, local_units)
+        removed += _objects_only_in(base_units, local_units)
+        added += _objects_only_in(local_units, base_units)
+    return UnmatchedObjects(tuple(removed), tuple(added))
+
+
+def find_identities(files: Files) -> set[tuple[str, Identity]]:
+    """Return (package directory, identity) of every object in the files."""
+    reader, directories = DocumentReader(), _package_directories(files)
+    return {
+        (directory, identity)
+        for directory in directories
+        for file in _iter_manifests(files, directory, directories, reader)
+        for document in file.documents
+        if (identity := object_identity(document.value.data))
+    }
+
+
+def _package_directories(files: Files) -> set[str]:
+    return {"", *(path.rpartition("/")[0] for path in files if path.endswith(f"/{KPTFILE}"))}
+
+
+def _iter_manifests(
+    files: Files, directory: str, directories: set[str], reader: DocumentReader
+) -> Iterator[MergeFile]:
+    for path, (_, data) in files.items():
+        if not is_manifest(path) or path.rpartition("/")[2] == KPTFILE:
+            continue
+        if find_package(path, directories) == directory and (file := reader.parse(path, data)):
+            yield file
+
+
+def _objects_only_in(
+    side: dict[UnitKey, MergeUnit], other: dict[UnitKey, MergeUnit]
+) -> Iterator[MergeUnit]:
+    return (unit for key, unit in side.items() if key[0] == "object" and key not in other)
+
+
+def _iter_facts(files: Files) -> Iterator[_Fact]:
+    reader = DocumentReader()
+    for file in _iter_manifests(files, "", {""}, reader):
+        for document in file.documents:
+            data = document.value.data
+            kind = data.get("kind") if isinstance(data, dict) else None
+            for path, value in _iter_leaves(data, ()):
+                yield kind, path
+                yield kind, path, value
+
+
+def _iter_leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield all values with their paths; the position in a list is ignored."""
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            yield from _iter_leaves(item, (*path, str(name)))
+    elif isinstance(value, list) and value:
+        for item in value:
+            yield from _iter_leaves(item, (*path, "[]"))
+    else:
+        yield path, repr(value)
+
+
+_KPT_MERGE_MARK: Final = re.compile(r"(?P<before>[ \t]*#.*?)\bkpt-merge:\s*[^\s/]*/[^\s/]+[ \t]*$")
+
+
+def remove_stale_marks(files: Files, identities: Collection[tuple[str, Identity]]) -> Files:
+    """Remove `kpt-merge` marks from objects that upstream has under their own name.
+
+    `identities`: (package directory, identity) of upstream's objects. Marks that name one
+    of them stay.
+    """
+    reader, directories = DocumentReader(), {directory for directory, _ in identities}
+    changed: dict[str, tuple[str, bytes]] = {}
+    for path, (mode, data) in files.items():
+        file = reader.parse(path, data) if b"kpt-merge" in data and is_manifest(path) else None
+        if file is None:
+            continue
+        directory = find_package(path, directories)
+        stale = [it for it in file.documents if _is_stale(it, directory, identities)]
+        if stale:
+            changed[path] = mode, _without_marks(file, stale)
+    return {**files, **changed}
+
+
+def _is_stale(
+    document: MergeDocument, directory: str, identities: Collection[tuple[str, Identity]]
+) -> bool:
+    value = document.value
+    identity = object_identity(value.data)
+    if identity is None or (directory, identity) not in identities:
+        return False
+    marked_identity = merge_identity(value)
+    return (
+        marked_identity is not None
+        and marked_identity != identity
+        and (directory, marked_identity) not in identities
+    )
+
+
+def _without_marks(file: MergeFile, stale: list[MergeDocument]) -> bytes:
+    text = file.text
+    # From the last document, so that the positions of the earlier ones stay valid.
+    for document in reversed(stale):
+        value = document.value
+        metadata = value.children["metadata"]
+        assert value.span is not None, "it is a document"
+        assert metadata.span is not None, "it has a mark, and that stands on a line"
+        offset = document.start - (value.span.value_start + 1)
+        start = offset + metadata.span.value_start
+        end = offset + find_line_end(value.text, metadata.span.value_start)
+        text = text[:start] + _KPT_MERGE_MARK.sub(_rest_of_comment, text[start:end]) + text[end:]
+    data = (text.replace("\n", "\r\n") if file.crlf else text).encode()
+    return data if data.startswith(file.bom) else BOM + data
+
+
+def _rest_of_comment(match: re.Match[str]) -> str:
+    """Return the other text of the comment."""
+    before = match["before"].rstrip()
+    return "" if before.strip() == "#" else before

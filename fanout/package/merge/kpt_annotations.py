@@ -1,0 +1,125 @@
+"""Annotations and comments that kpt writes into the objects of a clone.
+
+`kpt pkg get` marks objects with a comment `# kpt-merge: namespace/name` and an
+annotation that names the upstream object; its functions and its merge leave annotations
+about files behind. A merge keeps all of them where they are and counts none as a change
+(design §4; porch.md §3.3.4).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fanout.package.field_edits import Path
+from fanout.package.merge.merge_units import DocumentReader, MergeFile, is_manifest
+from fanout.package.merge.merge_values import SideValue, equal_data, find_line_end
+
+FileContent = tuple[str, bytes]  # mode as git writes it, and bytes
+
+_ANNOTATIONS: Final = ("metadata", "annotations")
+_KPT_NAMES: Final = frozenset(
+    {
+        "internal.kpt.dev/upstream-identifier",
+        "config.kubernetes.io/path",
+        "config.kubernetes.io/index",
+        "config.kubernetes.io/id",
+        "config.kubernetes.io/merge-source",
+        "config.k8s.io/id",
+        "cnrm.cloud.google.com/blueprint",
+    }
+)
+_INTERNAL: Final = "internal.config.kubernetes.io/"
+_KPT_MARKERS: Final = re.compile(
+    "|".join(map(re.escape, ("kpt-merge:", _INTERNAL, *sorted(_KPT_NAMES)))).encode()
+)
+_COMMENT: Final = re.compile(r"#\s*kpt-merge:\s*[^\s/]*/[^\s/]+\s*$")
+
+
+def is_kpt_annotation(path: Path) -> bool:
+    """Return whether the field is one of kpt's annotations."""
+    return (
+        len(path) == len(_ANNOTATIONS) + 1 and path[:-1] == _ANNOTATIONS and _is_kpt_name(path[-1])
+    )
+
+
+def is_kpt_comment(comment: str) -> bool:
+    """Return whether the comment is kpt's and contains nothing else."""
+    return _COMMENT.match(comment) is not None
+
+
+def equal_objects(left: SideValue | None, right: SideValue | None) -> bool:
+    """Return whether two objects are equal but for kpt's annotations, or both are missing."""
+    if equal_data(left, right):
+        return True
+    return (
+        left is not None
+        and right is not None
+        and _without_kpt_annotations(left.data) == _without_kpt_annotations(right.data)
+    )
+
+
+def equal_files(path: str, left: FileContent | None, right: FileContent | None) -> bool:
+    """Return whether two files are equal but for kpt's annotations and comments.
+
+    Other comments count, layout does not.
+    """
+    if left == right:
+        return True
+    if left is None or right is None or left[0] != right[0] or not is_manifest(path):
+        return False
+    # Parsing is far more expensive than this search, and most files have nothing of
+    # kpt's.
+    if not (_KPT_MARKERS.search(left[1]) or _KPT_MARKERS.search(right[1])):
+        return False
+    reader = DocumentReader()
+    left_file, right_file = reader.parse(path, left[1]), reader.parse(path, right[1])
+    return (
+        left_file is not None
+        and right_file is not None
+        and _comparable_content(left_file) == _comparable_content(right_file)
+    )
+
+
+def _comparable_content(file: MergeFile) -> tuple[list[Any], Counter[str]]:
+    objects = [_without_kpt_annotations(document.value.data) for document in file.documents]
+    return objects, Counter(_find_comments(file.text))
+
+
+def _find_comments(text: str) -> list[str]:
+    """Return possible comments: from each `#` at a word's start to the line's end."""
+    comments = []
+    position = text.find("#")
+    while position >= 0:
+        comment = text[position : find_line_end(text, position)].rstrip()
+        if (position == 0 or text[position - 1] in " \t\n") and not is_kpt_comment(comment):
+            comments.append(comment)
+        position = text.find("#", position + 1)
+    return comments
+
+
+def _is_kpt_name(name: object) -> bool:
+    return isinstance(name, str) and (name in _KPT_NAMES or name.startswith(_INTERNAL))
+
+
+def _without_kpt_annotations(data: Any) -> Any:
+    """Return the object, or the List with its items, without kpt's annotations."""
+    if not isinstance(data, Mapping):
+        return data
+    items = data.get("items")
+    if isinstance(items, list):
+        data = {**data, "items": [_without_kpt_annotations(item) for item in items]}
+    metadata = data.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    if not isinstance(annotations, Mapping) or not any(map(_is_kpt_name, annotations)):
+        return data
+    other_annotations = {
+        name: value for name, value in annotations.items() if not _is_kpt_name(name)
+    }
+    other_metadata = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {
+        **data,
+        "metadata": {**other_metadata, "annotations": other_annotations}
+        if other_annotations
+        else other_metadata,
+    }

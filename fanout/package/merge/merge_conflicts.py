@@ -1,0 +1,220 @@
+"""Merge conflicts: values that both sides changed, their three values, and the winner."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+from hashlib import sha256
+from itertools import takewhile
+from typing import Any, Final
+
+from fanout.errors import ErrorLocation
+from fanout.package.field_edits import MISSING
+from fanout.values import frozen
+
+
+class MergeSide(StrEnum):
+    """Side whose value is in the result."""
+
+    UPSTREAM = "upstream"
+    LOCAL = "local"
+
+
+class ConflictCause(StrEnum):
+    """Changes of the two sides that conflict."""
+
+    BOTH_CHANGED = "both changed"
+    DELETED_HERE = "deleted here, changed there"
+    DELETED_THERE = "changed here, deleted there"
+    BOTH_ADDED = "both added"
+
+
+@frozen
+class MergeConflict:
+    """One disputed value. A missing value is MISSING; files have their bytes."""
+
+    file: str  # where it stands locally, or upstream when it is not there locally
+    line: int  # from 1; 0 for a file as a whole
+    object: str  # "Deployment/web", with its namespace if it has one; "" for a plain file
+    field: str  # "spec.replicas"; "" for the whole object or file
+    cause: ConflictCause
+    origin: Any
+    upstream: Any
+    local: Any
+    winner: MergeSide = MergeSide.UPSTREAM
+    is_decided: bool = False  # somebody chose the winner
+    key: str = ""  # names this dispute, whatever line it stands on; what decisions refer to
+    difference: str = ""  # how the values differ, where they would tell people nothing
+
+    def __str__(self) -> str:
+        """Format as one line for people."""
+        location = f"{self.file}:{self.line}" if self.line else self.file
+        values = (
+            ""
+            if self.difference
+            else ", ".join(f"{side} {value}" for side, value in self._shown_values())
+        )
+        lines = (
+            f"from line {self._common_lines + 1} of it: "
+            if self._common_lines and not self.difference
+            else ""
+        )
+        return (
+            f"{self._with_names(location)}: {self.cause} ({lines}{self.difference or values});"
+            f" {self.winner} won"
+        )
+
+    @property
+    def resolution(self) -> str:
+        """One line with the place, the value in the result and the value that was not taken."""
+        values = dict(self._shown_values())
+        loser = MergeSide.LOCAL if self.winner is MergeSide.UPSTREAM else MergeSide.UPSTREAM
+        if self.difference:
+            return (
+                f"{self._with_names(self.file)}: {self.winner} stands, {loser} not taken"
+                f" ({self.difference})"
+            )
+        winning_value, losing_value = values[self.winner], values[loser]
+        return (
+            f"{self._with_names(self.file)}: {self.winner} {winning_value} stands, {loser}"
+            f" {losing_value} not taken"
+        )
+
+    @property
+    def is_secret(self) -> bool:
+        """True if a value may belong to a Secret; such values are never shown."""
+        values = (self.origin, self.upstream, self.local)
+        return self.object.partition("/")[0] == _HIDDEN_KIND or any(map(_contains_secret, values))
+
+    @property
+    def _common_lines(self) -> int:
+        return (
+            0 if self.is_secret else _differing_lines((self.origin, self.upstream, self.local))[0]
+        )
+
+    def _with_names(self, location: str) -> str:
+        return ": ".join(part for part in (location, self.object, self.field) if part)
+
+    def _shown_values(self) -> list[tuple[str, str]]:
+        """Return the three values by side, formatted for people."""
+        values = (self.origin, self.upstream, self.local)
+        if self.is_secret:
+            texts = ["absent" if value is MISSING else "(not shown)" for value in values]
+        else:
+            texts = [_format_value(value) for value in _differing_lines(values)[1]]
+        return list(zip(("base", MergeSide.UPSTREAM, MergeSide.LOCAL), texts, strict=True))
+
+
+Winners = Mapping[str, MergeSide]
+"""Winners by the key of the conflict."""
+
+
+@frozen
+class ConflictChoices:
+    """Chosen winners: by conflict key from decisions, and a default for all others."""
+
+    by_key: Winners = field(default_factory=dict)
+    default_side: MergeSide | None = None  # None: the merge's own rule names the winner
+
+    def winner(self, key: str, default: MergeSide) -> MergeSide:
+        """Return the winner of the conflict with this key."""
+        return self.by_key.get(key) or self.default_side or default
+
+
+NO_CHOICES: Final = ConflictChoices()
+_MAX_SHOWN_LENGTH: Final = 60
+_HIDDEN_KIND: Final = "Secret"
+_SECRET_IN_TEXT: Final = re.compile(rb"""kind["']?\s*:\s*["']?Secret\b""")
+
+
+def _contains_secret(value: Any) -> bool:
+    """Return whether a value contains a Secret, in a text or among a List's items."""
+    if isinstance(value, str):
+        value = value.encode(errors="replace")
+    if isinstance(value, bytes):
+        return _SECRET_IN_TEXT.search(value) is not None
+    if isinstance(value, Mapping):
+        return value.get("kind") == _HIDDEN_KIND or any(map(_contains_secret, value.values()))
+    return isinstance(value, list | tuple) and any(map(_contains_secret, value))
+
+
+def _differing_lines(values: tuple[Any, Any, Any]) -> tuple[int, tuple[Any, Any, Any]]:
+    """Return texts of several lines without their common first and last lines.
+
+    The first result is the number of common first lines. Other values are returned as they
+    are.
+    """
+    texts = [_decode_text(value) for value in values]
+    if any(text is None for text in texts) or not any("\n" in text for text in texts if text):
+        return 0, values
+    sides = [(text or "").splitlines(keepends=True) for text in texts]
+    lines_above = common_prefix_length(*sides)
+    lines_below = common_prefix_length(*(side[lines_above:][::-1] for side in sides))
+    cut = ["".join(side[lines_above : len(side) - lines_below]) for side in sides]
+    return lines_above, (cut[0], cut[1], cut[2])
+
+
+def _decode_text(value: Any) -> str | None:
+    if isinstance(value, bytes) and b"\0" not in value:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return None
+    return value if isinstance(value, str) else None
+
+
+def common_prefix_length(*sides: Sequence[str]) -> int:
+    """Return how many elements all sequences begin with."""
+    rows = zip(*sides, strict=False)
+    return sum(1 for _ in takewhile(lambda row: row.count(row[0]) == len(row), rows))
+
+
+def _format_value(value: Any) -> str:
+    if value is MISSING:
+        return "absent"
+    text = f"{len(value)} bytes" if isinstance(value, bytes) else json.dumps(value)
+    return text if len(text) <= _MAX_SHOWN_LENGTH else f"{text[:_MAX_SHOWN_LENGTH]}…"
+
+
+def build_conflict(
+    where: ErrorLocation,
+    cause: ConflictCause,
+    values: tuple[Any, Any, Any],
+    default: MergeSide,
+    choices: ConflictChoices,
+) -> MergeConflict:
+    """Build a conflict with the winner that was chosen, or else the default one.
+
+    Only a choice by key decides the conflict: a rule for all conflicts is applied anew in
+    each merge and holds no longer than the rule.
+    """
+    origin, upstream, local = values
+    key = _conflict_key(where, values)
+    return MergeConflict(
+        where.file,
+        where.line,
+        where.object,
+        where.field,
+        cause,
+        origin=origin,
+        upstream=upstream,
+        local=local,
+        winner=choices.winner(key, default),
+        is_decided=key in choices.by_key,
+        key=key,
+    )
+
+
+def _conflict_key(where: ErrorLocation, values: tuple[Any, Any, Any]) -> str:
+    """Return a key for a place and three values: equal if all of them are equal."""
+    # Without the line: a decision on a conflict must survive edits elsewhere in the
+    # file. Records keep these keys, so neither the inputs nor their order may change.
+    digest = sha256(f"{where.object or where.file}\0{where.field}".encode())
+    for value in values:
+        digest.update(b"\0")
+        if isinstance(value, bytes):
+            digest.update(sha256(value).digest())
+        elif value is not MISSING:
+            digest.update(json.dumps(value, sort_keys=True).encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,240 @@
+"""Merge keys of lists, and maps with free keys.
+
+Three sources: the OpenAPI of the built-in kinds (`keys_table`), the schemas of
+CustomResourceDefinitions on any side, and the Kptfile's own format (porch.md §8.1).
+Fields that no source describes are merged without keys.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from functools import cache
+from typing import Any, Final, Protocol
+
+from fanout.package.merge.keys_table import KINDS, TYPES
+from fanout.values import frozen
+
+SET_KEYS: Final = ("=",)  # an element is its own key
+FUNCTION_KEYS: Final = ("function",)  # a Kptfile's pipeline: see `functions`
+OBJECT_KEYS: Final = ("object",)  # the items of a List, which are objects of their own
+# The only keys that Kubernetes fills in where they are left out.
+KEY_DEFAULTS: Final[Mapping[str, object]] = {"protocol": "TCP"}
+# Maps whose entries are independent of each other wherever they stand.
+FREE_MAPS: Final = frozenset(
+    {"labels", "annotations", "matchLabels", "nodeSelector", "data", "stringData", "binaryData"}
+    | {"limits", "requests", "configMap"}
+)
+_FIELD: Final = re.compile(r"([^>\[{]+)(\[[^\]]*\]|\{\})?(?:>(.*))?\Z")
+
+
+class FieldShape(Protocol):
+    """Schema of a value as far as a merge needs it: merge keys of a list, and its parts."""
+
+    @property
+    def merge_keys(self) -> tuple[str, ...]:
+        """Merge keys of a list: SET_KEYS, FUNCTION_KEYS, OBJECT_KEYS, field names, or ()."""
+
+    @property
+    def is_free_map(self) -> bool:
+        """True for a map whose entries are independent of each other."""
+
+    def child(self, name: str) -> "FieldShape":
+        """Return the shape of a field of the map."""
+
+    def element(self) -> "FieldShape":
+        """Return the shape of the list's elements."""
+
+
+@frozen
+class DescribedShape:
+    """Shape in terms of other shapes; without arguments, of an unknown value."""
+
+    fields: Mapping[str, FieldShape] = field(default_factory=dict)
+    merge_keys: tuple[str, ...] = ()
+    is_free_map: bool = False
+    element_shape: FieldShape | None = None
+
+    def child(self, name: str) -> FieldShape:
+        """Return the shape of a field of the map."""
+        return self.fields.get(name) or self.element_shape or unknown_shape(name)
+
+    def element(self) -> FieldShape:
+        """Return the shape of the list's elements."""
+        return self.element_shape or DescribedShape(self.fields)
+
+
+@cache
+def unknown_shape(name: str) -> FieldShape:
+    """Return the shape of a field that no schema describes."""
+    return DescribedShape(is_free_map=name in FREE_MAPS)
+
+
+@frozen
+class BuiltInShape:
+    """Shape of a built-in kind, from `keys_table`."""
+
+    type: str
+    merge_keys: tuple[str, ...] = ()
+    is_free_map: bool = False
+
+    def child(self, name: str) -> FieldShape:
+        """Return the shape of a field of the map."""
+        if self.is_free_map:
+            return BuiltInShape(self.type) if self.type else unknown_shape("")
+        return _fields_of_type(self.type).get(name) or unknown_shape(name)
+
+    def element(self) -> FieldShape:
+        """Return the shape of the list's elements."""
+        return BuiltInShape(self.type)
+
+
+@cache
+def _fields_of_type(type_: str) -> Mapping[str, FieldShape]:
+    shapes: dict[str, FieldShape] = {}
+    for text in TYPES.get(type_, "").split():
+        match = _FIELD.match(text)
+        assert match is not None
+        name, kind, target = match[1], match[2] or "", match[3] or ""
+        keys = tuple(kind[1:-1].split(",")) if kind.startswith("[") else ()
+        shapes[name] = BuiltInShape(target, keys, kind == "{}")
+    return shapes
+
+
+@frozen
+class SchemaShape:
+    """Shape described by an OpenAPI schema of a CustomResourceDefinition."""
+
+    schema: Mapping[str, Any]
+
+    @property
+    def merge_keys(self) -> tuple[str, ...]:
+        """Merge keys by `x-kubernetes-list-type` and `x-kubernetes-list-map-keys`."""
+        list_type = self.schema.get("x-kubernetes-list-type")
+        map_keys = self.schema.get("x-kubernetes-list-map-keys")
+        if (
+            list_type == "map"
+            and isinstance(map_keys, list)
+            and all(isinstance(k, str) for k in map_keys)
+        ):
+            return tuple(map_keys)
+        return SET_KEYS if list_type == "set" else ()
+
+    @property
+    def is_free_map(self) -> bool:
+        """True for maps with additionalProperties."""
+        return bool(self.schema.get("additionalProperties"))
+
+    def child(self, name: str) -> FieldShape:
+        """Return the shape of a field of the map."""
+        schema = _as_mapping(self.schema.get("properties")).get(name)
+        schema = schema or self.schema.get("additionalProperties")
+        return SchemaShape(schema) if isinstance(schema, dict) else unknown_shape(name)
+
+    def element(self) -> FieldShape:
+        """Return the shape of the list's elements."""
+        return SchemaShape(_as_mapping(self.schema.get("items")))
+
+
+def _as_mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+_METADATA: Final = BuiltInShape("meta.v1.ObjectMeta")
+_FUNCTION: Final = DescribedShape({"configMap": DescribedShape(is_free_map=True)})
+KPTFILE_SHAPE: Final = DescribedShape(
+    {
+        "metadata": _METADATA,
+        "info": DescribedShape(
+            {
+                "readinessGates": DescribedShape(merge_keys=("conditionType",)),
+                "emails": DescribedShape(merge_keys=SET_KEYS),
+                "keywords": DescribedShape(merge_keys=SET_KEYS),
+            }
+        ),
+        "pipeline": DescribedShape(
+            {
+                "mutators": DescribedShape(merge_keys=FUNCTION_KEYS, element_shape=_FUNCTION),
+                "validators": DescribedShape(merge_keys=FUNCTION_KEYS, element_shape=_FUNCTION),
+            }
+        ),
+        "inventory": DescribedShape(
+            {
+                "labels": DescribedShape(is_free_map=True),
+                "annotations": DescribedShape(is_free_map=True),
+            }
+        ),
+        "status": DescribedShape({"conditions": DescribedShape(merge_keys=("type",))}),
+    }
+)
+LIST_SHAPE: Final = DescribedShape({"items": DescribedShape(merge_keys=OBJECT_KEYS)})
+DEFAULT_SHAPE: Final = DescribedShape({"metadata": _METADATA})
+
+Schemas = Mapping[tuple[str, str], FieldShape]  # by group and kind
+
+
+def read_schemas(objects: Iterable[object]) -> Schemas:
+    """Return the shapes of custom resources that CRDs among the objects define.
+
+    The stored version counts; a later definition replaces an earlier one.
+    """
+    shapes: dict[tuple[str, str], FieldShape] = {}
+    for value in objects:
+        if not isinstance(value, dict) or value.get("kind") != "CustomResourceDefinition":
+            continue
+        spec = _as_mapping(value.get("spec"))
+        group, kind = spec.get("group"), _as_mapping(spec.get("names")).get("kind")
+        versions = spec.get("versions")
+        if isinstance(group, str) and isinstance(kind, str) and isinstance(versions, list):
+            shape = _crd_shape(versions)
+            shapes |= {(group, kind): shape} if shape else {}
+    return shapes
+
+
+def _crd_shape(versions: list[Any]) -> FieldShape | None:
+    stored = sorted(map(_as_mapping, versions), key=lambda version: not version.get("storage"))
+    schema = _as_mapping(stored[0].get("schema")) if stored else {}
+    properties = _as_mapping(_as_mapping(schema.get("openAPIV3Schema")).get("properties"))
+    fields: dict[str, FieldShape] = {
+        name: SchemaShape(_as_mapping(s)) for name, s in properties.items()
+    }
+    return DescribedShape({**fields, "metadata": _METADATA}) if fields else None
+
+
+def find_shape(group: str, kind: str, schemas: Schemas) -> FieldShape:
+    """Return the shape of the objects of a group and kind."""
+    name = f"{kind}.{group}" if group else kind
+    if name in KINDS:
+        return BuiltInShape(KINDS[name])
+    return schemas.get((group, kind)) or DEFAULT_SHAPE
+
+
+def element_keys(elements: list[Any], keys: tuple[str, ...]) -> list[tuple[object, ...]] | None:
+    """Return the key of each element, made unique by a number.
+
+    None if an element lacks it. A repeated key is told apart by its occurrence, so that
+    each of two entries of one name keeps its own value.
+    """
+    element_keys_found: list[tuple[object, ...]] = []
+    for element in elements:
+        key = _element_key(element, keys)
+        if key is None:
+            return None
+        element_keys_found.append(key)
+    occurrences: dict[tuple[object, ...], int] = {}
+    unique: list[tuple[object, ...]] = []
+    for key in element_keys_found:
+        number = occurrences[key] = occurrences.get(key, -1) + 1
+        unique.append((*key, number))
+    return unique
+
+
+def _element_key(element: Any, keys: tuple[str, ...]) -> tuple[object, ...] | None:
+    if keys == SET_KEYS:
+        return None if isinstance(element, dict | list) else (type(element).__name__, element)
+    if not isinstance(element, dict):
+        return None
+    # The API server fills in TCP: two ports with and without `protocol` are one port.
+    values = [element.get(name, KEY_DEFAULTS.get(name)) for name in keys]
+    if any(value is None or isinstance(value, dict | list) for value in values):
+        return None
+    return tuple(str(value) for value in values)

@@ -1,0 +1,212 @@
+"""Notes of a merge for people: lost comments, and files with a doubtful meaning.
+
+A comment changes no value, so an element that upstream removed goes even if a comment
+was written into it locally. That is no conflict, but it is reported. So are files that
+are no KRM although they look like manifests, and names that Kubernetes does not read as
+strings.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fanout.package.field_edits import Path, format_path
+from fanout.package.json_manifest import is_json
+from fanout.package.merge.kpt_annotations import is_kpt_comment
+from fanout.package.merge.merge_units import (
+    DocumentReader,
+    MergeDocument,
+    MergeFile,
+    format_identity,
+    is_list,
+    is_manifest,
+    object_identity,
+)
+from fanout.package.merge.merge_values import SideValue, find_line_end
+from fanout.package.yaml_nodes import YamlNode
+from fanout.package.yaml_scalars import BOOLEAN_WORDS
+
+
+def find_lost_comments(
+    origin: Iterable[MergeFile], local: Sequence[MergeFile], result: Mapping[str, bytes]
+) -> list[str]:
+    """Return a note for each local comment that neither origin nor result contains."""
+    # Counted by text first, without a parser: nearly always nothing is left, and then
+    # no node is read.
+    lost = Counter(part for file in local for part in _possible_comments(file.text))
+    if not lost:
+        return []
+    lost -= Counter(part for file in origin for part in _possible_comments(file.text))
+    texts = (data.decode(errors="replace") for data in result.values())
+    lost -= Counter(part for text in texts for part in _possible_comments(text))
+    return list(_describe_lost(lost, local, result)) if lost else []
+
+
+def _possible_comments(text: str) -> Iterator[str]:
+    """Yield possible comments: from each `#` at a word's start to the line's end."""
+    position = text.find("#")
+    while position >= 0:
+        if position == 0 or text[position - 1] in " \t\n":
+            yield text[position : find_line_end(text, position)].rstrip()
+        position = text.find("#", position + 1)
+
+
+def _describe_lost(
+    lost_counts: Counter[str], local: Sequence[MergeFile], result: Mapping[str, bytes]
+) -> Iterator[str]:
+    # where a comment stands several times, it went with a file that is gone
+    for file in sorted(local, key=lambda file: file.path in result):
+        for position, comment in _iter_comments(file):
+            if lost_counts[comment] > 0 and not is_kpt_comment(comment):
+                lost_counts[comment] -= 1
+                line = file.text.count("\n", 0, position) + 1
+                yield (
+                    f'{file.path}:{line}: the comment "{comment}" went with'
+                    f" {_describe_location(file, position)}"
+                )
+
+
+def _iter_comments(file: MergeFile) -> Iterator[tuple[int, str]]:
+    """Yield the comments outside of all scalars, each with its position."""
+    scanned_to = 0
+    for start, end in (*_scalar_spans(file), (len(file.text), len(file.text))):
+        position = file.text.find("#", scanned_to, start)
+        while position >= 0:
+            eol = find_line_end(file.text, position)
+            if position == 0 or file.text[position - 1] in " \t\n":
+                yield position, file.text[position:eol].rstrip()
+            position = file.text.find("#", eol, start)
+        scanned_to = max(scanned_to, end)
+
+
+def _scalar_spans(file: MergeFile) -> list[tuple[int, int]]:
+    """Return the ranges of a file's scalars and aliases, keys included, sorted."""
+    spans: list[tuple[int, int]] = []
+    for document in file.documents:
+        shift = _file_offset(document)
+        pending = [document.value.node]
+        while pending:
+            node = pending.pop()
+            if node is None or not node.children:
+                spans += _node_span(node, shift)
+                continue
+            for key, child in node.children.values():
+                spans += _node_span(key, shift)
+                pending.append(child)
+    return sorted(spans)
+
+
+def _node_span(node: YamlNode | None, shift: int) -> list[tuple[int, int]]:
+    return [(node.start + shift, node.end + shift)] if node else []
+
+
+def _file_offset(document: MergeDocument) -> int:
+    """Return the offset from positions in the document's stretch to positions in its file."""
+    slot = document.value.span
+    return document.start - (slot.value_start + 1) if slot else 0
+
+
+def _describe_location(file: MergeFile, position: int) -> str:
+    """Return the object and field that a comment belongs to, for a message."""
+    for document in file.documents:
+        if document.start <= position <= document.end:
+            identity = object_identity(document.value.data)
+            path = _path_at(document.value, position - _file_offset(document))
+            parts = [
+                format_identity(identity) if identity else "",
+                format_path(path) if path else "",
+            ]
+            return ": ".join(part for part in parts if part) or "its document"
+    return "the file"
+
+
+def _path_at(value: SideValue, position: int) -> Path:
+    """Return the path of the innermost entry whose lines contain the position.
+
+    Comments above the document's first key belong to the document: ().
+    """
+    first = next(iter(value.children.values()), None)
+    if first is None or first.span is None or position < first.span.start:
+        return ()
+    path: Path = ()
+    while True:
+        for part, child in value.children.items():
+            if child.span is not None and child.span.comments_start <= position <= child.span.eol:
+                path, value = (*path, part), child
+                break
+        else:
+            return path
+
+
+Files = Mapping[str, tuple[str, bytes]]  # mode and content by path
+_NOT_A_STRING: Final = "|".join((*sorted(BOOLEAN_WORDS), r"[-+.0-9][^\n]*"))
+_SUSPECT_NAME: Final = re.compile(
+    rf"\bname(?:space)?:[ \t]+(?:{_NOT_A_STRING})[ \t]*[\n#,}}]".encode()
+)
+_KEPT_AS_IS: Final = "it is kept as it is"
+
+
+def find_doubtful_files(sides: tuple[Files, Files, Files], reader: DocumentReader) -> Iterator[str]:
+    """Yield a note for each local file that is no KRM, and each name that is no string.
+
+    `sides`: origin, upstream and local files. Unchanged files are not read: their notes
+    were given when they were new.
+    """
+    origin, upstream, local = sides
+    for path in sorted({*upstream, *local}):
+        if not is_manifest(path) or is_json(path):
+            continue
+        original = origin.get(path)
+        if original is None and path not in upstream:
+            yield from _note_not_krm(path, reader.parse(path, local[path][1]))
+        changed = [
+            files[path] for files in (upstream, local) if files.get(path, original) != original
+        ]
+        # Most files are not read by a merge that takes them from one side as they are.
+        suspects = [data for _, data in changed if _SUSPECT_NAME.search(data)]
+        files = [reader.parse(path, data) for data in suspects]
+        yield from dict.fromkeys(
+            note for file in files if file for note in _note_invalid_names(file)
+        )
+
+
+def _note_not_krm(path: str, file: MergeFile | None) -> Iterator[str]:
+    if file is None:
+        yield f"{path}: no readable YAML; {_KEPT_AS_IS}"
+    elif not any(_is_krm(document.value.data) for document in file.documents):
+        yield f"{path}: no KRM object is in it; {_KEPT_AS_IS}"
+
+
+def _is_krm(data: Any) -> bool:
+    return (
+        is_list(data) or object_identity(data) is not None or _find_invalid_name(data) is not None
+    )
+
+
+def _note_invalid_names(file: MergeFile) -> Iterator[str]:
+    for document in file.documents:
+        invalid_name = _find_invalid_name(document.value.data)
+        if invalid_name is None:
+            continue
+        field, value = invalid_name
+        kind = document.value.data["kind"]
+        meaning = f"a boolean ({str(value).lower()})" if isinstance(value, bool) else "a number"
+        yield (
+            f"{file.path}:{document.line + 1}: metadata.{field} of this {kind} is {meaning} to"
+            " Kubernetes, and names no object; put it in quotes"
+        )
+
+
+def _find_invalid_name(data: Any) -> tuple[str, Any] | None:
+    """Return the name or namespace field and its value, if that is not a string."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("kind"), str):
+        return None
+    metadata = data.get("metadata")
+    if not isinstance(metadata, Mapping) or "apiVersion" not in data:
+        return None
+    for field in ("name", "namespace"):
+        value = metadata.get(field)
+        if isinstance(value, bool | int | float):
+            return field, value
+    return None

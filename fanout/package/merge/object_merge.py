@@ -1,0 +1,224 @@
+"""Three-way merge of objects: which side has each, and the file it will be in.
+
+An object is the same in whatever file it is, so its destination is decided first and
+its content then. A List is a container of items, which are merged like other objects
+(design §4).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fanout.package.field_edits import Path
+from fanout.package.json_manifest import find_json_line, is_json
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.merge.field_merge import FieldMerge, ValueSides, drop_if_emptied
+from fanout.package.merge.kpt_annotations import equal_objects
+from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide
+from fanout.package.merge.merge_keys import (
+    DEFAULT_SHAPE,
+    KPTFILE_SHAPE,
+    LIST_SHAPE,
+    FieldShape,
+    Schemas,
+    find_shape,
+)
+from fanout.package.merge.merge_units import Container, MergeUnit, UnitKey
+from fanout.package.merge.merge_values import (
+    REMOVED_OUTCOME,
+    MergedEntry,
+    MergeOutcome,
+    ValueSource,
+    merged_list,
+    merged_mapping,
+    take_local,
+    take_upstream,
+)
+from fanout.package.merge.sequence_merge import merge_order
+
+Units = Mapping[UnitKey, MergeUnit]
+# What says where a package comes from is one value each, and its own package's business.
+_UNMIXED_FIELDS: Final[frozenset[Path]] = frozenset({("upstream",), ("upstreamLock",)})
+_LOCAL_FIELDS: Final[frozenset[Path]] = _UNMIXED_FIELDS | {
+    ("metadata", "name"),
+    ("metadata", "namespace"),
+    ("status", "renderStatus"),
+}
+
+
+@dataclass(slots=True)
+class ObjectMerge:
+    """Units of one package on all sides, and the decisions about them."""
+
+    origin: Units
+    upstream: Units
+    local: Units
+    schemas: Schemas
+    choices: ConflictChoices
+    is_root_package: bool  # is it the package itself, and not one inside it?
+    conflicts: list[MergeConflict] = field(default_factory=list)
+
+    def units_of_key(
+        self, key: UnitKey
+    ) -> tuple[MergeUnit | None, MergeUnit | None, MergeUnit | None]:
+        """Return the unit on each side: origin, upstream, local."""
+        return self.origin.get(key), self.upstream.get(key), self.local.get(key)
+
+    def ordered_keys(self) -> list[UnitKey]:
+        """Return all keys once; upstream's additions follow their predecessors there."""
+        return merge_order(list(self.origin), list(self.upstream), list(self.local))
+
+    def find_destination(self, key: UnitKey) -> Container | None:
+        """Return the file or List of the object in the result, None if it is removed.
+
+        It follows upstream to another file, unless it was moved locally.
+        """
+        origin_side, upstream_side, local_side = self.units_of_key(key)
+        if local_side is None:
+            return upstream_side.container if upstream_side else None
+        if (
+            upstream_side is None
+            or origin_side is None
+            or upstream_side.container == origin_side.container != local_side.container
+        ):
+            return local_side.container
+        moves_into_list = len(upstream_side.container) > 1
+        return (
+            upstream_side.container
+            if local_side.container == origin_side.container and not moves_into_list
+            else local_side.container
+        )
+
+    # ---- one object ---------------------------------------------------------------------------
+
+    def merge_unit(self, key: UnitKey) -> MergeOutcome:
+        """Return the outcome for one unit."""
+        units = self.units_of_key(key)
+        values = tuple(unit.value if unit else None for unit in units)
+        sides: ValueSides = (values[0], values[1], values[2])
+        if key[0] == "list":
+            return self.merge_list(key, sides)
+        origin_side, upstream_side, local_side = sides
+        if upstream_side is not None and local_side is not None:
+            return self.field_merge(key).merge_value(sides, self.unit_shape(key))
+        if origin_side is None:
+            return (
+                take_local(local_side) if local_side is not None else take_upstream(upstream_side)
+            )
+        if (
+            (upstream_side is None and local_side is None)
+            or equal_objects(origin_side, upstream_side)
+            or equal_objects(origin_side, local_side)
+        ):
+            return REMOVED_OUTCOME  # nobody changed what the other one deleted
+        # An object changed on one side and deleted on the other: the local state wins by
+        # default, because neither the deletion nor the edits of the downstream side may be
+        # lost in silence.
+        winner = self.field_merge(key).record_conflict(sides, (), MergeSide.LOCAL)
+        return (
+            take_upstream(upstream_side) if winner is MergeSide.UPSTREAM else take_local(local_side)
+        )
+
+    def field_merge(self, key: UnitKey) -> FieldMerge:
+        """Return the merge of one unit's fields."""
+        unit = next(unit for unit in reversed(self.units_of_key(key)) if unit is not None)
+        origin_side, upstream_side, local_side = (
+            side_unit.document.line if side_unit else 0 for side_unit in self.units_of_key(key)
+        )
+        is_kptfile = key[0] == KPTFILE
+        return FieldMerge(
+            unit.document.file,
+            unit.name,
+            self.choices,
+            unmixed_paths=_UNMIXED_FIELDS if is_kptfile else frozenset(),
+            local_paths=_LOCAL_FIELDS if is_kptfile and self.is_root_package else frozenset(),
+            lines_before=(origin_side, upstream_side, local_side),
+            line_of=lambda path: _find_unit_json_line(unit, path),
+            conflicts=self.conflicts,
+        )
+
+    def unit_shape(self, key: UnitKey) -> FieldShape:
+        """Return the shape of a unit's fields."""
+        if key[0] == KPTFILE:
+            return KPTFILE_SHAPE
+        if key[0] != "object":
+            return DEFAULT_SHAPE
+        return find_shape(str(key[1]), str(key[2]), self.schemas)
+
+    # ---- a List -------------------------------------------------------------------------------
+
+    def merge_list(self, key: UnitKey, sides: ValueSides) -> MergeOutcome:
+        """Merge a List: its own fields, and each item as an object.
+
+        It is removed with its last item.
+        """
+        items = self.merge_items(key, sides)
+        origin_side, upstream_side, local_side = sides
+        if (
+            not items.entries and items.source is ValueSource.MERGED
+        ) or items.source is ValueSource.REMOVED:
+            return REMOVED_OUTCOME
+        if local_side is None and items.source is ValueSource.UPSTREAM:
+            return take_upstream(upstream_side)
+        if upstream_side is None and items.source is ValueSource.LOCAL:
+            return take_local(local_side)
+        fields = self.field_merge(key)
+        parts = [
+            side.children if side else {}
+            for side in (origin_side, upstream_side or local_side, local_side)
+        ]
+        entries: list[MergedEntry] = []
+        for name in merge_order(*[list(part) for part in parts]):
+            field_sides = parts[0].get(name), parts[1].get(name), parts[2].get(name)
+            if name == "items":
+                outcome = items
+            elif local_side is None:
+                outcome = take_upstream(field_sides[1])
+            else:
+                outcome = fields.merge_value(field_sides, LIST_SHAPE.child(str(name)), (str(name),))
+            entries.append(MergedEntry(str(name), field_sides, outcome))
+        return merged_mapping(entries)
+
+    def merge_items(self, key: UnitKey, sides: ValueSides) -> MergeOutcome:
+        """Merge the items that stay in this List, and remove those that leave it."""
+        container: Container = key[1:]
+        keys = [
+            [k for k, unit in units.items() if unit.container == container]
+            for units in (self.origin, self.upstream, self.local)
+        ]
+        entries: list[MergedEntry] = []
+        for item in merge_order(*keys):
+            values = [unit.value if unit else None for unit in self.units_of_key(item)]
+            stays = self.find_destination(item) == container
+            if stays or item in keys[2]:
+                outcome = self.merge_unit(item) if stays else REMOVED_OUTCOME
+                entries.append(MergedEntry("", (values[0], values[1], values[2]), outcome))
+        origin_side, upstream_side, local_side = (
+            side.children["items"] if side else None for side in sides
+        )
+        return drop_if_emptied(merged_list(entries), (origin_side, upstream_side, local_side))
+
+
+def _find_unit_json_line(unit: MergeUnit, path: Path) -> int:
+    """Return the line of a field in JSON, or of the nearest value around it; 0 in YAML.
+
+    Values parsed from YAML have their lines.
+    """
+    document = unit.document
+    if not is_json(document.file):
+        return 0
+    if unit.value is document.value:
+        return find_json_line(document.text, path)
+    items = document.value.children["items"].children
+    number = next(number for number, item in items.items() if item is unit.value)
+    return find_json_line(document.text, ("items", number, *path))
+
+
+def find_crds(units: Sequence[Units]) -> list[Any]:
+    """Return the CustomResourceDefinitions among the units, the local ones last."""
+    return [
+        unit.value.data
+        for side in units
+        for key, unit in side.items()
+        if key[0] == "object" and key[2] == "CustomResourceDefinition"
+    ]

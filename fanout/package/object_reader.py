@@ -1,0 +1,309 @@
+"""Reading of cluster objects from files: many small documents, without positions.
+
+Data and guards are those of `Manifest.parse`, duplicate keys included. Each document
+goes to the first of three readers that can read it: by lines, by libyaml's events, and,
+for what is rare (anchors, tags, problems), the parser with positions, which then reads
+the whole file.
+
+The reader by lines takes a document apart with one regular expression, four times
+faster than libyaml's events reach Python. It reads block mappings and lists, text on
+one line, literal blocks, and flow collections of scalars, as programs write them.
+Anything else, or anything that looks wrong, it leaves to a YAML parser: it never
+guesses, and a property test compares the two.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import yaml
+
+from fanout.package.json_manifest import is_json, read_json
+from fanout.package.yaml_nodes import (
+    MAX_DEPTH,
+    MAX_OBJECTS,
+    MERGE,
+    InvalidManifest,
+    RefusedDocument,
+    decode,
+    manifest_problem,
+    parse_events,
+    parse_yaml,
+)
+from fanout.package.yaml_scalars import Scalar, resolve_scalar
+
+
+class NotPlainYaml(Exception):
+    """The document contains something that only a YAML parser can judge."""
+
+
+# No line breaks, no controls, and nothing invisible.
+_CHARACTER: Final = "[ -~\u00a1-\u00ac\u00ae-\u1fff\u3000-\ud7ff]"
+# What may be a key is found here, and judged once for every text: see Texts.
+_KEY: Final = r"[A-Za-z_/.][A-Za-z0-9_./-]{0,400}+|\"[^\"\n]{0,400}+\"|'[^'\n]{0,400}+'"
+# A level is at least a column wide, but for a list right below its key: so the depth is kept too.
+_INDENT: Final = f" {{0,{MAX_DEPTH - 10}}}"
+_LITERAL: Final = rf"\|(-?)\n((?:\1 +{_CHARACTER}*+\n| *+\n)++)"
+_LINE: Final = re.compile(
+    rf"^({_INDENT})(?:"
+    rf"(- +)?(?:({_KEY}):(?: +(?:{_LITERAL}|(.*+)\n)|\n)"
+    rf"|(?<=- )(.++)\n)"
+    rf"|(?:#{_CHARACTER}*+)?\n)",
+    re.MULTILINE,
+)
+# No indicator of YAML at the beginning, neither `: ` nor ` #` inside, no blank at the end.
+_TEXT: Final = re.compile(
+    r"(?=[A-Za-z0-9_./+$(~]|[^\x00-\xa0]|-[A-Za-z0-9.])"
+    rf"(?:(?=[^ :#]){_CHARACTER}|(?<! )#|:(?! |\Z)| ++(?!#|\Z))++\Z"
+)
+_QUOTED: Final = re.compile(rf"\"(?:(?![\"\\]){_CHARACTER})*+\"\Z|'(?:(?!'){_CHARACTER})*+'\Z")
+_SINGLE: Final = r"(?:[A-Za-z0-9_./][A-Za-z0-9_./-]*+|\"[^\"]*+\"|'[^']*+')"
+_ENTRY: Final = re.compile(rf"({_SINGLE}): ({_SINGLE})")
+_ENTRIES: Final = re.compile(rf"\{{(?:{_ENTRY.pattern}(?:, {_ENTRY.pattern})*+)?\}}\Z")
+_ITEM: Final = re.compile(_SINGLE)
+_ITEMS: Final = re.compile(rf"\[(?:{_SINGLE}(?:, {_SINGLE})*+)?\]\Z")
+
+
+class ScalarMemo(dict[str, Any]):
+    """Values of one-line texts, memoized while many documents are read: most texts repeat.
+
+    Equal texts are one object, too, which saves a third of the memory of thousands of
+    objects.
+    """
+
+    def __missing__(self, text: str) -> Any:
+        """Compute the value of a text and memoize it. Raises NotPlainYaml."""
+        if text[0] in "{[":
+            # A memoized list would be shared between objects, and a change to one would change
+            # others.
+            return self._flow_collection(text)  # not kept: each object has its own
+        value: Scalar
+        if _QUOTED.match(text):
+            value = text[1:-1]
+        elif _TEXT.match(text):
+            value = _resolve_plain(text)
+        else:
+            raise NotPlainYaml
+        self[text] = value
+        return value
+
+    def _flow_collection(self, text: str) -> Any:
+        if _ITEMS.match(text):
+            return [self[item] for item in _ITEM.findall(text)]
+        if not _ENTRIES.match(text):
+            raise NotPlainYaml
+        entries: dict[str, Scalar] = {}
+        for name, value in _ENTRY.findall(text):
+            key = self[name]
+            if key.__class__ is not str or key in entries:
+                raise NotPlainYaml
+            entries[key] = self[value]
+        return entries
+
+
+def _resolve_plain(text: str) -> Scalar:
+    try:
+        return resolve_scalar(text)
+    except ValueError:
+        raise NotPlainYaml from None
+
+
+def read_plain(text: str, memo: ScalarMemo) -> Any:
+    """Return the data of one document, which ends with a line break.
+
+    None for an empty one. Raises NotPlainYaml if the document needs a YAML parser.
+    """
+    lines = _LINE.findall(text)
+    # `findall` skips lines that do not match. Only the count shows that a line was
+    # skipped, since a literal block is one match of many lines.
+    matched_lines = len(lines) + sum(line[4].count("\n") for line in lines if line[4])
+    if matched_lines < text.count("\n") or not text.endswith("\n"):
+        raise NotPlainYaml
+    root: dict[str, Any] = {}
+    open_collection: Any = (
+        root  # the collection that is open, the column of its entries, and those around it
+    )
+    column = 0
+    enclosing: list[tuple[Any, int]] = []
+    pending_key = ""  # the last key of `here`, while its value may follow on lines of its own
+    for indent, dash, name, chomp, block, value, item in lines:
+        if not name and not item:  # nothing, or a comment
+            continue
+        indent_width = len(indent)
+        if pending_key and (indent_width > column or (dash and indent_width == column)):
+            enclosing.append((open_collection, column))
+            open_collection[pending_key] = open_collection = [] if dash else {}
+            column = indent_width
+        else:
+            # A list may stand in the column of its key: the first line there without a dash
+            # closes it.
+            while column > indent_width or (
+                column == indent_width and not dash and open_collection.__class__ is list
+            ):
+                open_collection, column = enclosing.pop()
+            if column != indent_width or (dash and open_collection.__class__ is not list):
+                raise NotPlainYaml
+        pending_key = ""
+        if item:
+            open_collection.append(memo[item])
+            continue
+        if dash:
+            enclosing.append((open_collection, column))
+            open_collection.append({})
+            open_collection, column = open_collection[-1], indent_width + len(dash)
+        key = memo[name]
+        if (
+            key.__class__ is not str or key in open_collection
+        ):  # what is text only as a key, or is there
+            raise NotPlainYaml
+        if value:
+            open_collection[key] = memo[value]
+        elif block:
+            open_collection[key] = _literal_text(block, chomp, column)
+        else:
+            open_collection[key], pending_key = None, key
+    return root or None
+
+
+def _literal_text(block: str, chomp: str, column: int) -> str:
+    """Return the text of a literal block below a key in this column. Raises NotPlainYaml."""
+    lines = block.split("\n")[:-1]
+    indent = len(lines[0]) - len(lines[0].lstrip(" "))
+    if indent <= column or indent == len(lines[0]):
+        raise NotPlainYaml
+    for number, line in enumerate(lines):
+        text = line[indent:]
+        if line[:indent].strip(" ") or (text and not text.strip(" ")):
+            raise NotPlainYaml
+        lines[number] = text
+    return "\n".join(lines).rstrip("\n") + ("" if chomp else "\n")
+
+
+def load_objects(
+    data: bytes, file: str, shared_memo: ScalarMemo | None = None
+) -> list[dict[str, Any]]:
+    """Return all objects of a file, items of a `List` included.
+
+    Empty documents are skipped. `shared_memo`: memo to share between many files. Raises
+    InvalidManifest with every problem and its line.
+    """
+    text, _ = decode(data, file, MAX_OBJECTS)
+    if is_json(file):
+        values = [read_json(text, file)]
+    else:
+        try:
+            if BYTE_ORDER_MARK in text:
+                # read part by part, a mark behind a marker would begin a file
+                raise _NeedsPositions
+            memo = ScalarMemo() if shared_memo is None else shared_memo
+            values = [
+                value
+                for part in _split_documents(text)
+                for value in _read_document(part, memo, file)
+            ]
+        # The whole file again and not the part alone: only then do the problems have their
+        # lines.
+        except _NeedsPositions:
+            reading = parse_yaml(text, file)
+            if reading.problems:
+                raise InvalidManifest(reading.problems) from None
+            values = [root.node.data for root in reading.roots]
+    return [item for value in values if value is not None for item in _object_items(value, file)]
+
+
+def _object_items(value: Any, file: str) -> list[dict[str, Any]]:
+    items = [value]
+    if isinstance(value, dict) and isinstance(value.get("items"), list):
+        kind = value.get("kind")
+        if isinstance(kind, str) and kind.endswith("List"):
+            items = value["items"]
+    for item in items:
+        if not isinstance(item, dict):
+            problem = f"a {type(item).__name__} is no Kubernetes object"
+            remedy = "each document must be a mapping with apiVersion, kind and metadata"
+            raise InvalidManifest([manifest_problem(file, 0, problem, remedy)])
+    return items
+
+
+class _NeedsPositions(Exception):
+    """The file contains something that only the parser with positions can judge."""
+
+
+_MARKER = "---\n"
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def _split_documents(text: str) -> list[str]:
+    """Split the text at lines that are nothing but a marker.
+
+    A marker at the beginning of a line ends every open collection and text, so a part that
+    can be read by itself reads the same as within the file.
+    """
+    *parts, last = text.removeprefix(_MARKER).split(f"\n{_MARKER}")
+    return [*(f"{part}\n" for part in parts), last]
+
+
+def _read_document(document: str, memo: ScalarMemo, file: str) -> Iterable[Any]:
+    try:
+        return (read_plain(document, memo),)
+    except NotPlainYaml:
+        return _values_from_events(document, file)
+
+
+_STARTS = frozenset((yaml.MappingStartEvent, yaml.SequenceStartEvent))
+_ENDS = frozenset((yaml.MappingEndEvent, yaml.SequenceEndEvent))
+
+
+def _values_from_events(text: str, file: str) -> Iterator[Any]:
+    """Yield the data of the documents. Raises _NeedsPositions."""
+    stack: list[tuple[Any, str | None]] = []  # the open collections and the keys that wait in them
+    open_collection: Any = None
+    key: str | None = None
+    value: Any = None
+    try:
+        for event in parse_events(text, file):
+            kind = event.__class__
+            if kind is yaml.ScalarEvent:
+                value = _scalar_value(event)
+            elif kind in _STARTS:
+                # Refusals are left to the parser with positions, whose errors name the line.
+                if event.anchor is not None or event.tag is not None or len(stack) >= MAX_DEPTH:
+                    raise _NeedsPositions
+                stack.append((open_collection, key))
+                open_collection, key = {} if kind is yaml.MappingStartEvent else [], None
+                continue
+            elif kind in _ENDS:
+                value, (open_collection, key) = open_collection, stack.pop()
+            elif kind is yaml.DocumentEndEvent:
+                yield value
+                continue
+            elif kind is yaml.AliasEvent:
+                raise _NeedsPositions
+            else:
+                continue
+            if key is not None:
+                open_collection[key] = value
+                key = None
+            elif open_collection.__class__ is list:
+                open_collection.append(value)
+            elif open_collection is not None:
+                key = _check_key(value, open_collection)
+    except (RefusedDocument, ValueError):
+        raise _NeedsPositions from None
+
+
+def _scalar_value(event: yaml.ScalarEvent) -> Any:
+    if event.anchor is not None or event.tag is not None:
+        raise _NeedsPositions
+    text = event.value
+    if event.implicit[0]:
+        if text == MERGE:
+            raise _NeedsPositions
+        return resolve_scalar(text)
+    return text
+
+
+def _check_key(value: object, siblings: dict[str, Any]) -> str:
+    if not isinstance(value, str) or value in siblings:
+        raise _NeedsPositions  # what is text only as a key has its text there
+    return value

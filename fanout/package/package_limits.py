@@ -1,0 +1,97 @@
+"""Size limits of packages, set by an administrator as `packageLimits`.
+
+Reading, rendering and merging count against the limits while they work: counting
+afterwards would already have loaded what is to be refused.
+"""
+
+from collections.abc import Mapping
+
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.values import frozen
+
+MAX_PATH_LENGTH = 4096  # bytes of a file's path inside a package, as on Linux
+
+
+@frozen
+class SizeLimits:
+    """Largest size of a package."""
+
+    files: int = 1_000  # also the number of directories
+    size: int = 16 * 1024 * 1024  # bytes of all files together
+    depth: int = 100  # directories inside each other
+    file_size: int = 16 * 1024 * 1024  # bytes of one file
+
+    def check_file(self, path: str, size: int) -> None:
+        """Raise InvalidInput if a file of this size in bytes is too large."""
+        if size > self.file_size:
+            problem = f"the file has {size:,} bytes, more than {self.file_size:,}"
+            remedy = "split the file, or take it out"
+            raise limit_exceeded_error(problem, "fileBytes", path, remedy)
+
+    def check_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Raise InvalidInput if files (bytes by path) are too many or too large."""
+        if len(sizes) > self.files:
+            raise limit_exceeded_error(
+                f"has {len(sizes):,} files, more than {self.files:,}", "files"
+            )
+        total = 0
+        for path, size in sizes.items():
+            self.check_file(path, size)
+            total += size
+        if total > self.size:
+            raise limit_exceeded_error(f"has {total:,} bytes, more than {self.size:,}", "bytes")
+
+    def check_path(self, path: str, directories: int) -> None:
+        """Raise InvalidInput for a path that is too long or nested in too many directories."""
+        if directories > self.depth:
+            # The end of such a path tells nothing, and a message must not grow with it.
+            problem = f"is in more than {self.depth:,} directories"
+            raise limit_exceeded_error(
+                problem, "depth", shorten_path(path), "nest the directories less deeply"
+            )
+        if len(path) > MAX_PATH_LENGTH:
+            raise InvalidInput(
+                f"the path has more than {MAX_PATH_LENGTH:,} characters",
+                reason=Reason.LIMIT_EXCEEDED,
+                remedy="give the file and its directories shorter names",
+                where=ErrorLocation(file=shorten_path(path)),
+            )
+
+    # The walk stops at the limit, so the real number is unknown and the message cannot
+    # name it.
+    def too_many_error(self, kind: str = "files") -> InvalidInput:
+        """Build the error for a walk that stopped at the limit of files or directories."""
+        return limit_exceeded_error(f"has more than {self.files:,} {kind}", "files")
+
+
+DEFAULT_SIZES = SizeLimits()
+
+
+def limit_exceeded_error(
+    problem: str, limit: str, file: str = "", remedy: str = "split the package"
+) -> InvalidInput:
+    """Build the error for a package that exceeds the limit of this name."""
+    return InvalidInput(
+        problem,
+        reason=Reason.LIMIT_EXCEEDED,
+        remedy=f"{remedy}, or raise packageLimits.{limit} in the FanoutConfiguration",
+        where=ErrorLocation(file=file),
+    )
+
+
+def shorten_path(path: str, max_length: int = 80) -> str:
+    """Return the path, or its beginning if it is longer than `max_length` characters."""
+    return path if len(path) <= max_length else f"{path[:max_length]}..."
+
+
+def add_package(error: InvalidInput, package: str) -> InvalidInput:
+    """Return the error with the name of its package in front of its file."""
+    file = f"{package}/{error.where.file}" if error.where.file else package
+    where = ErrorLocation(error.where.object, error.where.field, file, error.where.line)
+    return InvalidInput(error.problem, reason=error.reason, remedy=error.remedy, where=where)
+
+
+def file_sizes(files: Mapping[str, tuple[str, bytes]]) -> dict[str, int]:
+    """Return the size of each file in bytes, by path."""
+    return {path: len(data) for path, (_, data) in files.items()}

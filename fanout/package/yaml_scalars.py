@@ -1,0 +1,207 @@
+"""YAML scalars: values as Kubernetes reads them, and how they are written.
+
+Kubernetes reads YAML 1.1 with the extensions and omissions of its own parser
+(sigs.k8s.io/yaml): `yes`, `on` and `y` are booleans, `0o7` and `1e3` numbers, dates and
+`12:30:45` text. Other tools read YAML 1.2, so text that any of them would take for
+another type is quoted here. Mapping keys are not resolved; a key is its text (decision
+0027).
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from math import inf, isfinite
+from typing import Final
+
+from fanout.api.reasons import Reason
+from fanout.errors import InvalidInput
+
+Scalar = str | int | float | bool | None
+
+_RESERVED_WORDS: Final[dict[str, bool | None]] = {
+    **dict.fromkeys("y Y yes Yes YES true True TRUE on On ON".split(), True),  # noqa: SIM905
+    **dict.fromkeys("n N no No NO false False FALSE off Off OFF".split(), False),  # noqa: SIM905
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+}
+BOOLEAN_WORDS: Final = frozenset(
+    word for word, value in _RESERVED_WORDS.items() if value is not None
+)
+_INTEGER: Final = re.compile(
+    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(0|[1-9][0-9]*))\Z"
+)
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_NOT_A_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
+_MAX_NUMBER_LENGTH: Final = 400  # digits; longer ones are text, and cost nothing to look at
+
+# What is written without quotes: begins like a word, holds no indicator, no `: ` and no ` #`.
+_PLAIN: Final = re.compile(
+    r"[A-Za-z_/][A-Za-z0-9_./@=+()-]*+(?:[: ][A-Za-z0-9_/(][A-Za-z0-9_./@=+()-]*+)*+\Z"
+)
+# Commit ids; but digits alone, `1e7` and `0b1` are numbers to some reader.
+_HEX: Final = re.compile(r"(?![0-9]+(?:e[0-9]*)?\Z|0b[01]*\Z)[0-9a-f]{7,64}\Z")
+_RESERVED: Final = frozenset(word.lower() for word in _RESERVED_WORDS) | {"nan", "inf"}
+
+# What YAML reads as a line break, refuses, or shows to nobody.
+_UNSAFE: Final = re.compile(
+    "[\x7f-\xa0\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ud800-\udfff\ufeff\ufff0-\uffff]"
+)
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_ESCAPED: Final = re.compile('["\\\\\x00-\x1f]|' + _UNSAFE.pattern)
+_LITERAL: Final = re.compile(
+    r"[^\x00-\x20\x7f-\xa0][^\x00-\x08\x0b-\x1f]*[^\x00-\x20]\n?\Z"  # begins and ends with a mark
+)
+_BLANK_AT_END: Final = re.compile(r"[ \t]\n")
+MAX_KEY_LENGTH: Final = 1000  # YAML allows 1024 characters, quotes and escapes included
+
+
+@lru_cache(maxsize=1 << 14)
+def resolve_scalar(text: str) -> Scalar:
+    """Return the value of a plain scalar. Raises ValueError for infinity and not-a-number."""
+    if text in _RESERVED_WORDS:
+        return _RESERVED_WORDS[text]
+    # Python's int() takes time quadratic in the number of digits; nobody writes such
+    # numbers in good faith.
+    if text[0] not in "+-.0123456789" or len(text) > _MAX_NUMBER_LENGTH:
+        return text
+    if _NOT_A_NUMBER.match(text):
+        raise ValueError(text)
+    # sigs.k8s.io/yaml drops underscores from numbers, but not from one that begins with
+    # a point.
+    digits = text if text[0] == "." else text.replace("_", "")
+    if match := _INTEGER.match(digits):
+        sign, *groups = match.groups()
+        for base, group in zip((16, 8, 2, 10), groups, strict=True):
+            if group is not None:
+                return -int(group, base) if sign == "-" else int(group, base)
+    if _FLOAT.match(digits):
+        number = float(digits)
+        return number if isfinite(number) else text
+    return text
+
+
+def yaml11_key(value: Scalar) -> str | None:
+    """Return a mapping's key as YAML 1.1 readers see it.
+
+    None for null, which cannot be a key.
+    """
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return format_number(value)
+
+
+def format_number(value: float) -> str:
+    """Format a number so that YAML 1.1, YAML 1.2 and JSON read the same number.
+
+    Raises InvalidInput for infinity and not-a-number.
+    """
+    if isinstance(value, int):
+        return str(value)
+    if not -inf < value < inf:
+        raise InvalidInput(
+            f"{value} cannot be written: Kubernetes has no such number",
+            reason=Reason.INVALID_MANIFEST,
+            remedy="write a finite number, or text",
+        )
+    text = repr(value)
+    # YAML 1.1 takes `1e22` for text: its floats must have a point.
+    return text.replace("e", ".0e") if "e" in text and "." not in text else text
+
+
+def quote(text: str) -> str:
+    """Return a double-quoted scalar, the same in YAML and JSON but for astral escapes."""
+    return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if "\ud800" <= char <= "\udfff":
+        raise InvalidInput(
+            f"the text has half of a surrogate pair (U+{ord(char):04X}), which is no character",
+            reason=Reason.INVALID_MANIFEST,
+            remedy="remove it",
+        )
+    return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
+
+
+def is_plain(text: str) -> bool:
+    """Return whether every reader takes this text for a string without quotes."""
+    if _PLAIN.match(text):
+        # No reserved word has more than five letters: most texts are spared the lookup.
+        return len(text) > 5 or text.lower() not in _RESERVED
+    return _HEX.match(text) is not None
+
+
+def is_literal(text: str) -> bool:
+    """Return whether this text has several lines and can be a literal block (`|`)."""
+    return (
+        "\n" in text[:-1]
+        and _LITERAL.match(text) is not None
+        and not _UNSAFE.search(text)
+        and not _BLANK_AT_END.search(text)
+    )
+
+
+def format_text(text: str) -> str:
+    """Return text on one line, quoted if necessary."""
+    return text if is_plain(text) else quote(text)
+
+
+_WRITERS: Final[dict[type, Callable[..., str]]] = {
+    str: format_text,
+    bool: lambda value: "true" if value else "false",
+    int: str,
+    float: format_number,
+    type(None): lambda _: "null",
+    dict: lambda _: "{}",
+    list: lambda _: "[]",
+}
+
+
+def format_scalar(value: object) -> str:
+    """Return a scalar, or an empty mapping or list, on one line. Raises InvalidInput."""
+    writer = _WRITERS.get(type(value))
+    if writer is None:
+        raise not_json_error(value)
+    return writer(value)
+
+
+def format_key(key: object) -> str:
+    """Return a mapping's key. Raises InvalidInput if it is too long for YAML."""
+    if not isinstance(key, str):
+        raise not_json_error(key)
+    text = format_text(key)
+    if len(text) > MAX_KEY_LENGTH:
+        raise InvalidInput(
+            f"the key {key[:40]}… has more than {MAX_KEY_LENGTH} characters",
+            reason=Reason.INVALID_MANIFEST,
+            remedy="use a shorter key",
+        )
+    return text
+
+
+def format_flow(value: object) -> str:
+    """Return a value of any kind on one line, in flow style."""
+    if isinstance(value, dict) and value:
+        inside = ", ".join(
+            f"{_flow_safe(format_key(k))}: {format_flow(v)}" for k, v in value.items()
+        )
+        return f"{{{inside}}}"
+    if isinstance(value, list) and value:
+        return f"[{', '.join(map(format_flow, value))}]"
+    return _flow_safe(format_scalar(value))
+
+
+def _flow_safe(text: str) -> str:
+    """Quote a scalar with a colon, at which older readers end it in flow style."""
+    return f'"{text}"' if ":" in text and text[0] != '"' else text
+
+
+def not_json_error(value: object) -> InvalidInput:
+    """Build the error for a value that is not JSON data."""
+    return InvalidInput(
+        f"a {type(value).__name__} cannot be written as YAML",
+        reason=Reason.INVALID_MANIFEST,
+        remedy="give text, numbers, booleans, null, lists and mappings with text as keys",
+    )

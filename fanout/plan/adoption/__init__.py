@@ -1,0 +1,1 @@
+"""Adoption of packages that fanout did not write."""

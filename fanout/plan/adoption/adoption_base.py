@@ -1,0 +1,300 @@
+"""Base of the first merge when fanout adopts a package that it did not write.
+
+kpt and Porch record in a package's Kptfile which upstream state it was cloned from.
+That state is the base, so that edits can be told from upstream changes (design §4, "The
+base"). A clone is first committed raw or as its pipeline rendered it; the base is
+whichever of the two the package is nearer to, since only against it objects that a
+function renames are the same objects.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from fanout.api.path_fields import normalize_inside
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, FanoutError, InvalidInput
+from fanout.package.field_edits import MISSING, Edit, Path, get_value
+from fanout.package.kptfile import API_VERSION, KPTFILE_NAME, find_kptfile, pipeline_functions
+from fanout.package.manifest import Manifest
+from fanout.package.merge.clone_matching import (
+    compute_distance,
+    find_identities,
+    find_unmatched,
+    remove_stale_marks,
+)
+from fanout.package.merge.merge_units import MergeUnit, object_identity
+from fanout.plan.edits.edit_merge import FilesChange, PackageFiles
+from fanout.plan.observation.repository_state import Remote
+from fanout.values import frozen
+from fanout.variants.function_failures import refuse_errors
+from fanout.variants.package_context import CONTEXT
+from fanout.variants.package_rendering import render_package
+from fanout.variants.pending_inputs import Responses
+from fanout.variants.render_model import RenderLimits
+
+LOCK_REMEDY = (
+    "write upstreamLock into its Kptfile as kpt does (git: repo, directory, ref and commit of the"
+    " revision that it came from) and commit it"
+)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_LOCK = ("upstreamLock", "git")
+# What a clone says about itself; upstream's own Kptfile says something else there, or nothing.
+_CLONE_FIELDS: tuple[Path, ...] = (("metadata", "name"), ("upstream",), ("upstreamLock",))
+_EMPTY_KPTFILE = f"apiVersion: {API_VERSION}\nkind: {KPTFILE_NAME}\n".encode()
+
+
+@frozen
+class UpstreamLock:
+    """The upstream state from which a package says it was cloned."""
+
+    repo: str
+    directory: str
+    commit: str
+    ref: str = ""
+
+    def refers_to(self, url: str, directory: str) -> bool:
+        """Return whether the lock names this directory of this repository, however spelled."""
+        own, other = _normalize(self.repo, self.directory), _normalize(url, directory)
+        return own == other
+
+
+@frozen
+class UpstreamOrigin:
+    """The upstream state of a clone, resolved to a repository and a tree id."""
+
+    upstream: Remote
+    tree: str
+
+
+def _normalize(url: str, directory: str) -> tuple[str, str]:
+    path = url.removeprefix("file://") if url.startswith("file:///") else url
+    return path.rstrip("/").removesuffix(".git"), directory.strip("/")
+
+
+def parse_upstream_lock(kptfile: bytes | None, file: str) -> UpstreamLock:
+    """Parse the `upstreamLock` of a Kptfile; None stands for a missing Kptfile.
+
+    Raises InvalidInput, with the file, if there is no lock or it does not name a commit id.
+    """
+    if kptfile is None:
+        raise _base_missing("the package has no Kptfile", file)
+    value = find_kptfile(Manifest.parse(kptfile, file)).value
+    fields = [get_value(value, (*_LOCK, name)) for name in ("repo", "directory", "commit")]
+    if get_value(value, _LOCK) is MISSING:
+        raise _base_missing("the Kptfile has no upstreamLock", file)
+    if not all(isinstance(text, str) for text in fields) or not _COMMIT.fullmatch(fields[2]):
+        raise _base_missing("the Kptfile's upstreamLock names no repo, directory and commit", file)
+    ref = get_value(value, (*_LOCK, "ref"))
+    repo, directory, commit = fields
+    return UpstreamLock(repo, directory, commit, ref if isinstance(ref, str) else "")
+
+
+def _base_missing(problem: str, file: str) -> InvalidInput:
+    return InvalidInput(
+        problem,
+        reason=Reason.ADOPTION_BASE_MISSING,
+        remedy=LOCK_REMEDY,
+        where=ErrorLocation(file=file),
+    )
+
+
+def reconstruct_clone(upstream_files: PackageFiles, local_files: PackageFiles) -> PackageFiles:
+    """Return the package as cloned: upstream's files with the clone's name and lock.
+
+    Name and upstream in the Kptfile are the clone's, so that they do not count as edits.
+    Raises InvalidInput, with the file, for a Kptfile that cannot be parsed.
+    """
+    local_value = find_kptfile(Manifest.parse(local_files[KPTFILE_NAME][1], KPTFILE_NAME)).value
+    mode, data = upstream_files.get(KPTFILE_NAME, ("100644", _EMPTY_KPTFILE))
+    manifest = Manifest.parse(data, KPTFILE_NAME)
+    index = find_kptfile(manifest).index
+    clone_values = [(path, get_value(local_value, path)) for path in _CLONE_FIELDS]
+    edits = [Edit(index, path, value) for path, value in clone_values if value is not MISSING]
+    return {**upstream_files, KPTFILE_NAME: (mode, manifest.apply_edits_to_text(edits))}
+
+
+_RENDER_REMEDY = (
+    "render the package with the pipeline that it has upstream at its upstreamLock (as `kpt fn"
+    " render` does), or give the objects the names that they have then, and commit it"
+)
+
+
+@frozen
+class _CloneForms:
+    """Forms in which a clone may have been committed first."""
+
+    raw: PackageFiles
+    rendered: PackageFiles  # by upstream's pipeline
+    rendered_by_clone: PackageFiles  # by the clone's, which people may have changed
+    problem: FanoutError | None  # why one of the two could not be had
+
+
+def find_clone_edits(
+    upstream_files: PackageFiles,
+    local_files: PackageFiles,
+    limits: RenderLimits,
+    answers: Responses,
+) -> FilesChange:
+    """Return the package as it was first committed, and as it is now.
+
+    The first is upstream's files, raw or rendered by their own pipeline, whichever the
+    package is nearer to. A pipeline changed in the clone is an edit, and so are its
+    effects. Raises InvalidInput (AdoptionBaseMissing) where objects could not be matched
+    again, and Unanswered where a function needs another input first.
+    """
+    raw = reconstruct_clone(upstream_files, local_files)
+    if not any(
+        b"pipeline" in data
+        for files in (raw, local_files)
+        for data in _kptfile_contents(files).values()
+    ):
+        return raw, local_files
+    forms = _build_forms(raw, local_files, limits, answers)
+    base = raw
+    if (
+        compute_distance(forms.rendered, local_files) <= compute_distance(raw, local_files)
+        and forms.rendered != raw
+    ):
+        base, local_files = (
+            forms.rendered,
+            remove_stale_marks(local_files, find_identities(forms.rendered)),
+        )
+    # A rendered base has the names that functions give, so no object can be renamed
+    # again.
+    if base is raw:
+        _refuse_renamed(local_files, forms)
+    _refuse_unmatched(base, local_files, forms)
+    return base, local_files
+
+
+def _kptfile_contents(files: PackageFiles) -> dict[str, bytes]:
+    return {p: data for p, (_, data) in files.items() if p.rpartition("/")[2] == KPTFILE_NAME}
+
+
+def _build_forms(
+    raw: PackageFiles, local: PackageFiles, limits: RenderLimits, answers: Responses
+) -> _CloneForms:
+    rendered, problem = _render_raw(raw, _with_clone_context(raw, local), limits, answers)
+    clone_configuration = _clone_configuration(local)
+    # The clone's pipeline is upstream's, so it need not run a second time.
+    if all(raw.get(path) == content for path, content in clone_configuration.items()):
+        return _CloneForms(raw, rendered, rendered, problem)
+    inputs = {**_with_clone_context(raw, local), **clone_configuration}
+    rendered_by_clone, clone_problem = _render_raw(raw, inputs, limits, answers)
+    return _CloneForms(raw, rendered, rendered_by_clone, problem or clone_problem)
+
+
+def _with_clone_context(raw: PackageFiles, local: PackageFiles) -> PackageFiles:
+    """Return upstream's files with the clone's package context, which functions may read.
+
+    The context says which clone it is; it is no edit.
+    """
+    return {**raw, CONTEXT: local[CONTEXT]} if CONTEXT in local else raw
+
+
+def _clone_configuration(local: PackageFiles) -> PackageFiles:
+    """Return the clone's Kptfiles and the files that configure their functions."""
+    configuration = {path: local[path] for path in _kptfile_contents(local)}
+    for path, (_, data) in list(configuration.items()):
+        for name in _config_paths(path, data):
+            if name in local and name != CONTEXT:
+                configuration[name] = local[name]
+    return configuration
+
+
+def _config_paths(path: str, data: bytes) -> Iterator[str]:
+    try:
+        value = find_kptfile(Manifest.parse(data, path)).value
+    except FanoutError:
+        return  # whoever renders it tells of it
+    for _, entry in pipeline_functions(value):
+        name = entry.get("configPath") if isinstance(entry, Mapping) else None
+        if isinstance(name, str):
+            yield path[: -len(KPTFILE_NAME)] + normalize_inside(name)
+
+
+def _render_raw(
+    raw: PackageFiles, inputs: PackageFiles, limits: RenderLimits, answers: Responses
+) -> tuple[PackageFiles, FanoutError | None]:
+    """Render upstream's files with a pipeline, or return them raw with the problem.
+
+    Kptfiles and the package context stay as they are upstream.
+    """
+    try:
+        rendered_files, results = render_package(_without_validators(inputs), limits, answers)
+        refuse_errors(results)
+    except FanoutError as problem:
+        return raw, problem
+    kept_paths = {
+        path
+        for path in {*raw, *inputs}
+        if path == CONTEXT or path.rpartition("/")[2] == KPTFILE_NAME
+    }
+    files = {path: content for path, content in rendered_files.items() if path not in kept_paths}
+    return {**files, **{path: raw[path] for path in kept_paths if path in raw}}, None
+
+
+def _without_validators(files: PackageFiles) -> PackageFiles:
+    """Return the files without validators, which change nothing and judge an old state."""
+    stripped: dict[str, tuple[str, bytes]] = {}
+    for path, data in _kptfile_contents(files).items():
+        manifest = Manifest.parse(data, path)
+        document = find_kptfile(manifest)
+        pipeline = document.value.get("pipeline")
+        if isinstance(pipeline, dict) and "validators" in pipeline:
+            edit = Edit(document.index, ("pipeline", "validators"))
+            stripped[path] = files[path][0], manifest.apply_edits_to_text([edit])
+    return {**files, **stripped}
+
+
+def _refuse_renamed(local: PackageFiles, forms: _CloneForms) -> None:
+    """Refuse a raw clone with an object that rendering renames: it would be duplicated.
+
+    The merge follows an object into another namespace, so that alone is accepted.
+    """
+    differences = find_unmatched(forms.raw, forms.rendered)
+    kinds = {unit.key[1:3] for unit in differences.added}
+    local_identities = {identity for _, identity in find_identities(local)}
+    for unit in differences.removed:
+        if unit.key[1:3] in kinds and _unit_identities(unit) & local_identities:
+            raise _object_refused(unit, "has another name once the package's pipeline has run")
+
+
+def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForms) -> None:
+    """Refuse an object that looks added but is upstream's under another name.
+
+    It would be duplicated in the draft, or its edits would be lost.
+    """
+    differences = find_unmatched(base, local)
+    upstream_identities = set[object]()
+    for form in (forms.raw, forms.rendered, forms.rendered_by_clone):
+        upstream_identities |= {identity for _, identity in find_identities(form)}
+    renamed = [
+        unit
+        for unit in differences.added
+        if differences.removed and _unit_identities(unit) & upstream_identities
+    ]
+    if renamed:
+        raise _object_refused(
+            renamed[0], "is upstream's, under another name than it has in the rest of the clone"
+        )
+    if forms.problem is not None and differences.removed and differences.added:
+        raise _object_refused(
+            differences.added[0],
+            "may be upstream's under another name, and the pipeline that would show it cannot be"
+            f" run: {forms.problem}",
+        )
+
+
+def _unit_identities(unit: MergeUnit) -> set[object]:
+    return {unit.key[1:5], object_identity(unit.value.data)}
+
+
+def _object_refused(unit: MergeUnit, problem: str) -> InvalidInput:
+    where = ErrorLocation(unit.name, "", unit.document.file, unit.document.line + 1)
+    return InvalidInput(
+        f"the object {problem}",
+        reason=Reason.ADOPTION_BASE_MISSING,
+        remedy=_RENDER_REMEDY,
+        where=where,
+    )

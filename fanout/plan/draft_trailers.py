@@ -1,0 +1,119 @@
+"""Trailers of draft commits and messages of publications (design §5, commit trailers)."""
+
+import re
+from operator import attrgetter
+
+from fanout.api.commit_trailers import Trailer
+from fanout.values import frozen
+
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ")
+NO_VALUE = "none"  # `Fanout-Onto` of a package that is not on the branch yet
+
+
+@frozen
+class DraftTrailers:
+    """The trailers of one draft commit.
+
+    The fields are filled in from the table of keys by name.
+    """
+
+    install: str
+    policy: str  # "<namespace>/<name>"; of a variant written by hand "<namespace>/"
+    variant: str
+    stage: str
+    revision: str
+    commit: str  # upstream commit
+    digest: str
+    onto: str  # id of the package's tree on the branch that the draft was written for
+    tree: str  # id of the package's tree as fanout wrote it
+    conflicts: str = "none"  # values that both sides changed, see `disputes`
+    takes: str = ""  # tips of drafts whose commits by people are in this one
+    rendered: str = ""  # id of the tree without anybody's edits; "": an older fanout wrote it
+
+    def as_paragraph(self) -> str:
+        """Return the last paragraph of the commit message."""
+        values = zip(_KEYS, _VALUES(self), strict=True)
+        return "".join([f"{key}: {value}\n" for key, value in values if value])
+
+
+_KEYS = {
+    Trailer.INSTALL.value: "install",
+    Trailer.POLICY.value: "policy",
+    Trailer.VARIANT.value: "variant",
+    Trailer.STAGE.value: "stage",
+    Trailer.REVISION.value: "revision",
+    Trailer.COMMIT.value: "commit",
+    Trailer.DIGEST.value: "digest",
+    Trailer.ONTO.value: "onto",
+    Trailer.TREE.value: "tree",
+    Trailer.CONFLICTS.value: "conflicts",
+    Trailer.TAKES.value: "takes",
+    Trailer.RENDERED.value: "rendered",
+}
+_VALUES = attrgetter(*_KEYS.values())
+# Older versions wrote drafts without these two, and such drafts must stay
+# readable.
+_REQUIRED = frozenset(_KEYS.values()) - {"takes", "rendered"}
+
+
+def parse_trailers(message: str) -> DraftTrailers | None:
+    """Parse the trailers of a commit message; None if it is not one of fanout's drafts."""
+    values: dict[str, str] = {}
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
+        key, colon, value = line.partition(":")
+        if colon and key in _KEYS:
+            values[_KEYS[key]] = value.strip()
+    return DraftTrailers(**values) if values.keys() >= _REQUIRED else None
+
+
+def format_draft_message(subject: str, trailers: DraftTrailers, body: str = "") -> str:
+    """Format a draft's commit message: subject, body, trailers as last paragraph."""
+    above = f"{subject.strip()}\n\n{body}" if body else f"{subject.strip()}\n"
+    return f"{above}\n{trailers.as_paragraph()}"
+
+
+def with_paragraph(message: str, paragraph: str) -> str:
+    """Return the message with one more paragraph, before its trailers if it has some."""
+    if not paragraph:
+        return message
+    head, _, last = message.strip("\n").rpartition("\n\n")
+    # Git reads trailers from the last paragraph only, so other text goes above it.
+    if head and all(_TRAILER.match(line) for line in last.split("\n")):
+        return f"{head}\n\n{paragraph}\n{last}\n"
+    text = message.strip("\n")
+    return f"{text}\n\n{paragraph}"
+
+
+def with_last_record(message: str, records: str) -> str:
+    """Return a publication's message with the newest record its release is based on.
+
+    A commit that names a record also shows that its release was recorded before it was
+    made.
+    """
+    text = message.rstrip()
+    head, _, last = text.rpartition("\n\n")
+    has_trailers = head and all(_TRAILER.match(line) for line in last.split("\n"))
+    gap = "" if has_trailers else "\n"
+    return f"{text}\n{gap}{Trailer.RECORDS.value}: {records}\n"
+
+
+def parse_last_record(message: str) -> str:
+    """Parse the name of the record in the message of a publication, or "" without one."""
+    for line in reversed(message.rstrip().splitlines()):
+        key, colon, value = line.partition(":")
+        if colon and key == Trailer.RECORDS.value:
+            return value.strip()
+        if not line:
+            break
+    return ""
+
+
+def format_publication_message(policy: str, stage: str, revision: str, variants: list[str]) -> str:
+    """Format the message of a publication: its variants, stage, revision and policy."""
+    subject = variants[0] if len(variants) == 1 else f"{len(variants)} variants"
+    stage_phrase = f" of stage {stage}" if stage else ""
+    listed = "".join(f"* {variant}\n" for variant in variants)
+    return (
+        f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{Trailer.POLICY.value}:"
+        f" {policy}\n"
+    )

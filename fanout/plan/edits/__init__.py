@@ -1,0 +1,1 @@
+"""Edits made downstream: merge with new renderings, conflicts, faults."""

@@ -1,0 +1,158 @@
+"""Faults that edits brought into a draft and that must not be published with it.
+
+These are files that are not YAML, conflict markers, invalid Kptfiles and duplicate
+objects. Only faults added by edits count: upstream's own, and those already published,
+are not the editor's.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_kptfile, find_kptfile_problems
+from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_units import is_manifest
+from fanout.package.package_path_rules import find_unportable_files
+from fanout.package.yaml_nodes import InvalidManifest
+from fanout.plan.edits.edit_merge import PackageFiles
+from fanout.values import replace
+from fanout.variants.manifest_objects import find_duplicates, find_identities
+
+_REGULAR_MODES = ("100644", "100755")
+_OURS, _THEIRS = (re.compile(rb"^%c{7} " % sign, re.MULTILINE) for sign in b"<>")
+_KeyedFault = tuple[
+    tuple[object, ...], InvalidInput
+]  # what makes two of them the same, and the fault
+
+
+def find_new_faults(
+    files: PackageFiles, references: Sequence[PackageFiles], directory: str
+) -> tuple[InvalidInput, ...]:
+    """Return the faults that no reference package has, ordered by file and line.
+
+    `directory` is the package's path in its repository; it is put before the faults' files.
+    """
+    by_key = dict(
+        _find_faults(files, _suspect_files(files, references[0]) if references else files)
+    )
+    known_keys = (
+        {key for reference in references for key, _ in _find_faults(reference, reference)}
+        if by_key
+        else set()
+    )
+    faults = [fault for key, fault in by_key.items() if key not in known_keys]
+    for fault in faults:
+        fault.where = replace(fault.where, file=f"{directory}/{fault.where.file}")
+    return tuple(sorted(faults, key=lambda fault: (fault.where.file, fault.where.line)))
+
+
+def with_remedy(fault: InvalidInput) -> str:
+    """Return the fault with a remedy, to which the caller appends the place."""
+    text = str(fault)
+    return text if fault.remedy.startswith("correct ") else f"{text}; correct it"
+
+
+def _suspect_files(files: PackageFiles, reference: PackageFiles) -> PackageFiles:
+    """Return the files that may have a fault that the reference package does not have.
+
+    These are the changed files, or all files if an object was added that may duplicate
+    another.
+    """
+    changed = {path: it for path, it in files.items() if reference.get(path) != it}
+    if _kptfile_paths(files) != _kptfile_paths(reference):
+        return files
+    # Checking every file of every draft would dominate a pass. Unchanged files can
+    # only matter where an object was added that one of them may contain too.
+    no_new_objects = all(
+        _object_counts(path, it[1]) <= _reference_objects(path, reference)
+        for path, it in changed.items()
+    )
+    return changed if no_new_objects else files
+
+
+def _kptfile_paths(files: PackageFiles) -> set[str]:
+    return {path for path in files if path.rpartition("/")[2] == KPTFILE}
+
+
+def _reference_objects(path: str, reference: PackageFiles) -> Counter[object]:
+    return _object_counts(path, reference[path][1]) if path in reference else Counter()
+
+
+def _object_counts(path: str, data: bytes) -> Counter[object]:
+    try:
+        manifest = _parse_manifest(data, path) if is_manifest(path) else None
+    except InvalidManifest:
+        return Counter()
+    object_identities = find_identities(manifest) if manifest else ()
+    return Counter((identity, local) for identity, local, _ in object_identities)
+
+
+def _find_faults(files: PackageFiles, suspects: PackageFiles) -> Iterator[_KeyedFault]:
+    """Yield the faults of the suspect files, each with the key by which it is compared."""
+    manifests: dict[str, Manifest] = {}
+    for path, (mode, data) in suspects.items():
+        fault = _file_fault(path, mode, data, manifests)
+        if fault is not None:
+            yield (path, mode, data), fault
+    for path, problem in find_unportable_files(files):
+        yield (path, problem), _draft_broken(problem, "rename the file", _where(path))
+    if KPTFILE not in files:
+        yield (
+            (KPTFILE,),
+            _draft_broken("there is no Kptfile", "put it back", ErrorLocation(file=KPTFILE)),
+        )
+    yield from _kptfile_faults(manifests)
+    for fault in find_duplicates(manifests):
+        yield ("twice", fault.where.object), fault
+
+
+def _file_fault(
+    path: str, mode: str, data: bytes, manifests: dict[str, Manifest]
+) -> InvalidInput | None:
+    """Return why a file cannot be used, or None; valid manifests are added to `manifests`."""
+    if mode not in _REGULAR_MODES:
+        return _draft_broken(
+            "is a symbolic link, which a package may not have", "use a file", _where(path)
+        )
+    # Both markers are required, in order: one such line alone can be legitimate
+    # text.
+    marked = _OURS.search(data)
+    if marked is not None and _THEIRS.search(data, marked.end()):
+        line = data.count(b"\n", 0, marked.start()) + 1
+        problem = "the markers of a merge conflict were committed"
+        return _draft_broken(problem, "decide the conflict and remove them", _where(path, line))
+    if is_manifest(path):
+        try:
+            manifests[path] = _parse_manifest(data, path)
+        except InvalidManifest as error:
+            return error.problems[0]
+    return None
+
+
+@lru_cache(maxsize=256)  # most files of a package are the same in all of its variants
+def _parse_manifest(data: bytes, path: str) -> Manifest:
+    return Manifest.parse(data, path)
+
+
+def _kptfile_faults(manifests: Mapping[str, Manifest]) -> Iterator[_KeyedFault]:
+    for path, manifest in manifests.items():
+        if path.rpartition("/")[2] != KPTFILE:
+            continue
+        try:
+            faults = list(find_kptfile_problems(find_kptfile(manifest)))
+        except InvalidInput as error:
+            faults = [error]
+        for fault in faults:
+            yield (path, fault.where.field, fault.problem), fault
+
+
+def _where(path: str, line: int = 0) -> ErrorLocation:
+    return ErrorLocation(file=path, line=line)
+
+
+def _draft_broken(problem: str, remedy: str, where: ErrorLocation) -> InvalidInput:
+    return InvalidInput(problem, reason=Reason.DRAFT_BROKEN, remedy=remedy, where=where)

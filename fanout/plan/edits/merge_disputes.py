@@ -1,0 +1,225 @@
+"""Merge disputes of a draft: values changed on both sides, winners, rejected values.
+
+A draft commit lists its disputes by the keys that the merge gives them: the same place
+and the same three values have the same key. So a decision holds for later revisions
+until one of the values changes. The commit also has a line for each rejected value;
+these lines go into the message of the publication and the status of the variant, so
+that nobody has to merge again to read them. They show no value of a Secret (design §4,
+"A conflict").
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Final
+from urllib.parse import quote, unquote
+
+from fanout.gates.gate_wording import format_count
+from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide, Winners
+from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.records.policy_records import RecordEntry
+from fanout.values import frozen
+
+FilesByPath = Mapping[str, object]  # what stands at each path: equal where nothing changed
+
+RESOLVE = "Resolve"
+NO_DISPUTES = "none"
+
+
+@frozen
+class MergeDispute:
+    """One value that both sides changed, and the side that wins."""
+
+    key: str
+    winner: MergeSide
+    is_decided: bool = False
+    file: str = ""  # where it stands in the package; "" where that was not written down
+
+
+@frozen
+class ConflictResolution:
+    """A Decision of action Resolve; without winners it accepts the drafts as they are."""
+
+    stage: str
+    variants: tuple[str, ...]
+    revision: str
+    choices: Winners = field(default_factory=dict)
+
+    def covers(self, stage: str, variant: str) -> bool:
+        """Return whether the decision covers the variant."""
+        return self.stage in ("", stage) and (not self.variants or variant in self.variants)
+
+
+def build_disputes(
+    conflicts: Iterable[MergeConflict], settled: Iterable[str]
+) -> tuple[MergeDispute, ...]:
+    """Build the disputes of a merge, by key; `settled` are keys decided by commits."""
+    already_settled = frozenset(settled)
+    by_key = {
+        conflict.key: MergeDispute(
+            conflict.key,
+            conflict.winner,
+            conflict.is_decided or conflict.key in already_settled,
+            conflict.file,
+        )
+        for conflict in conflicts
+    }
+    return tuple(by_key[key] for key in sorted(by_key))
+
+
+def format_disputes(disputes: Iterable[MergeDispute]) -> str:
+    """Format disputes for a trailer: `key=winner`, or `key=winner?@file` if undecided."""
+    return " ".join(map(_format_dispute, disputes)) or NO_DISPUTES
+
+
+def _format_dispute(dispute: MergeDispute) -> str:
+    file = f"@{quote(dispute.file)}" if dispute.file else ""
+    return (
+        f"{dispute.key}={dispute.winner}"
+        if dispute.is_decided
+        else f"{dispute.key}={dispute.winner}?{file}"
+    )
+
+
+def parse_disputes(text: str) -> tuple[MergeDispute, ...]:
+    """Parse disputes from a trailer's value.
+
+    Text that is not understood becomes an undecided dispute (fail closed).
+    """
+    return tuple(_parse_dispute(word) for word in text.split() if word != NO_DISPUTES)
+
+
+def _parse_dispute(word: str) -> MergeDispute:
+    key, _, outcome = word.partition("=")
+    winner, _, file = outcome.partition("@")
+    is_decided = not winner.endswith("?")
+    side = winner.removesuffix("?")
+    if side not in tuple(MergeSide):
+        return MergeDispute(word, MergeSide.UPSTREAM)
+    return MergeDispute(key, MergeSide(side), is_decided, unquote(file))
+
+
+def settled_keys(
+    disputes: Iterable[MergeDispute], written_files: FilesByPath, tip_files: FilesByPath
+) -> frozenset[str]:
+    """Return the keys of disputes that commits on a draft settled.
+
+    `written_files` are those of fanout's commit, `tip_files` those of the draft's tip. A
+    dispute about a file that is in neither, such as one that moved, is settled by any
+    commit.
+    """
+    paths = written_files.keys() | tip_files.keys()
+    changed = {path for path in paths if written_files.get(path) != tip_files.get(path)}
+    return frozenset(it.key for it in disputes if it.file in changed or it.file not in paths)
+
+
+def chosen_winners(disputes: Iterable[MergeDispute]) -> ConflictChoices:
+    """Return the present winners as choices, to repeat the same merge."""
+    return ConflictChoices({dispute.key: dispute.winner for dispute in disputes})
+
+
+def winners_of_variant(
+    resolutions: Iterable[ConflictResolution], stage: str, variant: str
+) -> Winners:
+    """Return the winners chosen for a variant, by key; the latest decision counts."""
+    choices: dict[str, MergeSide] = {}
+    for resolution in resolutions:
+        if resolution.choices and resolution.covers(stage, variant):
+            choices |= resolution.choices
+    return choices
+
+
+def read_resolutions(entries: Iterable[RecordEntry]) -> tuple[ConflictResolution, ...]:
+    """Return the Resolve decisions among the record entries, in record order."""
+    return tuple(
+        ConflictResolution(
+            entry.spec.get("stage", ""),
+            tuple(entry.spec.get("variants", ())),
+            entry.spec.get("revision", ""),
+            _parse_sides(entry.spec.get("choices", {})),
+        )
+        for entry in entries
+        if entry.kind == "Decision" and entry.spec["action"] == RESOLVE
+    )
+
+
+def _parse_sides(choices: Mapping[str, str]) -> Winners:
+    return {key: MergeSide(side) for key, side in choices.items()}
+
+
+CONFLICTS_HEADING: Final = "Merge conflicts:"
+_BULLET: Final = "* "
+_MAX_LINES: Final = 50
+_MAX_CHARACTERS: Final = 8000
+
+
+def rejected_lines(conflicts: Iterable[MergeConflict]) -> tuple[str, ...]:
+    """Return one line per conflict: key, place, value in force, rejected value.
+
+    Two merges of one draft can meet the same conflict; it has one line.
+    """
+    return tuple({it.key: f"{it.key} {_escape(it.resolution)}" for it in conflicts}.values())
+
+
+def conflict_paragraph(lines: Sequence[str]) -> str:
+    """Return the paragraph of a commit message that lists the lines, or "" without lines.
+
+    It is cut at a line boundary, and a last line counts the omitted ones.
+    """
+    if not lines:
+        return ""
+    return "".join(
+        f"{line}\n" for line in (CONFLICTS_HEADING, *(_BULLET + it for it in limit_lines(lines)))
+    )
+
+
+def limit_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return as many lines as may be shown, with a last line that counts the omitted ones."""
+    shown: list[str] = []
+    characters = 0
+    for line in lines[:_MAX_LINES]:
+        characters += len(line) + 1
+        if characters > _MAX_CHARACTERS:
+            break
+        shown.append(line)
+    omitted = len(lines) - len(shown)
+    return (*shown, f"and {format_count(omitted, 'more conflict')}") if omitted else tuple(shown)
+
+
+def parse_conflict_paragraph(message: str) -> tuple[str, ...]:
+    """Return the lines that `conflict_paragraph` wrote into a message."""
+    for part in message.split("\n\n"):
+        heading, *lines = part.strip("\n").split("\n")
+        if heading == CONFLICTS_HEADING:
+            return tuple(line.removeprefix(_BULLET) for line in lines)
+    return ()
+
+
+def rejected_lines_of_draft(draft: OpenDraft) -> tuple[str, ...]:
+    """Return the lines of an open draft, marking those settled by a later commit.
+
+    For drafts of older versions of fanout, only files and winners are available.
+    """
+    if draft.trailers.conflicts == NO_VALUE:
+        return ()
+    lines = draft.rejected_lines or tuple(
+        map(_format_without_values, parse_disputes(draft.trailers.conflicts))
+    )
+    return tuple(
+        f"{line}; a commit on the draft has decided it since"
+        if line.partition(" ")[0] in draft.settled_keys
+        else line
+        for line in lines
+    )
+
+
+def _format_without_values(dispute: MergeDispute) -> str:
+    place = f" {_escape(dispute.file)}:" if dispute.file else ""
+    return f"{dispute.key}{place} {dispute.winner} stands"
+
+
+def _escape(text: str) -> str:
+    """Escape line breaks and control characters, which names of files and keys can have."""
+    # A line break in a file name would otherwise start a new line of the message,
+    # or a trailer.
+    return "".join(it if it.isprintable() else f"\\x{ord(it):02x}" for it in text)

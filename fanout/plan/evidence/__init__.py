@@ -1,0 +1,1 @@
+"""Checks that machines answer, and the instants at which records count."""

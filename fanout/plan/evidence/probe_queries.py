@@ -1,0 +1,32 @@
+"""Queries of checks to HTTP services and Prometheus servers, with responses."""
+
+from typing import Any
+
+from fanout.values import frozen
+
+
+@frozen
+class ProbeQuery:
+    """One query; equal queries are sent once."""
+
+    url: str  # of the service; with a query, of the Prometheus server
+    query: str = ""  # PromQL; "": an HTTP service is asked
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str = ""  # JSON
+    secret: str = ""  # the name of the secret with the credentials
+
+
+@frozen
+class ProbeResponse:
+    """A response as plain data, which expressions see as `response` or `result`."""
+
+    value: Any
+    note: str = ""  # what is odd about it, for when an expression makes nothing of it
+
+
+@frozen
+class ProbeFailure:
+    """Failure of a query, as a sentence that shows no secret."""
+
+    sentence: str

@@ -1,0 +1,262 @@
+"""Instants of records, status lines and drafts that a pass may rely on.
+
+Two clocks can be wrong: one that runs behind, so that a record would be back-dated, and
+one that runs ahead. A record's instant is therefore never before that of the record
+before it; but a record that a pass has seen dated ahead raises no such floor, neither
+then nor once its instant has come. Otherwise one wrong clock would redate everything
+that was recorded after it (design §3, §6).
+
+A report counts for a draft if it was recorded after the draft was first written.
+Identical input gives identical commits, so neither the branch nor its commits tell when
+that was: it is on record, for the stages that require reports only (design §5, §6,
+"Checks").
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.gate_rules import CheckMethod, CheckRule, StageRule
+from fanout.gates.timestamps import is_from_the_future
+from fanout.plan.actions import ActionKind, PlanAction, VariantStep
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
+from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine, format_instant
+from fanout.plan.variant_case import VariantCase
+from fanout.values import replace
+
+LineKey = TypeVar("LineKey")
+LineValue = TypeVar("LineValue")
+
+
+def effective_records(
+    records: Iterable[RecordEntry], now: datetime, seen_ahead: Collection[str] = ()
+) -> tuple[RecordEntry, ...]:
+    """Return the records, in record order, with the instants that count.
+
+    `seen_ahead` names those that an earlier pass saw dated more than five minutes ahead.
+    They and those that are ahead of `now` keep their own instant and raise no floor.
+    """
+    effective: list[RecordEntry] = []
+    floor: datetime | None = None
+    for record in records:
+        if record.name in seen_ahead or is_from_the_future(record.at, now):
+            effective.append(record)
+            continue
+        if floor is None or record.at >= floor:
+            floor = record.at
+            effective.append(record)
+        else:
+            effective.append(replace(record, at=floor))
+    return tuple(effective)
+
+
+def records_ahead(records: Iterable[RecordEntry], now: datetime) -> Iterator[RecordEntry]:
+    """Yield the records that are dated more than five minutes ahead of `now`."""
+    return (record for record in records if is_from_the_future(record.at, now))
+
+
+def counts_at_once(record: RecordEntry) -> bool:
+    """Return whether a record dated ahead counts: suspensions and withdrawals do."""
+    if record.kind == "Decision":
+        return record.spec["action"] in ("Suspend", WITHDRAW)
+    return bool(record.spec.get("revokes"))
+
+
+def correct_status(status: RecordedStatus, now: datetime) -> RecordedStatus:
+    """Return the status with instants that lie over five minutes ahead replaced.
+
+    Such a line was written by a pass whose clock ran ahead. The event has taken place, so
+    its clocks start when a pass first notices it, which `noticed_at` of the result says.
+    The lines on record keep their instants (`restore_recorded_times`), for this pass's
+    clock may be the wrong one. The same object is returned where nothing is ahead.
+    """
+    clock = _StatusClock(status.noticed_at, now)
+    variants = _map_changed(status.variants, clock.variant)
+    history = _map_changed(status.history, clock.history)
+    removed = _map_changed(status.removed, clock.instant)
+    drafts = _map_changed(status.drafts, clock.draft)
+    if not clock.used and not status.noticed_at:
+        return status
+    return replace(
+        status,
+        variants=variants,
+        history=history,
+        removed=removed,
+        drafts=drafts,
+        noticed_at=clock.used,
+    )
+
+
+def restore_recorded_times(
+    plan: PolicyPlan, recorded: RecordedStatus, status: RecordedStatus, seen_ahead: frozenset[str]
+) -> PolicyPlan:
+    """Return the plan, made from `status`, as a change of what is `recorded`.
+
+    `status` is `correct_status(recorded)`; a line that the plan leaves as it was keeps its
+    instants. `seen_ahead` names the records that this or an earlier pass has seen dated
+    ahead.
+    """
+    if status is recorded and seen_ahead == recorded.records_ahead:
+        return plan
+    record_action = PlanAction(ActionKind.RECORD, plan.namespace, plan.name)
+    if any(not planned.case.spec.policy for planned in plan.steps):
+        record_action = PlanAction(ActionKind.RECORD, plan.namespace, "", variant=plan.name)
+    details = [
+        f"that {name} is dated ahead" for name in sorted(seen_ahead - recorded.records_ahead)
+    ]
+    details += [
+        f"that what is on record for {format_instant(at)} is dated ahead"
+        for at in sorted(status.noticed_at.keys() - recorded.noticed_at.keys())
+    ]
+    order = list(ActionKind)
+    actions = [*plan.actions, *(replace(record_action, detail=detail) for detail in details)]
+    actions.sort(key=lambda action: order.index(action.kind))
+    planned = replace(
+        plan.planned,
+        variants=_restore_lines(plan.planned.variants, recorded.variants, status.variants),
+        history=_restore_lines(plan.planned.history, recorded.history, status.history),
+        removed=_restore_lines(plan.planned.removed, recorded.removed, status.removed),
+        drafts=_restore_lines(plan.planned.drafts, recorded.drafts, status.drafts),
+        records_ahead=seen_ahead,
+        noticed_at=status.noticed_at,
+    )
+    return replace(plan, actions=tuple(actions), recorded=recorded, planned=planned)
+
+
+class _StatusClock:
+    """Replacement of instants that lie ahead; `used` has all replacements made."""
+
+    def __init__(self, noticed: Mapping[datetime, datetime], now: datetime) -> None:
+        self._noticed = noticed
+        self._now = now
+        self.used: dict[datetime, datetime] = {}
+
+    def instant(self, at: datetime) -> datetime:
+        if not is_from_the_future(at, self._now):
+            return at
+        # Never after this pass: also what was noticed may have been noticed by a wrong clock.
+        self.used[at] = self._noticed.get(at, self._now)
+        return min(self.used[at], self._now)
+
+    def variant(self, line: VariantLine) -> VariantLine:
+        grant, published, answers = line.grant, line.published, line.answers
+        if grant is not None and (at := self.instant(grant.at)) is not grant.at:
+            line = replace(line, grant=replace(grant, at=at))
+        if published is not None and (at := self.instant(published.at)) is not published.at:
+            line = replace(line, published=replace(published, at=at))
+            published = line.published
+        if published is not None and published.since is not None:
+            since = self.instant(published.since)
+            if since is not published.since:
+                line = replace(line, published=replace(published, since=since))
+        if any(is_from_the_future(answer.at, self._now) for answer in answers):
+            answers_in_time = (replace(answer, at=self.instant(answer.at)) for answer in answers)
+            line = replace(line, answers=tuple(answers_in_time))
+        return line
+
+    def draft(self, line: DraftLine) -> DraftLine:
+        at = self.instant(line.at)
+        return line if at is line.at else replace(line, at=at)
+
+    def history(self, history: RevisionHistory) -> RevisionHistory:
+        if (
+            history.passed is not None
+            and (at := self.instant(history.passed)) is not history.passed
+        ):
+            history = replace(history, passed=at)
+        if history.left is not None and (at := self.instant(history.left)) is not history.left:
+            history = replace(history, left=at)
+        if history.since is not None and (at := self.instant(history.since)) is not history.since:
+            history = replace(history, since=at)
+        return history
+
+
+def _map_changed(
+    lines: Mapping[LineKey, LineValue], change: Callable[[LineValue], LineValue]
+) -> Mapping[LineKey, LineValue]:
+    """Apply `change` to all lines; return the same mapping where it changes none."""
+    changed = {key: new for key, line in lines.items() if (new := change(line)) is not line}
+    # Callers compare by identity: an unchanged status is the usual case and must
+    # cost nothing.
+    return {**lines, **changed} if changed else lines
+
+
+def _restore_lines(
+    planned: Mapping[LineKey, LineValue],
+    recorded: Mapping[LineKey, LineValue],
+    corrected_lines: Mapping[LineKey, LineValue],
+) -> Mapping[LineKey, LineValue]:
+    """Return the planned lines, with recorded instants in lines that did not change."""
+    if corrected_lines is recorded:
+        return planned
+    kept = {
+        key: recorded[key]
+        for key, line in corrected_lines.items()
+        if line is not recorded[key] and planned.get(key) == line
+    }
+    return {**planned, **kept}
+
+
+def stages_with_reports(rules: Iterable[StageRule]) -> frozenset[str]:
+    """Return the names of the stages that require reports about drafts."""
+    return frozenset(
+        rule.name
+        for rule in rules
+        if any(
+            isinstance(it, CheckRule) and it.method is CheckMethod.REPORT for it in rule.requires
+        )
+    )
+
+
+def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) -> PolicyPlan:
+    """Return the plan with the times to record of the drafts that exist after its steps.
+
+    A draft that exists and is not on record was written by a pass that ended before it
+    could record it: its time is when it is first seen.
+    """
+    recorded_lines = plan.recorded.drafts
+    if not stages and not recorded_lines:
+        return plan
+    draft_lines: dict[str, DraftLine] = {}
+    first_seen_actions: list[PlanAction] = []
+    for planned in plan.steps:
+        case = planned.case
+        name, digest = case.spec.name, _digest_after(case, planned.step)
+        if not digest or case.spec.stage not in stages:
+            continue
+        recorded = recorded_lines.get(name)
+        is_same_draft = case.draft is not None and case.draft.trailers.digest == digest
+        if is_same_draft and recorded is not None and recorded.digest == digest:
+            draft_lines[name] = recorded
+            continue
+        draft_lines[name] = DraftLine(digest, now)
+        if planned.step is not VariantStep.WRITE:
+            first_seen_actions.append(_first_seen_action(plan, case))
+    if draft_lines == recorded_lines:
+        return plan
+    order = list(ActionKind)
+    actions = sorted(
+        (*plan.actions, *first_seen_actions), key=lambda action: order.index(action.kind)
+    )
+    return replace(plan, actions=tuple(actions), planned=replace(plan.planned, drafts=draft_lines))
+
+
+def _first_seen_action(plan: PolicyPlan, case: VariantCase) -> PlanAction:
+    spec = case.spec
+    detail = f"since when the draft of {spec.name} is there"
+    return PlanAction(ActionKind.RECORD, plan.namespace, plan.name, stage=spec.stage, detail=detail)
+
+
+def _digest_after(case: VariantCase, step: VariantStep) -> str:
+    """Return the digest of the draft that exists after the step, or "" if there is none."""
+    if step is VariantStep.WRITE:
+        return case.inputs.digest if case.inputs is not None else ""
+    if (
+        step in (VariantStep.PUBLISH, VariantStep.REMOVE)
+        or case.draft is None
+        or case.is_unrecorded
+    ):
+        return ""
+    return case.draft.trailers.digest

@@ -1,0 +1,1 @@
+"""Inputs of the gate engine, built from observed variants, records and policies."""

@@ -1,0 +1,412 @@
+"""Facts of one policy for the gate engine, built from variant cases and records.
+
+Facts of a case that did not change since the previous pass are reused
+(`VariantFactsMemo`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+
+from fanout.api.approver_groups import normalize_person
+from fanout.api.reasons import Reason
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import (
+    CheckReading,
+    DependencyFacts,
+    DraftFacts,
+    Grant,
+    Hold,
+    PolicyFacts,
+    Publication,
+    RevisionHistory,
+    VariantFacts,
+)
+from fanout.gates.gate_rules import StageRule, Variables, Verdict
+from fanout.gates.record_facts import (
+    ApprovalFacts,
+    DecisionFacts,
+    EvidenceFacts,
+    GateAction,
+    GateOverride,
+    RecordFacts,
+    RecordPosition,
+)
+from fanout.gates.timestamps import is_from_the_future
+from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.edits.merge_disputes import RESOLVE, ConflictResolution, parse_disputes
+from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.records.policy_records import ACCEPT_RECORDS, RecordEntry
+from fanout.plan.records.policy_status import DraftLine, parse_instant
+from fanout.plan.variant_case import VariantCase
+from fanout.values import frozen, replace
+
+
+@frozen
+class VariantAttributes:
+    """Attributes of one variant that come from its policy and its dependencies."""
+
+    group: int = 0  # of its stage's rollout
+    variables: Variables = field(default_factory=dict)  # what `propagateWhen` sees
+    depends_on: tuple[DependencyFacts, ...] = ()
+
+
+NO_ATTRIBUTES = VariantAttributes()
+AttributesByVariant = Mapping[str, VariantAttributes]
+
+
+@frozen
+class ObservedEvidence:
+    """Commits at which a variant had its present content, and readings of this pass."""
+
+    published_commits: frozenset[str] = frozenset()  # commits at which it stood as it is published
+    drafted_commits: frozenset[str] = frozenset()  # commits at which it stood as it is drafted
+    readings: tuple[CheckReading, ...] = ()
+
+    def with_commit(self, commit: str, *, drafted: bool) -> "ObservedEvidence":
+        """Return a copy with `commit` among the drafted or the published commits."""
+        if drafted:
+            return replace(self, drafted_commits=self.drafted_commits | {commit})
+        return replace(self, published_commits=self.published_commits | {commit})
+
+
+NO_EVIDENCE = ObservedEvidence()
+
+
+CONFIRM_REMOVAL = "ConfirmRemoval"
+_OUTSIDE_THE_GATES = frozenset(
+    {RESOLVE, CONFIRM_REMOVAL, ACCEPT_RECORDS}
+)  # what these decide no gate asks about
+
+
+@frozen
+class GateInputs:
+    """Gate inputs of one policy, or of one variant written by hand, apart from its cases.
+
+    `last_evidence` is the newest evidence on record: a publication that was seen in this
+    pass was not there when it was recorded. `calendars_incomplete` closes automation.
+    """
+
+    name: str
+    rules: tuple[StageRule, ...]
+    revisions: tuple[str, ...]
+    records: RecordFacts
+    history: Mapping[tuple[str, str], RevisionHistory]
+    now: datetime
+    suspended: bool = False
+    automation_acts: bool = True
+    resolutions: tuple[ConflictResolution, ...] = ()
+    serialize: bool = False
+    calendars: tuple[PublicationCalendar, ...] = ()
+    finishing_calendars: frozenset[str] = (
+        frozenset()
+    )  # the calendars that let a rollout go on to its end
+    calendars_incomplete: bool = False  # a calendar may be missing
+    last_evidence: str = ""  # what is published now was not there when that was said
+    attributes: AttributesByVariant = field(default_factory=dict)  # by variant
+    draft_lines: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant, when written
+
+
+@frozen
+class VariantFactsEntry:
+    """Facts built for one case in an earlier pass, with the inputs they were built from."""
+
+    case: VariantCase
+    inputs: tuple[object, ...]
+    facts: VariantFacts
+
+
+VariantFactsMemo = dict[str, VariantFactsEntry]
+"""By variant"""
+
+
+def build_policy_facts(
+    gate_inputs: GateInputs,
+    cases: Sequence[VariantCase],
+    evidence: Mapping[str, ObservedEvidence],
+    *,
+    selected: bool = True,
+    memo: VariantFactsMemo | None = None,
+) -> PolicyFacts:
+    """Build the facts that the policy evaluator reads.
+
+    `evidence` is by variant name. `selected` is False before candidates are selected: then
+    no obstacle to a draft can be known. `memo` is kept between passes and extended in
+    place.
+    """
+    return PolicyFacts(
+        name=gate_inputs.name,
+        stages=gate_inputs.rules,
+        variants=tuple(
+            _memoized_facts(
+                case,
+                evidence.get(case.spec.name, NO_EVIDENCE),
+                gate_inputs,
+                memo,
+                selected=selected,
+            )
+            for case in cases
+        ),
+        revisions=gate_inputs.revisions,
+        records=gate_inputs.records,
+        history=gate_inputs.history,
+        now=gate_inputs.now,
+        suspended=gate_inputs.suspended,
+        serialize=gate_inputs.serialize,
+        calendars=gate_inputs.calendars,
+        finishing_calendars=gate_inputs.finishing_calendars,
+        has_unreadable_calendar=gate_inputs.calendars_incomplete,
+        sweep=gate_inputs.automation_acts,
+    )
+
+
+def _memoized_facts(
+    case: VariantCase,
+    evidence: ObservedEvidence,
+    gate_inputs: GateInputs,
+    memo: VariantFactsMemo | None,
+    *,
+    selected: bool,
+) -> VariantFacts:
+    name = case.spec.name
+    if memo is None:
+        return _build_variant_facts(case, evidence, gate_inputs, selected=selected)
+    inputs = (
+        evidence,
+        gate_inputs.attributes.get(name, NO_ATTRIBUTES),
+        gate_inputs.records.removals.get(name),
+        gate_inputs.resolutions,
+        gate_inputs.draft_lines.get(name),
+    )
+    entry = memo.get(name)
+    # The case is compared by identity: comparing its values costs as much as
+    # building the facts.
+    if entry is not None and entry.case is case and entry.inputs == inputs:
+        return entry.facts
+    variant_facts = _build_variant_facts(case, evidence, gate_inputs, selected=selected)
+    # An unrecorded publication is dated with the time of the pass, so its facts are
+    # not reusable.
+    if not case.is_unrecorded:  # what is seen for the first time is seen now
+        memo[name] = VariantFactsEntry(case, inputs, variant_facts)
+    return variant_facts
+
+
+def _count_undecided(case: VariantCase, gate_inputs: GateInputs) -> int:
+    """Count the merge conflicts of the open draft that nothing has settled."""
+    draft, spec = case.draft, case.spec
+    if draft is None or case.choices.default_side is not None:
+        return 0
+    resolutions = (it for it in gate_inputs.resolutions if it.covers(spec.stage, spec.name))
+    if any(not it.choices and it.revision == draft.trailers.revision for it in resolutions):
+        return 0
+    if draft.trailers.conflicts == NO_VALUE:
+        return 0
+    disputes = parse_disputes(draft.trailers.conflicts)
+    decided_keys = case.choices.by_key.keys() | draft.settled_keys
+    return sum(not it.is_decided and it.key not in decided_keys for it in disputes)
+
+
+def _draft_authors(case: VariantCase, draft: OpenDraft) -> frozenset[str]:
+    """Return the people who changed the draft's content, on its branch or upstream."""
+    upstream = case.package.upstream if case.package is not None else None
+    # Separation of duties concerns the draft's content. The author of another
+    # candidate has no part in it.
+    if upstream is None or upstream.revision.name != draft.trailers.revision:
+        return draft.editors
+    return draft.editors | {normalize_person(upstream.author)}
+
+
+def _offline_unknown(case: VariantCase) -> Hold | None:
+    """Return a hold if it cannot be told whether the target is offline (fail closed)."""
+    if not case.spec.offline_error:
+        return None
+    who = "the policy's author: offlineWhen; or whoever owns the target"
+    return Hold(Reason.EXPRESSION_ERROR, case.spec.offline_error, actor=who)
+
+
+def _render_failure(case: VariantCase) -> Hold | None:
+    if case.render_failure is None:
+        return None
+    who = "whoever maintains the upstream package"
+    return Hold(case.render_failure.reason, str(case.render_failure), actor=who)
+
+
+def _build_variant_facts(
+    case: VariantCase, evidence: ObservedEvidence, gate_inputs: GateInputs, *, selected: bool
+) -> VariantFacts:
+    spec, published, draft, grant = case.spec, case.published, case.draft, case.status_line.grant
+    undecided = _count_undecided(case, gate_inputs)
+    is_current = draft is not None and selected and case.has_current_draft
+    attributes, draft_line = (
+        gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES),
+        gate_inputs.draft_lines.get(spec.name),
+    )
+    return VariantFacts(
+        name=spec.name,
+        stage=spec.stage,
+        target=spec.target,
+        priority=spec.priority,
+        group=attributes.group,
+        published=Publication(
+            revision=published.revision,
+            digest=published.digest,
+            tree=published.tree,
+            at=published.at,
+            commits=evidence.published_commits
+            | ({published.merge} if published.merge else frozenset()),
+            reads=case.cluster_reads,
+            reverted=case.revert_hold,
+            last_evidence=gate_inputs.last_evidence if case.is_unrecorded else published.heard,
+            since=published.since,
+        )
+        if published
+        else None,
+        draft=DraftFacts(
+            revision=draft.trailers.revision,
+            digest=draft.trailers.digest,
+            tree=draft.tree or "",
+            current=is_current,
+            conflict_count=undecided,
+            adopts=case.is_unmanaged,
+            # The inputs of this pass describe the draft only if it is current.
+            reads=case.inputs.object_versions if case.inputs is not None and is_current else {},
+            authors=_draft_authors(case, draft),
+            moves=case.is_moving,
+            commits=evidence.drafted_commits | {draft.commit},
+            written=draft_line.at
+            if draft_line is not None and draft_line.digest == draft.trailers.digest
+            else None,
+        )
+        if draft and not case.is_unrecorded
+        else None,
+        grant=Grant(grant.revision, grant.digest, grant.at) if grant and case.is_granted else None,
+        suspended=spec.suspended,
+        readings=evidence.readings,
+        answers=case.status_line.answers,
+        offline=spec.offline,
+        depends_on=attributes.depends_on,
+        variables=attributes.variables,
+        held=(case.draft_hold or _offline_unknown(case)) if selected else None,
+        failed=_render_failure(case),
+        removed=gate_inputs.records.removals.get(spec.name),
+    )
+
+
+def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> PolicyFacts:
+    """Return the facts as they will be after this pass has published.
+
+    Candidates of drafts are selected from these, so one pass brings drafts up to date
+    (design §3).
+    """
+    moment = facts_before.records.position(facts_before.now)
+    return replace(
+        facts_before,
+        variants=tuple(
+            _with_publication(variant, moment)
+            if decision.variants[variant.name].publish
+            else variant
+            for variant in facts_before.variants
+        ),
+        history=decision.history,
+    )
+
+
+def _with_publication(variant: VariantFacts, moment: RecordPosition) -> VariantFacts:
+    assert variant.draft is not None, "only a standing draft is published"
+    draft = variant.draft
+    return replace(
+        variant,
+        published=Publication(
+            draft.revision, draft.digest, draft.tree, moment.now, last_evidence=moment.last_evidence
+        ),
+        draft=None,
+        grant=None,
+    )
+
+
+def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordFacts:
+    """Convert record entries into the records of the gate engine, in record order.
+
+    A removal dated more than five minutes ahead of `now` does not count yet.
+    """
+    return RecordFacts(
+        evidence=tuple(_build_evidence(entry) for entry in entries if entry.kind == "Evidence"),
+        approvals=tuple(_build_approval(entry) for entry in entries if entry.kind == "Approval"),
+        decisions=tuple(
+            _build_decision(entry)
+            for entry in entries
+            if entry.kind == "Decision" and entry.spec["action"] not in _OUTSIDE_THE_GATES
+        ),
+        removals={
+            name: entry.at
+            for entry in entries
+            if entry.kind == "Decision"
+            and entry.spec["action"] == CONFIRM_REMOVAL
+            and not is_from_the_future(entry.at, now)
+            for name in entry.spec["variants"]
+        },
+    )
+
+
+def with_removals(gate_records: RecordFacts, removed: Mapping[str, datetime]) -> RecordFacts:
+    """Return the records with removals by sweeps added; the later of two removals counts.
+
+    `removed` has the instant of each removal, by variant name.
+    """
+    if not removed:
+        return gate_records
+    removals = dict(gate_records.removals)
+    for name, at in removed.items():
+        removals[name] = max(at, removals.get(name, at))
+    return replace(gate_records, removals=removals)
+
+
+def _build_evidence(entry: RecordEntry) -> EvidenceFacts:
+    spec = entry.spec
+    return EvidenceFacts(
+        name=entry.name,
+        at=entry.at,
+        by=normalize_person(entry.by),
+        stage=spec.get("stage", ""),
+        check=spec["check"],
+        status=Verdict(spec["status"]),
+        revision=spec.get("revision", ""),
+        commit=spec.get("commit", ""),
+        variants=tuple(spec.get("variants", ())),
+        link=spec.get("link", ""),
+        withdrawn=entry.withdrawn,
+    )
+
+
+def _build_approval(entry: RecordEntry) -> ApprovalFacts:
+    spec = entry.spec
+    return ApprovalFacts(
+        name=entry.name,
+        at=entry.at,
+        by=normalize_person(entry.by),
+        stage=spec.get("stage", ""),
+        check=spec["check"],
+        revision=spec.get("revision", ""),
+        trees=frozenset(spec.get("trees", ())),
+        variants=tuple(spec.get("variants", ())),
+        revokes=spec.get("revokes", ""),
+    )
+
+
+def _build_decision(item: RecordEntry) -> DecisionFacts:
+    spec = item.spec
+    return DecisionFacts(
+        name=item.name,
+        at=item.at,
+        by=normalize_person(item.by),
+        action=GateAction(spec["action"]),
+        stage=spec.get("stage", ""),
+        variants=tuple(spec.get("variants", ())),
+        revision=spec.get("revision", ""),
+        trees=frozenset(spec.get("trees", ())),
+        overrides=frozenset(GateOverride(item) for item in spec.get("overrides", ())),
+        accept_conflicts=spec.get("acceptConflicts", False),
+        reason=spec.get("reason", ""),
+        expires=parse_instant(spec["expires"]) if spec.get("expires") else None,
+    )

@@ -1,0 +1,213 @@
+"""Rules of the gate engine, built from UpstreamPolicy and PromotionPolicy objects."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+from fanout.api.approver_groups import governs_policy, normalize_person
+from fanout.api.check_spec import Check
+from fanout.api.promotion_policy import (
+    AtClose,
+    AutoPromotion,
+    PromotionPolicy,
+    matches_name_pattern,
+)
+from fanout.api.promotion_policy import Period as WrittenPeriod
+from fanout.api.stages import Stage
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.calendar.recurring_window import RecurringWindow, build_window
+from fanout.gates.gate_rules import (
+    DEFAULT_ROLLOUT,
+    HAND_WRITTEN,
+    AfterRequirement,
+    AfterRule,
+    ApprovalRule,
+    CheckMethod,
+    CheckRule,
+    PropagationCondition,
+    RolloutGrowth,
+    RolloutRule,
+    StageRule,
+)
+
+
+def governing_promotions(
+    policy: UpstreamPolicy, promotions: Iterable[PromotionPolicy]
+) -> tuple[PromotionPolicy, ...]:
+    """Return the PromotionPolicies of the same namespace that govern the policy."""
+    return tuple(promotion for promotion in promotions if governs_policy(promotion, policy))
+
+
+def build_stage_rules(
+    policy: UpstreamPolicy,
+    promotions: Sequence[PromotionPolicy],
+    compile_condition: Callable[[str], PropagationCondition],
+) -> tuple[StageRule, ...]:
+    """Build one rule per stage of the policy.
+
+    `promotions` are those that govern it. A stage is automatic when every one of them that
+    has `autoPromotion` names it, and at least one does; those without are neutral (design
+    §2). `compile_condition` turns the text of an expression into a condition of the gate
+    engine.
+    """
+    automations = [
+        (promotion.metadata.name, _stage_matcher(promotion.spec.auto_promotion))
+        for promotion in promotions
+        if promotion.spec.auto_promotion is not None
+    ]
+    opposing = {
+        stage.name: [name for name, automates in automations if not automates(stage.name)]
+        for stage in policy.spec.stages
+    }
+    return tuple(
+        StageRule(
+            name=stage.name,
+            after=_build_after(stage),
+            verification=tuple(build_check_rule(check) for check in stage.verification),
+            requires=tuple(_build_requirement(check, promotions) for check in stage.requires),
+            rollout=_build_rollout(stage),
+            propagate_when=tuple(compile_condition(text) for text in stage.propagate_when),
+            control_flow=stage.control_flow,
+            pin=stage.pin or "",
+            # Without any automation nobody opposes either, and the stage must stay manual.
+            automatic=bool(automations) and not opposing[stage.name],
+            opposing_policies=_if_partial(opposing[stage.name], len(automations)),
+            suspended=stage.suspend,
+        )
+        for stage in policy.spec.stages
+    )
+
+
+def _if_partial(opposed: Sequence[str], automations: int) -> tuple[str, ...]:
+    """Return the promotions that leave a stage manual, or nothing if all of them do."""
+    return tuple(opposed) if len(opposed) < automations else ()
+
+
+def build_hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> StageRule:
+    """Build the rule of a PackageVariant written by hand, automatic if promoted by name."""
+    return StageRule(
+        name=HAND_WRITTEN,
+        automatic=any(name in promotion.spec.variants for promotion in promotions),
+    )
+
+
+def build_check_rule(check: Check) -> CheckRule:
+    """Build the rule of a check that is reported by people or answered by a machine."""
+    way = next(way for way in CheckMethod if getattr(check, _FIELD_BY_WAY[way]) is not None)
+    source = getattr(check, _FIELD_BY_WAY[way])
+    has_observed_revision = getattr(source, "observed_revision", None) is not None
+    return CheckRule(
+        name=check.name,
+        method=way,
+        timeout=check.timeout,
+        fresh_for=check.fresh_for,
+        settle=check.settle,
+        names_revision=has_observed_revision
+        or way is CheckMethod.COMMIT_STATUS,  # a status is of one commit
+    )
+
+
+_FIELD_BY_WAY = {
+    CheckMethod.REPORT: "report",
+    CheckMethod.OBJECT: "object",
+    CheckMethod.PROMETHEUS: "prometheus",
+    CheckMethod.HTTP: "http",
+    CheckMethod.COMMIT_STATUS: "commit_status",
+}
+
+
+def _build_after(stage: Stage) -> AfterRule | None:
+    after = stage.after
+    if after is None:
+        return None
+    return AfterRule(
+        stages=tuple(after.stages),
+        require=AfterRequirement(after.require.value),
+        soak=after.soak or timedelta(0),
+        at_least=after.at_least,
+    )
+
+
+def _build_rollout(stage: Stage) -> RolloutRule:
+    rollout = stage.rollout
+    if rollout is None:
+        return DEFAULT_ROLLOUT
+    return RolloutRule(
+        strategy=RolloutGrowth(rollout.strategy.value),
+        step=rollout.step,
+        factor=rollout.factor,
+        max_in_flight=rollout.max_in_flight,
+        max_failures=rollout.max_failures or 0,
+        min_ready=rollout.min_ready or timedelta(0),
+        progress_deadline=rollout.progress_deadline,
+    )
+
+
+def _stage_matcher(automation: AutoPromotion) -> Callable[[str], bool]:
+    """Return a predicate that tells whether a stage of a name is promoted.
+
+    Exact names are looked up in a set first, since most entries are not patterns.
+    """
+    names = frozenset(automation.stages)
+    patterns = [name for name in automation.stages if "*" in name]
+    return lambda stage: (
+        stage in names or any(matches_name_pattern(name, stage) for name in patterns)
+    )
+
+
+def _build_requirement(
+    check: Check, promotions: Sequence[PromotionPolicy]
+) -> CheckRule | ApprovalRule:
+    approval = check.approval
+    if approval is None:
+        return build_check_rule(check)
+    groups = tuple(approval.from_)
+    subjects = {
+        normalize_person(subject)
+        for promotion in promotions
+        for approvers in promotion.spec.approvers
+        if approvers.group in groups
+        for subject in approvers.subjects
+    }
+    return ApprovalRule(
+        name=check.name,
+        at_least=approval.at_least,
+        subjects=frozenset(subjects),
+        groups=groups,
+        expires=approval.expires,
+        timeout=check.timeout,
+        separation=any(promotion.spec.requires_separation for promotion in promotions),
+    )
+
+
+def build_calendars(promotions: Iterable[PromotionPolicy]) -> tuple[PublicationCalendar, ...]:
+    """Build the calendars of the PromotionPolicies that have windows.
+
+    A window without a time zone takes its policy's, which is UTC by default (design §7).
+    """
+    return tuple(_build_calendar(promotion) for promotion in promotions if promotion.spec.windows)
+
+
+def finishing_calendars(promotions: Iterable[PromotionPolicy]) -> frozenset[str]:
+    """Return the names of the calendars at whose closing a rollout under way may finish."""
+    return frozenset(
+        promotion.metadata.name
+        for promotion in promotions
+        if promotion.spec.windows and promotion.spec.at_close is AtClose.FINISH
+    )
+
+
+def _build_calendar(promotion: PromotionPolicy) -> PublicationCalendar:
+    spec = promotion.spec
+    zone = spec.time_zone or "UTC"
+    return PublicationCalendar(
+        promotion.metadata.name,
+        allow=tuple(_build_period(it.allow, zone) for it in spec.windows if it.allow),
+        deny=tuple(_build_period(it.deny, zone) for it in spec.windows if it.deny),
+    )
+
+
+def _build_period(written: WrittenPeriod, zone: str) -> RecurringWindow:
+    return build_window(
+        written.schedule, written.time_zone or zone, written.duration, written.until
+    )

@@ -1,0 +1,1 @@
+"""Moves of variants whose path or repository changed."""

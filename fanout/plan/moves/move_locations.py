@@ -1,0 +1,161 @@
+"""Locations of variants that move: previous places, drafts and occupied paths.
+
+A variant is identified by policy and target, so a changed path is a move. The draft at
+the new place holds the published package with its edits; the old place stays until the
+new one is ready (design §1 and §6, "Order and change").
+"""
+
+from collections.abc import Mapping
+
+from fanout.gates.gate_facts import Hold
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    OpenDraft,
+    PathState,
+    RepositoryState,
+)
+from fanout.plan.records.policy_status import LeftPlaceLine, PackagePlace
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen
+
+
+@frozen
+class PreviousLocation:
+    """A place where the variant has, or had, its published package."""
+
+    repository_state: RepositoryState
+    repository: str  # name of the Repository object
+    path: str
+
+    @property
+    def path_state(self) -> PathState:
+        """Return the state of the path on the branch."""
+        return self.repository_state.path_states.get(self.path, EMPTY_PATH)
+
+    @property
+    def pristine_tree(self) -> str | None:
+        """Return the tree of the rendering published there, without edits."""
+        return self.repository_state.published_renderings.get(self.path)
+
+
+@frozen
+class MisplacedDraft:
+    """A draft of the variant at a place that its policy no longer asks for."""
+
+    repository_state: RepositoryState
+    repository: str  # name of the Repository object
+    path: str
+    draft: OpenDraft
+
+    def is_contained_in(self, draft: OpenDraft) -> bool:
+        """Return whether all edits of this draft are in the other one."""
+        return not self.draft.has_edits or self.draft.commit in draft.trailers.takes.split()
+
+
+@frozen
+class AbandonedLocation:
+    """A place that the variant has left, with the package that is still there."""
+
+    left_place: LeftPlaceLine
+    location: PreviousLocation
+    has_other_owner: bool  # another variant is on record there: nothing of this one's is left
+
+    @property
+    def is_vacant(self) -> bool:
+        """Return whether no package of this variant is left there."""
+        return self.has_other_owner or self.location.path_state.tree is None
+
+    @property
+    def is_edited(self) -> bool:
+        """Return whether the package was changed after the variant took its content along."""
+        return not self.is_vacant and self.location.path_state.tree != self.left_place.tree
+
+
+@frozen
+class PathOccupant:
+    """The variant on record at, above or below the path where another variant is to go."""
+
+    variant: str
+    policy: str  # "<namespace>/<policy>"
+    path: str
+    repository: str  # identity of the Git repository
+    is_moving: bool  # it is to be elsewhere; else nothing asks for it any more
+    is_leaving: bool = False  # its package is in force elsewhere; this one goes when that is ready
+    is_undeclared: bool = False  # its policy is not among those that are declared
+
+
+def exchange_partners(
+    variant: str, wanted: Mapping[str, PackagePlace], occupants: Mapping[str, PathOccupant]
+) -> frozenset[str]:
+    """Return the other variants of a ring in which each takes the next one's place.
+
+    `wanted` has the places where the variants of one policy are to go; `occupants` who is
+    there, both by variant name. A ring lies in one repository, since its moves are one
+    push.
+    """
+    ring: list[str] = []
+    current = variant
+    while current not in ring:
+        occupant = occupants.get(current)
+        if occupant is None or occupant.is_leaving or occupant.variant not in wanted:
+            return frozenset()
+        # A package above or below the wanted path cannot be exchanged: only equal paths
+        # swap trees.
+        if (
+            wanted[current] != (occupant.repository, occupant.path)
+            or occupant.repository != wanted[variant][0]
+        ):
+            return frozenset()
+        ring.append(current)
+        current = occupant.variant
+    return frozenset(ring) - {variant} if current == variant else frozenset()
+
+
+def location_author(spec: VariantSpec) -> str:
+    """Return who decides the variant's location, for the remedy of a hold."""
+    return "the policy's author" if spec.policy else f"the author of PackageVariant {spec.name}"
+
+
+def draft_branch_hold(draft: OpenDraft) -> Hold:
+    """Return the hold of a variant whose branch has another variant's edited draft."""
+    branch, other_variant = draft.ref.removeprefix("refs/heads/"), draft.trailers.variant
+    return Hold(
+        "PathTaken",
+        f"branch {branch} has people's commits for variant {other_variant}, until its draft at"
+        " its new path"
+        " has taken them",
+        actor="the next pass",
+    )
+
+
+def occupied_path_hold(spec: VariantSpec, occupant: PathOccupant) -> Hold:
+    """Return the hold of a variant whose new path is occupied."""
+    location = f"{spec.repository}:{spec.path}"
+    if occupant.variant == spec.name:
+        return Hold(
+            "PathChanged",
+            f"{location} and {occupant.path}, where it is, are one inside the other; move it by"
+            " way of a"
+            " third path",
+            actor=location_author(spec),
+        )
+    owner = f"variant {occupant.variant} ({occupant.policy})"
+    if occupant.is_undeclared:
+        policy = occupant.policy.rpartition("/")[2]
+        return Hold(
+            "PathTaken",
+            f"{location} is not free: {occupant.path} is that of policy {occupant.policy}, which"
+            " is not"
+            " declared; declare it again; if it is to go, give it targets that choose nothing, and"
+            f" then `fanout remove {policy} --all-gone --reason WHY`",
+            actor=location_author(spec),
+        )
+    if occupant.is_leaving:
+        sentence = f"{occupant.path} is left by {owner} when that is ready at its new path"
+    elif occupant.is_moving:
+        sentence = f"{occupant.path} is still that of {owner}, which is to move and has not yet"
+    else:
+        sentence = f"{occupant.path} is that of {owner}, which nothing asks for: `fanout remove` it"
+    return Hold(
+        "PathTaken", f"{location} is not free: {sentence}", actor="whoever promotes that variant"
+    )

@@ -1,0 +1,1 @@
+"""State of downstream repositories and of variants before candidates are selected."""

@@ -1,0 +1,268 @@
+"""Git repositories as data: the observed state of one, and the changes to make in one.
+
+Commit, tree and blob ids are 40 hex digits; ref names are full (`refs/heads/main`);
+times are Unix seconds in UTC. Nothing here calls Git: `fanout.git` does, behind
+`fanout.ports.GitStore`. A state is frozen for the pass, and the planner reads nothing
+else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import lru_cache
+
+from fanout.api.git_urls import canonicalize_url
+from fanout.errors import FanoutError, InvalidInput
+from fanout.package.tree_ids import TreeEntry
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.values import frozen
+
+
+@frozen
+class Remote:
+    """Location of a repository; `secret` is a name, read only inside `fanout.git`."""
+
+    url: str
+    secret: str = ""
+
+
+@lru_cache(maxsize=1 << 14)  # of all variants in a repository it is one text
+def repository_identity(url: str, branch: str) -> str:
+    """Return the identity of a repository and its target branch (full ref name)."""
+    return f"{canonicalize_url(url)}#{branch}"
+
+
+def normalize_identity(identity: str) -> str:
+    """Return a recorded repository identity with its URL in canonical form."""
+    url, separator, branch = identity.partition("#refs/heads/")
+    return f"{canonicalize_url(url)}{separator}{branch}" if separator else identity
+
+
+@frozen
+class RefListingRequest:
+    """Request to list a repository; objects behind the refs in `keep` are mirrored.
+
+    A pattern is a full ref name or ends with ``/*``.
+    """
+
+    remote: Remote
+    mirrored_patterns: tuple[str, ...]
+
+
+@frozen
+class RefListing:
+    """All branches and tags of a repository at one moment; annotated tags by their commit."""
+
+    refs: Mapping[str, str]
+
+
+@frozen
+class Commit:
+    """A commit as read from the mirror."""
+
+    oid: str
+    tree: str
+    parents: tuple[str, ...]
+    timestamp: int  # committer's time
+    committer: str  # "name <email>"
+    message: str
+    author: str = ""  # the same
+
+
+@frozen
+class PathState:
+    """State of a path in a commit: the directory's tree id, or None if nothing is there.
+
+    `problem` says why no package can be there: a file or a symlink on the way.
+    """
+
+    tree: str | None
+    problem: str = ""
+
+
+@frozen
+class CommitIdentity:
+    """Name and email address of the author of commits."""
+
+    name: str
+    email: str
+
+
+@frozen
+class DraftCommit:
+    """A draft to write: one commit that replaces the package at `path` in its base."""
+
+    ref: str
+    base: str  # the parent: the branch's head
+    path: str
+    entries: Mapping[str, TreeEntry]
+    tree: str  # id of the package's tree, as computed before anything is written
+    message: str
+    timestamp: int
+    more_parents: tuple[
+        str, ...
+    ] = ()  # further parents: a draft with a person's commits that it takes in
+
+
+@frozen
+class StoredTree:
+    """A directory that no commit of the change contains but that the vendor commit names."""
+
+    entries: Mapping[str, TreeEntry]
+    tree: str  # its id, as computed before anything is written
+
+
+@frozen
+class MergedDraft:
+    """A draft to merge in a publication, and the tag to create for it.
+
+    `last_commit` is the commit of the newest existing tag: if it is this merge, no tag is
+    created.
+    """
+
+    commit: str
+    path: str
+    tree: str  # of the package in the draft
+    tag: str  # full ref name, to be created
+    last_tag: str = ""  # the newest that is there, full ref name
+    last_commit: str = ""  # its commit: if the merge is this one, it has its tag already
+
+
+@frozen
+class PublicationMerge:
+    """Publication of one stage in one repository.
+
+    The writer makes one commit for each 16 drafts, in this order, each on top of the one
+    before; a tag points to the commit that merges its draft. Without drafts it is one
+    commit that removes packages from the branch.
+    """
+
+    drafts: tuple[MergedDraft, ...]
+    message: str
+    timestamp: int
+    dropped_paths: tuple[str, ...] = ()  # directories that leave the branch with the last of them
+
+
+@frozen
+class VendorCommit:
+    """The next commit of fanout's own branch with the pristine renderings."""
+
+    ref: str
+    parent: str  # "": the branch's first commit
+    trees_by_path: Mapping[str, str]  # directory → tree id
+    dropped_paths: tuple[str, ...]  # directories
+    message: str
+    timestamp: int
+
+
+@frozen
+class FileCommit:
+    """A commit that writes and removes single files, as for records."""
+
+    ref: str
+    parent: str  # "": the branch's first commit
+    content_by_path: Mapping[str, bytes]
+    dropped_paths: tuple[str, ...]
+    message: str
+    timestamp: int
+
+
+@frozen
+class RepositoryChange:
+    """All changes of a pass in one repository: an atomic push, and one for removals."""
+
+    remote: Remote
+    identity: CommitIdentity
+    expected: Mapping[str, str]  # every ref touched → id in the listing; "": it was not there
+    blobs: Mapping[str, bytes] = field(default_factory=dict)  # new file content, by blob id
+    trees: tuple[StoredTree, ...] = ()
+    drafts: tuple[DraftCommit, ...] = ()
+    branch: str = ""  # full name of the ref that the merges move
+    merges: tuple[PublicationMerge, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)  # to be created on existing commits
+    vendor: VendorCommit | None = None
+    files: tuple[FileCommit, ...] = ()
+    removed_drafts: tuple[str, ...] = ()  # draft refs, gone in the second push
+    # The writer refuses to remove any other ref, so a faulty plan cannot delete a
+    # branch of people.
+    drafts_under: str = ""  # "refs/heads/drafts/<install>/": the only place where refs are removed
+
+
+@frozen
+class PushedChange:
+    """Result of a change: the new id of every ref that was pushed."""
+
+    refs: Mapping[str, str]
+    removed_refs: tuple[str, ...] = ()
+
+
+EMPTY_PATH = PathState(None)
+
+
+@frozen
+class OpenDraft:
+    """A draft branch of this installation.
+
+    `edited` means commits made by hand on top of fanout's; `people` wrote or committed
+    them.
+    """
+
+    ref: str
+    commit: str  # its tip
+    tree: str | None  # of the package at the tip
+    trailers: DraftTrailers  # of fanout's newest commit on it
+    is_edited: bool  # a person's commits are on it
+    settled_keys: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
+    faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
+    editors: frozenset[str] = frozenset()  # who wrote and who committed that work
+    rejected_lines: tuple[
+        str, ...
+    ] = ()  # values not taken at merge conflicts, as fanout's commit says
+
+    @property
+    def has_edits(self) -> bool:
+        """Return whether the draft holds edits, on top of fanout's commit or merged into it."""
+        return self.is_edited or bool(self.trailers.takes)
+
+
+@frozen
+class PristineRenderings:
+    """Tree ids of the pristine renderings of one path on fanout's own branch."""
+
+    published_tree: str | None
+    drafted_tree: str | None
+
+
+@frozen
+class RepositoryState:
+    """State of a downstream repository as listed and read at one moment."""
+
+    remote: Remote
+    branch: str  # full ref name
+    refs: Mapping[str, str]
+    head: str = ""  # "": the branch does not exist
+    head_time: int = 0
+    vendor_head: str = ""  # head of fanout's own branch; "": there is none
+    vendor_time: int = 0
+    path_states: Mapping[str, PathState] = field(default_factory=dict)  # on the branch
+    published_renderings: Mapping[str, str] = field(
+        default_factory=dict
+    )  # pristine renderings in force
+    drafted_renderings: Mapping[str, str] = field(
+        default_factory=dict
+    )  # pristine renderings of open drafts
+    drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by ref
+    unmanaged_drafts: Mapping[str, str] = field(
+        default_factory=dict
+    )  # draft refs that are not fanout's
+    other_installations: Mapping[str, str] = field(
+        default_factory=dict
+    )  # path → installation drafting there
+    publication_numbers: Mapping[str, int] = field(
+        default_factory=dict
+    )  # path → highest published number
+    failure: FanoutError | None = None
+
+    @property
+    def identity(self) -> str:
+        """Return the identity by which two Repository objects are the same repository."""
+        return repository_identity(self.remote.url, self.branch)

@@ -1,0 +1,237 @@
+"""Observation of a variant before selection: publication, draft and obstacles."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.errors import FanoutError
+from fanout.gates.gate_facts import Hold
+from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
+from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
+from fanout.plan.moves.move_locations import (
+    AbandonedLocation,
+    MisplacedDraft,
+    PreviousLocation,
+    location_author,
+)
+from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
+from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.plan.variant_case import VariantCase
+from fanout.selection.variant_naming import draft_ref
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen, replace
+
+
+@frozen
+class CaseContext:
+    """Context of a variant beside its repository state and its recorded line."""
+
+    install: str
+    now: datetime
+    collision_reasons: Mapping[str, str] = field(default_factory=dict)  # variant → why not there
+    may_adopt: bool = False  # its policy lets it take over a package that is there already
+    choices: ConflictChoices = NO_CHOICES
+    previous: PreviousLocation | None = None
+    misplaced_drafts: tuple[MisplacedDraft, ...] = ()
+    abandoned: tuple[AbandonedLocation, ...] = ()
+    exchange_partners: frozenset[str] = frozenset()
+    replaces_draft: bool = False  # the draft on its branch is one that another variant leaves
+    unpublished_tree: str | None = (
+        None  # tree at the path that is known not to be a publication of it
+    )
+    move_hold: Hold | None = None  # what is in the way of a move
+    wait_hold: Hold | None = None  # for whom it has to wait
+    unfinished_push: PristineRenderings | None = None  # before a publication that is not whole
+    taken_hold: Hold | None = (
+        None  # what is at its path was published for another, and is not its own
+    )
+    keeps_package: bool = False  # it is written by hand, and its package stays when it goes
+
+
+def open_case(
+    spec: VariantSpec,
+    repository_state: RepositoryState,
+    status_line: VariantLine | None,
+    context: CaseContext,
+) -> VariantCase:
+    """Build the case of a variant before its candidate is selected.
+
+    `status_line` is None for a variant that is not on record yet.
+    """
+    ref = draft_ref(context.install, spec.path, spec.policy or spec.name)
+    draft = repository_state.drafts.get(ref)
+    status_line = status_line or VariantLine(
+        repository_state.identity, spec.path, orphan=context.keeps_package
+    )
+    case = VariantCase(
+        spec=spec,
+        repository_state=repository_state,
+        draft_ref=ref,
+        path_state=repository_state.path_states.get(spec.path, EMPTY_PATH),
+        status_line=status_line
+        if status_line.orphan == context.keeps_package
+        else replace(status_line, orphan=context.keeps_package),
+        published=status_line.published,
+        draft=draft if draft and draft.trailers.variant == spec.name else None,
+        may_adopt=context.may_adopt,
+        choices=context.choices,
+        previous=context.previous,
+        misplaced_drafts=context.misplaced_drafts,
+        abandoned=context.abandoned,
+        exchange_partners=context.exchange_partners,
+        wait_hold=context.wait_hold,
+        published_for_another=context.taken_hold is not None,
+        unfinished_push=context.unfinished_push,
+    )
+    publication = _unrecorded_publication(case, context)
+    if publication is not None:
+        case = replace(case, published=publication, is_unrecorded=True)
+    obstacle = _find_obstacle(case, context)
+    return case if obstacle is None else replace(case, obstacle=obstacle)
+
+
+def _unrecorded_publication(case: VariantCase, context: CaseContext) -> PublishedLine | None:
+    """Return a publication that Git shows and that is not on record yet.
+
+    It occurs when a pass ended between its push and its record, and when a draft was merged
+    by hand. Its clocks start now, so nothing can be back-dated (design §6, "Checks").
+    """
+    tree, grant, draft, now = case.path_state.tree, case.status_line.grant, case.draft, context.now
+    recorded = case.status_line.published if case.previous is None else None
+    if case.published_for_another:
+        return None
+    if (
+        tree is None
+        or (recorded is not None and recorded.tree == tree)
+        or _was_present_before(case, context)
+    ):
+        return None
+    if case.status_line.granted_place != (case.repository_state.identity, case.spec.path):
+        # A release for another place is no sign that this tree was published by it.
+        grant = None
+    # The draft comes before the release: it also has what people added after the
+    # release. The release serves where the draft's branch was removed in the push.
+    if draft is not None and draft.tree == tree:
+        trailers = draft.trailers
+        is_granted = grant is not None and (grant.revision, grant.digest) == (
+            trailers.revision,
+            trailers.digest,
+        )
+        return PublishedLine(
+            revision=trailers.revision,
+            commit=trailers.commit,
+            digest=trailers.digest,
+            tree=tree,
+            at=now,
+            merge=case.repository_state.head,
+            out_of_band=not is_granted,
+            pristine=trailers.rendered,
+            reads=grant.reads if grant is not None and is_granted else {},
+            rejected=limit_lines(rejected_lines_of_draft(draft)),
+        )
+    if grant is not None and grant.tree == tree:
+        return PublishedLine(
+            grant.revision,
+            grant.commit,
+            grant.digest,
+            tree,
+            now,
+            merge=case.repository_state.head,
+            pristine=case.drafted_rendering or case.published_rendering or "",
+            reads=grant.reads,
+            rejected=grant.rejected,
+        )
+    return None
+
+
+def _was_present_before(case: VariantCase, context: CaseContext) -> bool:
+    """Return whether the tree was on the branch before, so that it shows no publication.
+
+    A draft that adopts a package may change nothing in it. Its publication shows in the
+    branch of renderings, which the same push moves.
+    """
+    if case.previous is not None:
+        return (
+            case.path_state.tree == context.unpublished_tree and case.drafted_rendering is not None
+        )
+    if case.published_rendering is not None:
+        return False
+    draft = case.draft
+    return case.may_adopt if draft is None else draft.trailers.onto == case.path_state.tree
+
+
+def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
+    """Return the hold of a variant whose repository could not be read."""
+    if failure.reason == Reason.INTERNAL_ERROR:
+        return Hold(failure.reason, str(failure), actor="whoever runs fanout")
+    return Hold("RepositoryUnavailable", str(failure), actor=owner)
+
+
+def _find_obstacle(case: VariantCase, context: CaseContext) -> Hold | None:
+    """Return the first hold that prevents any draft for this variant."""
+    spec, state = case.spec, case.repository_state
+    owner = "the maintainers of " + spec.repository
+    if state.failure is not None:
+        return unreadable_repository_hold(state.failure, owner)
+    if spec.name in context.collision_reasons:
+        return Hold(
+            "PathCollision", context.collision_reasons[spec.name], actor=location_author(spec)
+        )
+    if not state.head:
+        branch = state.branch.removeprefix("refs/heads/")
+        return Hold(
+            "BranchMissing",
+            f"repository {spec.repository} has no branch {branch}; push a first commit to it",
+            actor=owner,
+        )
+    if case.path_state.problem:
+        return Hold(
+            "InvalidPath",
+            f"{spec.repository}:{spec.path}: {case.path_state.problem}; take it off the branch, or"
+            " choose another downstream.package",
+            actor=owner,
+        )
+    if spec.path in state.other_installations:
+        return Hold(
+            "OtherInstallation",
+            f"{spec.repository}:{spec.path} has a draft of installation"
+            f" {state.other_installations[spec.path]};"
+            " only one installation may own a path",
+            actor="an administrator",
+        )
+    # The path of a variant that waits is occupied by the variant it waits for,
+    # which the checks below would report as a fault.
+    if context.move_hold is not None or context.wait_hold is not None:
+        return context.move_hold
+    return _occupied_path_hold(case, context, owner)
+
+
+def _occupied_path_hold(case: VariantCase, context: CaseContext, owner: str) -> Hold | None:
+    """Return a hold if another package or draft occupies the variant's path or branch."""
+    spec, state = case.spec, case.repository_state
+    location = f"{spec.repository}:{spec.path}"
+    if context.taken_hold is not None and case.path_state.tree is not None and not case.is_moving:
+        return context.taken_hold
+    is_other_draft = case.draft is None and case.draft_ref in state.drafts
+    if case.draft_ref in state.unmanaged_drafts or (is_other_draft and not context.replaces_draft):
+        ref = case.draft_ref.removeprefix("refs/heads/")
+        return Hold(
+            "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", actor=owner
+        )
+    if case.is_moving and case.path_state.tree not in (None, context.unpublished_tree):
+        return Hold(
+            "PathTaken",
+            f"{location} holds a package that is not this variant's, which moves there; choose"
+            " another"
+            " path or remove it",
+            actor=owner,
+        )
+    if case.is_unmanaged and not case.may_adopt:
+        return Hold(
+            "PathTaken",
+            f"{location} holds a package that fanout did not write; adopt it with adoptionPolicy:"
+            " AdoptExisting, choose another path or remove it",
+            actor=owner,
+        )
+    return None

@@ -1,0 +1,427 @@
+"""Actions and recorded status of one policy, computed from the steps of its variants.
+
+Pure: the same steps give the same plan, byte for byte.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
+
+from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.record_facts import RecordPosition
+from fanout.plan.actions import ActionKind, Plan, PlanAction, PlannedStep, VariantStep
+from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
+from fanout.plan.records.policy_status import (
+    GrantLine,
+    LeftPlaceLine,
+    PackagePlace,
+    PublishedLine,
+    RecordedStatus,
+    VariantLine,
+)
+from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup
+from fanout.plan.removal.move_cleanup import cleanup_actions as clearing_actions
+from fanout.plan.removal.removal_plan import VariantRemoval
+from fanout.plan.removal.removal_plan import removal_actions as departing_actions
+from fanout.plan.variant_case import VariantCase
+from fanout.values import frozen, replace
+
+_ACTION_KINDS = {
+    VariantStep.WRITE: ActionKind.WRITE_DRAFT,
+    VariantStep.PUBLISH: ActionKind.PUBLISH,
+    VariantStep.REMOVE: ActionKind.REMOVE_DRAFT,
+}
+
+
+@frozen
+class PolicyPlan:
+    """Steps and actions of one policy, with its recorded status before and after them.
+
+    `planned` is recorded before anything is pushed and holds the releases. `published` has
+    the lines that are recorded once their push has succeeded, by variant name.
+    """
+
+    namespace: str
+    name: str
+    steps: tuple[PlannedStep, ...]
+    actions: tuple[PlanAction, ...]
+    recorded: RecordedStatus
+    planned: RecordedStatus  # with the releases: recorded before anything is pushed
+    published: Mapping[str, VariantLine] = field(default_factory=dict)  # once its push has worked
+    cleanup_items: tuple[CleanupItem, ...] = ()
+    removals: tuple[VariantRemoval, ...] = ()
+
+
+def plan_policy(
+    namespace: str,
+    name: str,
+    steps: Sequence[PlannedStep],
+    recorded: RecordedStatus,
+    history: Mapping[tuple[str, str], RevisionHistory],
+    moment: RecordPosition,
+    cleanup: PolicyCleanup,
+) -> PolicyPlan:
+    """Compute the actions of one policy and the status to record.
+
+    `steps` are in the order of variants; `history` is keyed by (stage, revision) and is the
+    one to record; `moment` has the time of the pass and the newest records.
+    """
+    lines, published, actions = _plan_variants(steps, recorded, moment)
+    for item in cleanup.items:
+        actions += clearing_actions(item)
+    for removal in cleanup.removals:
+        actions += departing_actions(removal)
+    record_action = PlanAction(ActionKind.RECORD, namespace, name)
+    if any(not planned.case.spec.policy for planned in steps):
+        record_action = PlanAction(ActionKind.RECORD, namespace, "", variant=name)
+    actions += _repository_actions(record_action, cleanup)
+    # A repository stays on record until nothing of the policy is left in it:
+    # otherwise drafts would be forgotten when the targets change to another
+    # repository.
+    draft_repositories = (
+        recorded.draft_repositories | _written_repositories(steps) | cleanup.rediscovered
+    ) - cleanup.emptied
+    removed = {**recorded.removed, **{it.variant: it.first_due for it in cleanup.removals}}
+    planned_status = replace(
+        recorded,
+        variants=lines,
+        history=history,
+        revisions={**recorded.revisions, **_used_revisions(steps)},
+        draft_repositories=draft_repositories,
+        removed=removed,
+    )
+    actions += _verdict_actions(record_action, recorded, planned_status)
+    order = list(ActionKind)
+    # The order does not depend on the order of steps: a saved plan is compared byte
+    # for byte.
+    actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
+    return PolicyPlan(
+        namespace,
+        name,
+        tuple(steps),
+        tuple(actions),
+        recorded,
+        planned_status,
+        published,
+        cleanup.items,
+        cleanup.removals,
+    )
+
+
+def _plan_variants(
+    steps: Sequence[PlannedStep], recorded_status: RecordedStatus, moment: RecordPosition
+) -> tuple[dict[str, VariantLine], dict[str, VariantLine], list[PlanAction]]:
+    """Return the variant lines before the push, those after it, and the actions."""
+    lines = dict(recorded_status.variants)
+    new_places = frozenset(
+        (planned_step.case.repository_state.identity, planned_step.case.spec.path)
+        for planned_step in steps
+        if planned_step.step is VariantStep.PUBLISH or planned_step.case.is_unrecorded
+    )
+    published: dict[str, VariantLine] = {}
+    actions: list[PlanAction] = []
+    for planned in steps:
+        case = planned.case
+        name = case.spec.name
+        recorded = recorded_status.variants.get(name)
+        # A draft's branch tells all about it. Without this, every first draft of a
+        # large fleet would cost a line in the records.
+        if recorded is None and _has_draft_only(planned):
+            actions += _step_actions(planned)
+            continue
+        line = _line_before_push(planned, moment)
+        if line is not recorded:
+            recorded = recorded or VariantLine(
+                case.repository_state.identity, case.spec.path, orphan=line.orphan
+            )
+            differences = _line_actions(case, recorded, line)
+            # A stage alone is no reason to write a line. Lines of older versions have none,
+            # and the first pass of a new version would rewrite all of them.
+            if differences or replace(line, stage=recorded.stage) != recorded:
+                lines[name] = line
+            actions += differences
+        if planned.step is VariantStep.PUBLISH:
+            published[name] = _line_after_push(
+                line, case, new_places, _publication_after_push(case, moment)
+            )
+        elif case.is_unrecorded:
+            published[name] = _line_after_push(
+                line, case, new_places, _observed_publication(case, moment)
+            )
+        actions += _step_actions(planned)
+    return lines, published, actions
+
+
+def join_plans(plans: Iterable[PolicyPlan]) -> Plan:
+    """Join the actions of all policies of a pass into one plan."""
+    return Plan(tuple(action for plan in plans for action in plan.actions))
+
+
+def _has_draft_only(planned: PlannedStep) -> bool:
+    """Return whether the variant has at most a draft, so that nothing needs recording."""
+    line = planned.case.status_line
+    recorded_parts = (
+        line.grant,
+        line.published,
+        line.left,
+        line.answers,
+        planned.release,
+        planned.answers,
+    )
+    if planned.case.is_unrecorded or any(recorded_parts):
+        return False
+    return planned.step in (VariantStep.KEEP, VariantStep.WRITE, VariantStep.REMOVE)
+
+
+def _line_before_push(planned: PlannedStep, moment: RecordPosition) -> VariantLine:
+    """Return the variant's line as it is recorded before anything is pushed."""
+    case, line = planned.case, planned.case.status_line
+    if line.stage != case.spec.stage:
+        line = replace(line, stage=case.spec.stage)
+    if planned.step is VariantStep.ADOPT:
+        line = replace(line, grant=None, published=_adopted_publication(case, moment))
+    if planned.release:
+        line = replace(line, grant=_build_grant(case, moment))
+    return line if line.answers == planned.answers else replace(line, answers=planned.answers)
+
+
+def _answer_actions(
+    case: VariantCase, recorded: VariantLine, line: VariantLine
+) -> list[PlanAction]:
+    """Return record actions for machine answers that are new or no longer count."""
+    name = case.spec.name
+    answered = {(it.check, it.digest) for it in line.answers}
+    details = [
+        f"that check {it.check} of {name} has {it.verdict.value}"
+        for it in line.answers
+        if it not in recorded.answers
+    ]
+    details += [
+        f"that check {it.check} of {name} is to be answered again"
+        for it in recorded.answers
+        if (it.check, it.digest) not in answered
+    ]
+    return [_build_action(ActionKind.RECORD, case, detail) for detail in details]
+
+
+def _line_actions(case: VariantCase, recorded: VariantLine, line: VariantLine) -> list[PlanAction]:
+    """Return record actions for differences of the line that no other action reports.
+
+    A stage that is not on record yet is no difference; it is written when anything else is.
+    """
+    actions, name = _answer_actions(case, recorded, line), case.spec.name
+    published = case.status_line.published
+    if published is not None and _recorded_tag(recorded) != published.tag and published.tag:
+        detail = f"that {name} is published at {published.revision}, as its tag says"
+        actions.append(_build_action(ActionKind.RECORD, case, detail))
+    if line.place != recorded.place:
+        actions.append(_relocation_action(case, recorded))
+    if line.orphan != recorded.orphan:
+        actions.append(_build_action(ActionKind.RECORD, case, f"the deletionPolicy of {name}"))
+    if recorded.stage not in ("", line.stage):
+        stage_phrase = f"in stage {line.stage}" if line.stage else "in no stage"
+        actions.append(_build_action(ActionKind.RECORD, case, f"that {name} is {stage_phrase} now"))
+    return actions
+
+
+def _build_grant(case: VariantCase, moment: RecordPosition) -> GrantLine:
+    assert case.draft is not None, "only a standing draft is released"
+    trailers = case.draft.trailers
+    grant = GrantLine(
+        trailers.revision,
+        trailers.commit,
+        trailers.digest,
+        case.draft.tree or "",
+        moment.now,
+        reads=_draft_reads(case),
+        rejected=limit_lines(rejected_lines_of_draft(case.draft)),
+        records=moment.last_record,
+    )
+    if case.status_line.place == (case.repository_state.identity, case.spec.path):
+        return grant
+    return replace(grant, repository=case.repository_state.identity, path=case.spec.path)
+
+
+def _draft_reads(case: VariantCase) -> Mapping[str, str]:
+    """Return the cluster objects that the draft depends on; known only if it is current."""
+    return case.inputs.object_versions if case.inputs is not None and case.has_current_draft else {}
+
+
+def _adopted_publication(case: VariantCase, moment: RecordPosition) -> PublishedLine:
+    """Return the publication of changed inputs that render to the published bytes."""
+    assert case.inputs is not None, "a rendered case has inputs"
+    assert case.draft_content is not None, "an adopted case is rendered"
+    assert case.rendered is not None, "an adopted case is rendered"
+    # A reverted publication is not in force any more, so its clocks do not go on.
+    previous = case.published if case.reverted_publication is None else None
+    same_revision = previous is not None and previous.revision == case.revision
+    return PublishedLine(
+        revision=case.revision,
+        commit=case.upstream_commit,
+        digest=case.inputs.digest,
+        tree=case.draft_content.tree,
+        at=previous.at if previous and same_revision else moment.now,
+        merge=previous.merge if previous else case.repository_state.head,
+        tag=previous.tag if previous else "",
+        pristine=case.rendered.tree,
+        reads=case.inputs.object_versions,
+        heard=previous.heard if previous and same_revision else moment.last_evidence,
+        since=previous.in_force_since(case.revision) if previous else None,
+        rejected=previous.rejected if previous and same_revision else (),
+    )
+
+
+def _observed_publication(case: VariantCase, moment: RecordPosition) -> PublishedLine | None:
+    """Return the line of a publication that Git shows and that is not on record."""
+    published, recorded = case.published, case.status_line.published
+    if published is None:
+        return None
+    since = recorded.in_force_since(published.revision) if recorded is not None else None
+    return replace(published, reads=case.cluster_reads, heard=moment.last_evidence, since=since)
+
+
+def _publication_after_push(case: VariantCase, moment: RecordPosition) -> PublishedLine:
+    """Return the publication line for after the push; the merge commit is filled in then."""
+    assert case.draft is not None, "only a standing draft is published"
+    trailers = case.draft.trailers
+    return PublishedLine(
+        revision=trailers.revision,
+        commit=trailers.commit,
+        digest=trailers.digest,
+        tree=case.draft.tree or "",
+        at=moment.now,
+        pristine=trailers.rendered,
+        reads=_draft_reads(case),
+        heard=moment.last_evidence,
+        since=case.published.in_force_since(trailers.revision)
+        if case.published is not None
+        else None,
+        rejected=limit_lines(rejected_lines_of_draft(case.draft)),
+    )
+
+
+def _line_after_push(
+    line: VariantLine,
+    case: VariantCase,
+    new_places: frozenset[PackagePlace],
+    published: PublishedLine | None,
+) -> VariantLine:
+    """Return the variant's line with its publication, remembering the places it has left.
+
+    A place in `new_places`, taken by another variant in the same push, is not remembered:
+    the package of this variant is not there any more.
+    """
+    own_place = case.repository_state.identity, case.spec.path
+    abandoned = [place for place in line.left if place.place not in new_places]
+    previous = case.previous
+    if (
+        previous is not None
+        and line.place not in new_places
+        and previous.path_state.tree is not None
+    ):
+        # The tree that the draft was written onto. An edit made at the old place since
+        # then is not in it, and must keep the old package from being removed.
+        taken_tree = (
+            case.draft.trailers.onto if case.draft is not None else previous.path_state.tree
+        )
+        abandoned.append(
+            LeftPlaceLine(previous.repository_state.identity, previous.path, taken_tree)
+        )
+    return VariantLine(*own_place, None, published, tuple(abandoned), line.orphan, case.spec.stage)
+
+
+def _recorded_tag(line: VariantLine) -> str:
+    return line.published.tag if line.published is not None else ""
+
+
+def _relocation_action(case: VariantCase, recorded: VariantLine) -> PlanAction:
+    location = f"{case.spec.repository}:{case.spec.path}"
+    return _build_action(
+        ActionKind.RECORD, case, f"that {case.spec.name} is {location} and not {recorded.path}"
+    )
+
+
+def _step_actions(planned: PlannedStep) -> list[PlanAction]:
+    case, step = planned.case, planned.step
+    actions = [_build_action(ActionKind.RELEASE, case)] if planned.release else []
+    if step in _ACTION_KINDS:
+        actions.append(_build_action(_ACTION_KINDS[step], case, _removal_reason(step)))
+    if case.is_unrecorded and case.published is not None:
+        detail = f"that {case.spec.name} is published at {case.published.revision}"
+        actions.append(_build_action(ActionKind.RECORD, case, detail))
+    elif step is VariantStep.ADOPT:
+        detail = f"that {case.spec.name} is at {case.revision} with its present inputs already"
+        actions.append(_build_action(ActionKind.RECORD, case, detail))
+    if case.draft is not None and step in (VariantStep.SETTLE, VariantStep.ADOPT):
+        actions.append(_build_action(ActionKind.REMOVE_DRAFT, case, "its content is on the branch"))
+    return actions
+
+
+def _removal_reason(step: VariantStep) -> str:
+    return "what it proposes is in force already" if step is VariantStep.REMOVE else ""
+
+
+def _build_action(kind: ActionKind, case: VariantCase, detail: str = "") -> PlanAction:
+    spec, draft = case.spec, case.draft
+    return PlanAction(
+        kind=kind,
+        namespace=spec.namespace,
+        policy=spec.policy,
+        stage=spec.stage,
+        variant=spec.name,
+        repository=spec.repository,
+        path=spec.path,
+        revision=case.revision,
+        digest=case.inputs.digest if case.inputs else "",
+        tree=case.draft_content.tree if case.draft_content else (draft.tree or "" if draft else ""),
+        ref=case.draft_ref if kind is not ActionKind.RECORD else "",
+        expected=draft.commit if draft and kind is not ActionKind.RECORD else "",
+        detail=detail,
+    )
+
+
+def _repository_actions(record_action: PlanAction, cleanup: PolicyCleanup) -> list[PlanAction]:
+    """Return record actions for repositories that are forgotten or rediscovered."""
+    details = [f"that nothing of it is left in {place}" for place in sorted(cleanup.emptied)]
+    details += ["that its records begin anew"] if cleanup.rediscovered else []
+    return [replace(record_action, detail=detail) for detail in details]
+
+
+def _used_revisions(steps: Sequence[PlannedStep]) -> dict[str, str]:
+    """Return the commit of every revision in use, to detect tags that move (design §1)."""
+    return {
+        planned.case.revision: planned.case.upstream_commit
+        for planned in steps
+        if planned.step in (VariantStep.WRITE, VariantStep.PUBLISH, VariantStep.ADOPT)
+    }
+
+
+def _written_repositories(steps: Sequence[PlannedStep]) -> set[str]:
+    """Return the identities of the repositories to which drafts are written."""
+    writes = (planned.case for planned in steps if planned.step is VariantStep.WRITE)
+    return {case.repository_state.identity for case in writes}
+
+
+def _verdict_actions(
+    record_action: PlanAction, recorded: RecordedStatus, planned: RecordedStatus
+) -> list[PlanAction]:
+    """Return one record action for each stage verdict that changes.
+
+    `record_action` names the policy, or the variant written by hand, which is a stage of
+    its own.
+    """
+    actions = []
+    for key in sorted(recorded.history.keys() | planned.history.keys()):
+        past, present = recorded.history.get(key), planned.history.get(key)
+        if past == present:
+            continue
+        stage, revision = key
+        subject = f"variant {record_action.variant}" if record_action.variant else f"stage {stage}"
+        if present is not None and present.passed is not None and present.left is not None:
+            detail = f"that {subject} has moved on from {revision}"
+        elif present is not None and present.passed is not None:
+            detail = f"that {subject} has passed {revision}"
+        else:
+            detail = f"that {subject} does not pass {revision} any more"
+        stage_name = "" if record_action.variant else stage
+        actions.append(replace(record_action, stage=stage_name, revision=revision, detail=detail))
+    return actions

@@ -1,0 +1,1 @@
+"""Records and status lines of one policy, as the record store keeps them."""

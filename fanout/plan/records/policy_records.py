@@ -1,0 +1,98 @@
+"""Records of one policy as the record store returns them, as plain data."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fanout.errors import FanoutError
+from fanout.values import frozen, replace
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RecordsKey:
+    """Owner of records: a policy, or with an empty policy the variants written by hand."""
+
+    namespace: str
+    policy: str
+
+
+@frozen
+class RecordEntry:
+    """One record; `at` and `by` are those of the commit that added it."""
+
+    name: str
+    at: datetime
+    by: str  # "name <email>"
+    kind: str  # Evidence | Approval | Decision
+    spec: Mapping[str, Any]
+    withdrawn: bool = False  # of Evidence: it keeps its place in the order and says nothing
+
+
+WITHDRAW = "Withdraw"
+ACCEPT_RECORDS = "AcceptRecords"
+
+
+def last_acceptance(records: Iterable[RecordEntry]) -> RecordEntry | None:
+    """Return the last AcceptRecords decision, which accepts that records are missing."""
+    acceptance = None
+    for record in records:
+        if record.kind == "Decision" and record.spec["action"] == ACCEPT_RECORDS:
+            acceptance = record
+    return acceptance
+
+
+def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:
+    """Return the records without withdrawn decisions and without the withdrawals.
+
+    Withdrawn evidence stays, marked as such, because evidence recorded before it is known
+    by its place. A withdrawal counts at once, whatever its clock says, like a revoked
+    approval.
+    """
+    active: dict[str, RecordEntry] = {}
+    for record in records:
+        target = record.spec.get("withdraws", "")
+        if record.kind != "Decision" or record.spec["action"] != WITHDRAW:
+            active[record.name] = record
+        # Record order decides, not time: only what is on record before can be
+        # withdrawn.
+        elif target in active and active[target].kind == "Decision":
+            del active[target]
+        elif target in active and active[target].kind == "Evidence":
+            active[target] = replace(active[target], withdrawn=True)
+    return tuple(active.values())
+
+
+@frozen
+class RewoundBranch:
+    """A branch of records that no longer descends from the commit where it was last seen.
+
+    `records` are those that are missing, or None if they cannot be determined.
+    """
+
+    branch: str  # where, as people name it
+    last_seen: str  # commit at which the branch was seen last
+    records: tuple[RecordEntry, ...] | None = None  # those that are missing; None: nobody knows
+
+
+@frozen
+class PolicyRecords:
+    """All records and status lines of one policy.
+
+    `unreadable` (sentences), `failure` and `rewound` each hold the policy.
+    """
+
+    head: str = ""  # commit; "": nothing was recorded yet
+    records: tuple[RecordEntry, ...] = ()  # in the order in which they were recorded
+    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
+    unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
+    failure: FanoutError | None = None  # why nothing of it is known; holds its policy too
+    rewound: RewoundBranch | None = None  # the branch was put back to what it was before
+
+
+@frozen
+class StatusChange:
+    """Change that a pass makes to a policy's status lines; None removes a key."""
+
+    expected: str  # head of the book as observed
+    lines: Mapping[str, Mapping[str, Any] | None]

@@ -1,0 +1,312 @@
+"""Recorded status of a policy: only what cannot be derived, nothing clock-driven.
+
+The lines are plain data for the record store, by key: `variant/<name>`,
+`stage/<stage>/<revision>`, `revision/<name>`, `repository/<url>#<branch>`,
+`draft/<variant>`, `removed/<name>`, `ahead/<record>`, `noticed/<instant>` (design §3,
+"records repository"). Field names of the line classes are the keys in the records and
+must not change.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.gates.gate_rules import Verdict
+from fanout.plan.observation.repository_state import normalize_identity
+from fanout.values import frozen
+
+StatusLines = dict[str, Mapping[str, Any] | None]
+PackagePlace = tuple[str, str]
+"""(identity of the Git repository, path in it)"""
+
+
+@frozen
+class GrantLine:
+    """A release of a draft, recorded before anything is published."""
+
+    revision: str
+    commit: str  # upstream commit
+    digest: str
+    tree: str
+    at: datetime
+    repository: str = ""  # where it is for, when that is not where the variant is
+    path: str = ""
+    reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
+    rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
+    records: str = ""  # the last record that there was then; "": an older fanout wrote the line
+
+
+@frozen
+class PublishedLine:
+    """The publication in force, recorded when it was observed."""
+
+    revision: str
+    commit: str  # upstream commit
+    digest: str
+    tree: str
+    at: datetime
+    merge: str = ""  # downstream commit
+    tag: str = ""
+    out_of_band: bool = False  # a person merged it without the gates
+    pristine: str = ""  # tree without anybody's edits; "": not known
+    reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
+    heard: str = ""  # the last evidence on record then, where instants alone do not tell
+    since: datetime | None = None  # since when it has the revision; None: since `at`
+    rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
+
+    def in_force_since(self, revision: str) -> datetime | None:
+        """Return since when the revision is in force, or None if another one is."""
+        return (self.since or self.at) if self.revision == revision else None
+
+
+@frozen
+class LeftPlaceLine:
+    """A place that the variant moved away from, with a package still to be removed."""
+
+    repository: str  # identity of the Git repository
+    path: str
+    tree: str  # of the package that was taken along
+
+    @property
+    def place(self) -> PackagePlace:
+        """Return the repository identity and the path."""
+        return self.repository, self.path
+
+
+@frozen
+class VariantLine:
+    """Recorded status of one variant."""
+
+    repository: str  # identity of the Git repository
+    path: str
+    grant: GrantLine | None = None
+    published: PublishedLine | None = None
+    left: tuple[LeftPlaceLine, ...] = ()
+    orphan: bool = False  # written by hand, and its package stays when it goes
+    stage: str = ""  # in which it was when the line was written; "": none, or not known
+    answers: tuple[CheckAnswer, ...] = ()  # of machines, about what is published or drafted
+
+    @property
+    def place(self) -> PackagePlace:
+        """Return where the variant is published, or was to be when it was released."""
+        return self.repository, self.path
+
+    @property
+    def granted_place(self) -> PackagePlace | None:
+        """Return the place that the recorded release is for, or None without a release."""
+        grant = self.grant
+        if grant is None:
+            return None
+        return (grant.repository, grant.path) if grant.repository else self.place
+
+
+@frozen
+class DraftLine:
+    """A draft of a stage that requires reports, and the instant it was first written."""
+
+    digest: str
+    at: datetime
+
+
+@frozen
+class RecordedStatus:
+    """Recorded status of a policy, parsed from its lines."""
+
+    variants: Mapping[str, VariantLine] = field(default_factory=dict)
+    history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
+    revisions: Mapping[str, str] = field(default_factory=dict)  # name → commit when first used
+    draft_repositories: frozenset[str] = frozenset()  # repositories to which drafts were written
+    removed: Mapping[str, datetime] = field(default_factory=dict)  # variant → when it was to go
+    records_ahead: frozenset[str] = frozenset()  # records that a pass has seen dated ahead, by name
+    noticed_at: Mapping[datetime, datetime] = field(default_factory=dict)
+    """Instants in these lines that lie ahead, and when a pass first saw that."""
+    drafts: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant
+
+
+def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
+    """Parse the status from its lines, by key.
+
+    Raises ValueError with the key of a line that is not understood. No such line is
+    skipped: it may be a release, or the publication in force.
+    """
+    variants: dict[str, VariantLine] = {}
+    history: dict[tuple[str, str], RevisionHistory] = {}
+    revisions: dict[str, str] = {}
+    draft_repositories: set[str] = set()
+    removed: dict[str, datetime] = {}
+    records_ahead: set[str] = set()
+    noticed_at: dict[datetime, datetime] = {}
+    drafts: dict[str, DraftLine] = {}
+    for key, line in lines.items():
+        kind, _, name = key.partition("/")
+        try:
+            if kind == "variant":
+                variants[name] = _parse_variant(line)
+            elif kind == "stage":
+                stage, _, revision = name.partition("/")
+                history[stage, revision] = _parse_history(line)
+            elif kind == "revision":
+                revisions[name] = str(line["commit"])
+            elif kind == "repository":
+                draft_repositories.add(name)
+            elif kind == "draft":
+                drafts[name] = DraftLine(line["digest"], parse_instant(line["at"]))
+            elif kind == "removed":
+                removed[name] = parse_instant(line["at"])
+            elif kind == "ahead":
+                records_ahead.add(name)
+            elif kind == "noticed":
+                noticed_at[parse_instant(name)] = parse_instant(line["at"])
+            else:
+                raise ValueError(kind)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(key) from error
+    return RecordedStatus(
+        variants,
+        history,
+        revisions,
+        frozenset(draft_repositories),
+        removed,
+        frozenset(records_ahead),
+        noticed_at,
+        drafts,
+    )
+
+
+def changed_lines(
+    before: RecordedStatus,
+    after: RecordedStatus,
+) -> StatusLines:
+    """Return the lines that differ, by key; None stands for a removed line."""
+    lines: StatusLines = {}
+    for name in before.variants.keys() | after.variants.keys():
+        old, new = before.variants.get(name), after.variants.get(name)
+        if old != new:
+            lines[f"variant/{name}"] = _serialize(new)
+    for stage, revision in before.history.keys() | after.history.keys():
+        past, present = before.history.get((stage, revision)), after.history.get((stage, revision))
+        if past != present:
+            lines[f"stage/{stage}/{revision}"] = _serialize(present)
+    # Revisions are never removed: a moved tag is detected by its first commit on
+    # record.
+    for name, commit in after.revisions.items():
+        if before.revisions.get(name) != commit:
+            lines[f"revision/{name}"] = {"commit": commit}
+    for place in after.draft_repositories - before.draft_repositories:
+        lines[f"repository/{place}"] = {"drafts": True}
+    for place in before.draft_repositories - after.draft_repositories:
+        lines[f"repository/{place}"] = None
+    for name in before.removed.keys() | after.removed.keys():
+        if before.removed.get(name) != (at := after.removed.get(name)):
+            lines[f"removed/{name}"] = {"at": format_instant(at)} if at else None
+    lines |= _changed_clocks(before, after) | _changed_drafts(before, after)
+    return dict(sorted(lines.items()))
+
+
+def _changed_drafts(before: RecordedStatus, after: RecordedStatus) -> StatusLines:
+    """Return the draft lines that differ."""
+    return {
+        f"draft/{name}": _serialize(draft)
+        for name in before.drafts.keys() | after.drafts.keys()
+        if before.drafts.get(name) != (draft := after.drafts.get(name))
+    }
+
+
+def _changed_clocks(before: RecordedStatus, after: RecordedStatus) -> StatusLines:
+    """Return the lines that differ about records and instants dated ahead."""
+    lines: StatusLines = {}
+    for name in before.records_ahead ^ after.records_ahead:
+        lines[f"ahead/{name}"] = {"ahead": True} if name in after.records_ahead else None
+    for at in before.noticed_at.keys() | after.noticed_at.keys():
+        if before.noticed_at.get(at) != (noticed := after.noticed_at.get(at)):
+            lines[f"noticed/{format_instant(at)}"] = (
+                {"at": format_instant(noticed)} if noticed else None
+            )
+    return lines
+
+
+def parse_instant(text: str) -> datetime:
+    """Parse a recorded instant: RFC 3339, UTC, whole seconds."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def format_instant(moment: datetime) -> str:
+    """Format an instant as it is recorded: RFC 3339, UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
+    grant, published = line.get("grant"), line.get("published")
+    return VariantLine(
+        # The URL may be spelled differently now (`.git`, a trailing slash); places are
+        # compared as text.
+        repository=normalize_identity(line["repository"]),
+        path=line["path"],
+        grant=_parse_grant(grant) if grant else None,
+        published=_parse_published(published) if published else None,
+        left=tuple(
+            LeftPlaceLine(**{**place, "repository": normalize_identity(place["repository"])})
+            for place in line.get("left", ())
+        ),
+        orphan=line.get("orphan", False),
+        answers=tuple(_parse_answer(answer) for answer in line.get("answers", ())),
+        stage=line.get("stage", ""),
+    )
+
+
+def _parse_answer(answer: Mapping[str, Any]) -> CheckAnswer:
+    parsed = {"at": parse_instant(answer["at"]), "verdict": Verdict(answer["verdict"])}
+    return CheckAnswer(**{**answer, **parsed})
+
+
+def _parse_grant(grant: Mapping[str, Any]) -> GrantLine:
+    place = (
+        {"repository": normalize_identity(grant["repository"])} if grant.get("repository") else {}
+    )
+    return GrantLine(**{**grant, **place, **_parse_common_fields(grant)})
+
+
+def _parse_published(published: Mapping[str, Any]) -> PublishedLine:
+    since = {"since": parse_instant(published["since"])} if "since" in published else {}
+    return PublishedLine(**{**published, **_parse_common_fields(published), **since})
+
+
+def _parse_common_fields(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Parse the fields that a release and a publication share and that are not plain text."""
+    return {"at": parse_instant(line["at"]), "rejected": tuple(map(str, line.get("rejected", ())))}
+
+
+def _parse_history(line: Mapping[str, Any]) -> RevisionHistory:
+    return RevisionHistory(
+        passed=parse_instant(line["passed"]) if line.get("passed") else None,
+        left=parse_instant(line["left"]) if line.get("left") else None,
+        soaked=timedelta(seconds=line.get("soaked", 0)),
+        since=parse_instant(line["since"]) if line.get("since") else None,
+    )
+
+
+def _serialize(line: VariantLine | RevisionHistory | DraftLine | None) -> Mapping[str, Any] | None:
+    return None if line is None else _as_plain_data(asdict(line))
+
+
+def _as_plain_data(value: Mapping[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, item in value.items():
+        if isinstance(item, datetime):
+            result[name] = format_instant(item)
+        elif isinstance(item, timedelta):
+            result[name] = int(item.total_seconds())
+        elif isinstance(item, Mapping):
+            result |= {name: _as_plain_data(item)} if item else {}
+        elif isinstance(item, tuple):
+            entries = [
+                element if isinstance(element, str) else _as_plain_data(element) for element in item
+            ]
+            result |= {name: entries} if item else {}
+        # Defaults are left out: lines stay short, and a new field with a default does
+        # not rewrite all lines on record.
+        elif item is not None and item not in ("", False):
+            result[name] = item
+    return result

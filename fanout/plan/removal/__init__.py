@@ -1,0 +1,1 @@
+"""Removal of variants without a target and of packages that moved away."""

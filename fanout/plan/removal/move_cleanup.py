@@ -1,0 +1,278 @@
+"""Cleanup after moves, and moves that have to wait for one another.
+
+A draft at the old place is removed when nothing of it can be lost; the old package when
+the variant is ready at its new place and automation may act there (design §6: "the old
+path goes when the new one is ready"; "the automation switch binds it"). Variants that
+exchange places move in one push, so each is somewhere at any time. A draft in another
+repository whose commits the new draft has taken is removed before that is published:
+its branch is the only sign that they are in it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from fanout.api.commit_trailers import Trailer
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import Hold
+from fanout.plan.actions import ActionKind, PlanAction, PlannedStep, VariantStep
+from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
+from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge, RepositoryState
+from fanout.plan.records.policy_status import LeftPlaceLine
+from fanout.plan.removal.removal_plan import VariantRemoval
+from fanout.plan.variant_case import VariantCase
+from fanout.selection.variant_naming import drafts_prefix
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen, replace
+
+
+@frozen
+class CleanupItem:
+    """One draft or package to remove from a place where the variant was, or was to be."""
+
+    spec: VariantSpec
+    state: RepositoryState
+    repository: str  # name of the Repository object
+    path: str
+    open_draft: OpenDraft | None = None
+    left_place: LeftPlaceLine | None = None
+    removes_package: bool = (
+        False  # the package leaves the branch; else it stays, or is gone already
+    )
+    drops_rendering: bool = (
+        False  # so does its pristine rendering; else that is somebody else's by now
+    )
+
+
+@frozen
+class PolicyCleanup:
+    """Cleanup of one policy after moves and removals.
+
+    `emptied` and `found` are the repositories that the policy stops, or starts again, to
+    observe.
+    """
+
+    items: tuple[CleanupItem, ...] = ()
+    removals: tuple[VariantRemoval, ...] = ()
+    emptied: frozenset[str] = frozenset()  # no more
+    rediscovered: frozenset[str] = frozenset()  # again, because records begin anew
+
+
+@frozen
+class CleanupPermission:
+    """Permission to remove a variant's old package: readiness, automation and windows."""
+
+    is_publishing: bool = True  # the pass publishes: it does more than keep drafts up to date
+    is_ready: bool = False
+    is_automatic: bool = False
+    automation_acts: bool = True  # the pass is one in which automation acts
+    window_hold: Hold | None = None  # the windows
+    keeps_package: bool = False  # the package stays, as nobody's
+
+
+def cleanup_items(planned: PlannedStep, permission: CleanupPermission) -> Iterator[CleanupItem]:
+    """Yield what this pass removes for one variant that moved."""
+    case = planned.case
+    # While the variant's own place cannot be used, nothing shows what has arrived
+    # there.
+    if case.obstacle is not None:
+        return
+    for misplaced in case.misplaced_drafts:
+        if _is_edit_kept(planned, misplaced):
+            yield CleanupItem(
+                case.spec,
+                misplaced.repository_state,
+                misplaced.repository,
+                misplaced.path,
+                misplaced.draft,
+            )
+    for abandoned in case.abandoned:
+        if permission.is_publishing and _may_remove(case, abandoned, permission):
+            location = abandoned.location
+            removes_package = not abandoned.is_vacant and not permission.keeps_package
+            yield CleanupItem(
+                spec=case.spec,
+                state=location.repository_state,
+                repository=location.repository,
+                path=location.path,
+                left_place=abandoned.left_place,
+                removes_package=removes_package,
+                drops_rendering=not abandoned.has_other_owner,
+            )
+
+
+def _is_edit_kept(planned: PlannedStep, misplaced: MisplacedDraft) -> bool:
+    """Return whether the edits in the misplaced draft are in the draft at the new place.
+
+    Two repositories are two pushes, either of which may fail; so a draft that takes over
+    commits of another repository must be seen there first.
+    """
+    case = planned.case
+    if planned.step is VariantStep.WRITE:
+        return (
+            not misplaced.draft.has_edits
+            or misplaced.repository_state.identity == case.repository_state.identity
+        )
+    if case.draft is not None:
+        return misplaced.is_contained_in(case.draft)
+    return case.is_in_force and not misplaced.draft.has_edits
+
+
+def _may_remove(
+    case: VariantCase, abandoned: AbandonedLocation, permission: CleanupPermission
+) -> bool:
+    if abandoned.left_place.place == (case.repository_state.identity, case.spec.path):
+        return False  # it moves back there
+    is_automatic = (
+        permission.is_automatic and permission.automation_acts and permission.window_hold is None
+    )
+    # An edit made after the move is not at the new place and would be lost.
+    return abandoned.is_vacant or (permission.is_ready and is_automatic and not abandoned.is_edited)
+
+
+def remaining_holds(case: VariantCase, permission: CleanupPermission) -> Iterator[Hold]:
+    """Yield a hold with its remedy for each old package that is not removed."""
+    spec = case.spec
+    command = " ".join(word for word in ("fanout remove", spec.policy, spec.name) if word)
+    for abandoned in case.abandoned:
+        location = f"{abandoned.location.repository}:{abandoned.location.path}"
+        if abandoned.is_vacant or abandoned.left_place.place == (
+            case.repository_state.identity,
+            spec.path,
+        ):
+            continue
+        if abandoned.is_edited:
+            sentence = (
+                f"{location}, which it has left, was changed since: take the changes to"
+                f" {case.package_location.repository}:{case.package_location.path}, then"
+                f" `{command} --edited --reason WHY`"
+            )
+            yield Hold(Reason.EDITED_DOWNSTREAM, sentence)
+        elif permission.is_ready and not permission.is_automatic:
+            sentence = (
+                f"{location} is where it was, and nobody has switched automation on: `{command}"
+                " --reason"
+                " WHY`"
+            )
+            yield Hold(Reason.PLACE_LEFT, sentence)
+        elif permission.is_ready and permission.window_hold is not None:
+            yield replace(
+                permission.window_hold,
+                sentence=f"{location} is where it was: {permission.window_hold.sentence}",
+            )
+
+
+def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
+    """Yield the actions of one cleanup item."""
+    spec, draft, left_place = item.spec, item.open_draft, item.left_place
+    common = {
+        "namespace": spec.namespace,
+        "policy": spec.policy,
+        "stage": spec.stage,
+        "variant": spec.name,
+        "repository": item.repository,
+        "path": item.path,
+    }
+    detail = f"{spec.name} is to be at {spec.repository}:{spec.path}"
+    if draft is not None:
+        yield PlanAction(
+            ActionKind.REMOVE_DRAFT, **common, ref=draft.ref, expected=draft.commit, detail=detail
+        )
+    if left_place is not None and item.removes_package:
+        yield PlanAction(ActionKind.REMOVE_PACKAGE, **common, tree=left_place.tree, detail=detail)
+    elif left_place is not None:
+        location = f"{item.repository}:{item.path}"
+        yield PlanAction(
+            ActionKind.RECORD, **common, detail=f"that {spec.name} has left {location}"
+        )
+
+
+def cleanup_commit(items: Sequence[CleanupItem]) -> PublicationMerge | None:
+    """Return the commit that removes old packages from one branch, or None.
+
+    Its message names the new place of each.
+    """
+    removed = sorted((it for it in items if it.removes_package), key=lambda it: it.path)
+    if not removed:
+        return None
+    first = removed[0]
+    subject = f"Remove {first.path}" if len(removed) == 1 else f"Remove {len(removed)} packages"
+    moved = "".join(
+        f"* {it.path} is {it.spec.path} in {it.spec.repository} now\n" for it in removed
+    )
+    owners = dict.fromkeys(f"{it.spec.namespace}/{it.spec.policy}" for it in removed)
+    trailers = "".join(f"{Trailer.POLICY.value}: {owner}\n" for owner in owners)
+    return PublicationMerge(
+        drafts=(),
+        message=f"{subject}\n\n{moved}\n{trailers}",
+        timestamp=first.state.head_time,
+        dropped_paths=tuple(it.path for it in removed),
+    )
+
+
+def vendor_drops(items: Sequence[CleanupItem], install: str) -> list[str]:
+    """Return the directories of pristine renderings that no variant needs any more."""
+    drop = []
+    for it in items:
+        if it.open_draft is not None and it.path in it.state.drafted_renderings:
+            prefix = f"{drafts_prefix(install)}{it.path}/"
+            draft_refs = [
+                ref
+                for ref in it.state.drafts
+                if ref.startswith(prefix) and "/" not in ref.removeprefix(prefix)
+            ]
+            # Drafts of several policies at one path share one directory of renderings.
+            if draft_refs == [it.open_draft.ref]:
+                drop.append(f"drafts/{it.path}")
+        if it.drops_rendering and it.path in it.state.published_renderings:
+            drop.append(f"published/{it.path}")
+    return drop
+
+
+def hold_back_moves(
+    cases: Sequence[VariantCase], decision: PolicyEvaluation
+) -> tuple[VariantCase, ...]:
+    """Return all cases with wait holds on moves that must wait; empty without any."""
+    publishable = {
+        name for name, variant_decision in decision.variants.items() if variant_decision.publish
+    }
+    holds = {
+        case.spec.name: hold
+        for case in cases
+        if case.spec.name in publishable
+        and (hold := _remaining_draft_hold(case) or _exchange_hold(case, publishable))
+    }
+    if not holds:
+        return ()
+    return tuple(
+        replace(case, wait_hold=holds.get(case.spec.name, case.wait_hold)) for case in cases
+    )
+
+
+def _remaining_draft_hold(case: VariantCase) -> Hold | None:
+    elsewhere = (
+        it
+        for it in case.misplaced_drafts
+        if it.draft.has_edits and it.repository_state.identity != case.repository_state.identity
+    )
+    misplaced = next(elsewhere, None)
+    if misplaced is None:
+        return None
+    branch = misplaced.draft.ref.removeprefix("refs/heads/")
+    return Hold(
+        "PathChanged",
+        f"branch {branch} in {misplaced.repository}, whose commits its draft has taken, goes first",
+        actor="the next pass",
+    )
+
+
+def _exchange_hold(case: VariantCase, publishable: set[str]) -> Hold | None:
+    waiting_partners = sorted(case.exchange_partners - publishable) if case.is_moving else []
+    if not waiting_partners:
+        return None
+    location = f"{case.spec.repository}:{case.spec.path}"
+    return Hold(
+        "PathTaken",
+        f"{location} is where {', '.join(waiting_partners)} is until it moves too; they change"
+        " places in one push",
+        actor=f"whoever promotes {waiting_partners[0]}",
+    )

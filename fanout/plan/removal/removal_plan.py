@@ -1,0 +1,366 @@
+"""Removal of variants without a target, and of packages that a move left behind.
+
+With `deletionPolicy: Delete` the package is removed from the branch; with `Orphan` it
+stays unmanaged, and so do drafts with edits. Pristine renderings and other drafts are
+removed in both cases. Tags stay. The instant of a removal is on record before anything
+is pushed: decisions made until then do not count for a variant that comes back (design
+§3, "Order of effects").
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from fanout.api.commit_trailers import Trailer
+from fanout.gates.gate_wording import format_names
+from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    CommitIdentity,
+    FileCommit,
+    OpenDraft,
+    PathState,
+    PublicationMerge,
+    RepositoryChange,
+    RepositoryState,
+    VendorCommit,
+)
+from fanout.plan.records.policy_status import VariantLine
+from fanout.selection.variant_naming import drafts_prefix, vendor_ref
+from fanout.values import frozen
+
+_MAX_NAMED = 2  # packages that one subject has room for
+
+
+@frozen
+class PackageRemoval:
+    """Removal of one variant from one place."""
+
+    variant: str
+    owner: str  # as trailers call the policy: "<namespace>/<policy>"
+    status_line: VariantLine | None  # if it is there; None: nothing was ever released there
+    path: str
+    repository_state: RepositoryState | None  # None: its repository is not declared any more
+    keeps_package: bool  # the package stays
+    moved_tree: str = ""  # the tree that the variant took along when it left this place
+    keeps_drafts: bool = False  # only a package that was left behind goes
+    repository: str = ""  # name of the Repository object; "": none is declared
+
+    @property
+    def path_state(self) -> PathState:
+        """Return the state of the path on the branch."""
+        return (
+            self.repository_state.path_states.get(self.path, EMPTY_PATH)
+            if self.repository_state
+            else EMPTY_PATH
+        )
+
+    @property
+    def removed_drafts(self) -> tuple[OpenDraft, ...]:
+        """Return the open drafts of the variant to remove; several where its path was changed."""
+        if self.keeps_drafts:
+            return ()
+        return tuple(it for it in self._own_drafts if not (self.keeps_package and it.has_edits))
+
+    @property
+    def orphaned_drafts(self) -> tuple[OpenDraft, ...]:
+        """Return the drafts that stay with an orphaned package because they have edits."""
+        if self.keeps_drafts or not self.keeps_package:
+            return ()
+        return tuple(it for it in self._own_drafts if it.has_edits)
+
+    @property
+    def _own_drafts(self) -> tuple[OpenDraft, ...]:
+        return tuple(
+            draft
+            for draft in (self.repository_state.drafts.values() if self.repository_state else ())
+            if (draft.trailers.policy, draft.trailers.variant) == (self.owner, self.variant)
+        )
+
+    @property
+    def expected_tree(self) -> str | None:
+        """Return the tree of the unedited package, or None if it is not managed by fanout.
+
+        It is the pristine rendering, so edits that later revisions merged still count as edits.
+        The recorded status knows it also where the branch of renderings is lost or was changed.
+        """
+        if self.moved_tree:
+            return self.moved_tree
+        published = self.status_line.published if self.status_line else None
+        grant = self.status_line.grant if self.status_line else None
+        pristine = (
+            self.repository_state.published_renderings.get(self.path)
+            if self.repository_state
+            else None
+        )
+        if published:
+            return published.pristine or pristine or published.tree
+        if pristine:
+            return pristine
+        # a pass was ended before it was recorded, or a person merged the draft
+        written_trees = [grant.tree] if grant else []
+        # A draft that changed nothing is no sign of a publication: its tree was there
+        # before.
+        written_trees += [
+            it.tree for it in self.removed_drafts if it.tree and it.trailers.onto != it.tree
+        ]
+        return self.path_state.tree if self.path_state.tree in written_trees else None
+
+    @property
+    def removes_package(self) -> bool:
+        """Return whether a package is removed from the branch."""
+        return (
+            not self.keeps_package
+            and self.path_state.tree is not None
+            and self.expected_tree is not None
+        )
+
+    @property
+    def edits(self) -> Mapping[str, str]:
+        """Return what is removed although it was edited: description to tree or commit id."""
+        edits: dict[str, str] = {}
+        if (
+            self.removes_package
+            and self.path_state.tree is not None
+            and self.path_state.tree != self.expected_tree
+        ):
+            edits[f"the package {self.path}"] = self.path_state.tree
+        for draft in self.removed_drafts:
+            if draft.has_edits:
+                edits[f"the draft {draft.ref.removeprefix('refs/heads/')}"] = draft.commit
+        return edits
+
+    @property
+    def dropped_renderings(self) -> tuple[str, ...]:
+        """Return the directories of pristine renderings that nothing needs any more."""
+        if self.repository_state is None:
+            return ()
+        directories = (
+            [f"published/{self.path}"]
+            if self.path in self.repository_state.published_renderings
+            else []
+        )
+        if (
+            self.path in self.repository_state.drafted_renderings
+            and not self.keeps_drafts
+            and not self._has_other_draft
+        ):
+            directories.append(f"drafts/{self.path}")
+        return tuple(directories)
+
+    @property
+    def _has_other_draft(self) -> bool:
+        """Return whether another variant has an open draft at the path."""
+        own_refs = {draft.ref for draft in self._own_drafts}
+        draft_refs = self.repository_state.drafts if self.repository_state else ()
+        return any(draft_path(ref) == self.path for ref in draft_refs if ref not in own_refs)
+
+
+def draft_path(ref: str) -> str:
+    """Return the package path in the ref of a draft, between installation and policy."""
+    # refs/heads/drafts/<install>/<path>/<policy>: only the path may contain
+    # slashes.
+    return ref.split("/", 4)[4].rpartition("/")[0]
+
+
+def build_removal_change(
+    removals: Sequence[PackageRemoval],
+    install: str,
+    identity: CommitIdentity,
+    reason: str,
+    timestamp: int,
+) -> RepositoryChange | None:
+    """Build the change of one repository, or None if nothing is to be removed.
+
+    `removals` are all in one repository; `when` is in Unix seconds. One atomic push removes
+    packages and their renderings, a second one the drafts.
+    """
+    state = removals[0].repository_state
+    if state is None:
+        return None
+    files: tuple[FileCommit, ...] = ()
+    packages = sorted((it for it in removals if it.removes_package), key=lambda it: it.path)
+    if packages:
+        paths, text = tuple(it.path for it in packages), removal_message(packages, reason)
+        # Never older than its parent: history walks of Git rely on commit times.
+        files = (
+            FileCommit(state.branch, state.head, {}, paths, text, max(timestamp, state.head_time)),
+        )
+    vendor = _drop_renderings(removals, state, install, timestamp)
+    draft_refs = tuple(
+        sorted({draft.ref for removal in removals for draft in removal.removed_drafts})
+    )
+    touched = [commit.ref for commit in files] + ([vendor.ref] if vendor else []) + list(draft_refs)
+    if not touched:
+        return None
+    return RepositoryChange(
+        remote=state.remote,
+        identity=identity,
+        expected={ref: state.refs.get(ref, "") for ref in sorted(touched)},
+        files=files,
+        vendor=vendor,
+        removed_drafts=draft_refs,
+        drafts_under=drafts_prefix(install),
+    )
+
+
+def _drop_renderings(
+    removals: Sequence[PackageRemoval], state: RepositoryState, install: str, timestamp: int
+) -> VendorCommit | None:
+    drop = {path for removal in removals for path in removal.dropped_renderings}
+    if not drop:
+        return None
+    return VendorCommit(
+        ref=vendor_ref(install),
+        parent=state.vendor_head,
+        trees_by_path={},
+        dropped_paths=tuple(sorted(drop)),
+        message="Keep the pristine renderings\n",
+        timestamp=max(timestamp, state.vendor_time),
+    )
+
+
+def removal_message(removals: Sequence[PackageRemoval], reason: str) -> str:
+    """Return the message of the commit that removes packages of one policy from a branch."""
+    paths = [removal.path for removal in removals]
+    variants = dict.fromkeys(removal.variant for removal in removals)
+    subject = " and ".join(paths) if len(paths) <= _MAX_NAMED else f"{len(paths)} packages"
+    parts = [f"Remove {subject}"]
+    if len(paths) > _MAX_NAMED:
+        parts.append("\n".join(f"* {path}" for path in paths))
+    trailers = [f"{Trailer.POLICY.value}: {removals[0].owner}"]
+    trailers += [f"{Trailer.VARIANT.value}: {variant}" for variant in variants]
+    return "\n\n".join([*parts, reason.strip(), "\n".join(trailers)]) + "\n"
+
+
+_REMOVAL_REASON = "its target is gone"
+
+
+@frozen
+class VariantRemoval:
+    """Removal of one variant whose target no longer exists, from all its places."""
+
+    namespace: str
+    policy: str
+    variant: str
+    stage: str  # as recorded
+    package_removals: tuple[PackageRemoval, ...]
+    first_due: datetime  # when it was first to go
+
+
+def removal_due_since(
+    variant: str, status_line: VariantLine | None, removed: Mapping[str, datetime], now: datetime
+) -> datetime:
+    """Return when the removal was first due: now, or in a pass that was cut off.
+
+    `removed` has recorded removals by variant name; one that a publication followed is
+    over.
+    """
+    recorded = removed.get(variant)
+    published = status_line.published if status_line is not None else None
+    if recorded is None or (published is not None and published.at > recorded):
+        return now
+    return recorded
+
+
+def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
+    """Yield the actions of the removal of one variant."""
+    has_package = False
+    for package_removal in variant_removal.package_removals:
+        common = {
+            "namespace": variant_removal.namespace,
+            "policy": variant_removal.policy,
+            "stage": variant_removal.stage,
+            "variant": variant_removal.variant,
+            "repository": package_removal.repository,
+            "path": package_removal.path,
+        }
+        if package_removal.removes_package:
+            has_package = True
+            yield PlanAction(
+                ActionKind.REMOVE_PACKAGE,
+                **common,
+                tree=package_removal.path_state.tree or "",
+                detail=_REMOVAL_REASON,
+            )
+    yield from _draft_actions(variant_removal)
+    if not has_package:
+        yield _record_action(variant_removal)
+
+
+def _draft_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
+    """Yield one action per draft; several places may be in one repository."""
+    reported: set[tuple[str, str]] = set()
+    for package_removal in variant_removal.package_removals:
+        for draft in package_removal.removed_drafts:
+            if (package_removal.repository, draft.ref) in reported:
+                continue
+            reported.add((package_removal.repository, draft.ref))
+            yield PlanAction(
+                ActionKind.REMOVE_DRAFT,
+                variant_removal.namespace,
+                variant_removal.policy,
+                stage=variant_removal.stage,
+                variant=variant_removal.variant,
+                repository=package_removal.repository,
+                path=package_removal.path,
+                ref=draft.ref,
+                expected=draft.commit,
+                detail=_REMOVAL_REASON,
+            )
+
+
+def _record_action(variant_removal: VariantRemoval) -> PlanAction:
+    """Return the action that records what remains of the variant, if anything."""
+    has_orphan = any(
+        removal.keeps_package and removal.path_state.tree
+        for removal in variant_removal.package_removals
+    )
+    remainder = "its package stays on the branch" if has_orphan else "nothing of it is on a branch"
+    drafts = {
+        it.ref for removal in variant_removal.package_removals for it in removal.orphaned_drafts
+    }
+    if drafts:
+        names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
+        remainder = f"{remainder}, and so does what people committed to {names}"
+    return PlanAction(
+        ActionKind.RECORD,
+        variant_removal.namespace,
+        variant_removal.policy,
+        stage=variant_removal.stage,
+        variant=variant_removal.variant,
+        detail=f"that {variant_removal.variant} is gone with its target; {remainder}",
+    )
+
+
+def build_removal_commits(
+    removals: Sequence[tuple[VariantRemoval, PackageRemoval]],
+) -> tuple[PublicationMerge, ...]:
+    """Build one commit per policy that removes packages from one branch."""
+    removals_by_owner: dict[str, list[tuple[VariantRemoval, PackageRemoval]]] = {}
+    for variant_removal, removal in removals:
+        if removal.removes_package:
+            removals_by_owner.setdefault(removal.owner, []).append((variant_removal, removal))
+    return tuple(
+        _build_removal_commit(removals_by_owner[owner]) for owner in sorted(removals_by_owner)
+    )
+
+
+def _build_removal_commit(
+    removals: Sequence[tuple[VariantRemoval, PackageRemoval]],
+) -> PublicationMerge:
+    removals = sorted(removals, key=lambda pair: pair[1].path)
+    package_removals = [removal for _, removal in removals]
+    reason = "Its target is gone." if len(package_removals) == 1 else "Their targets are gone."
+    times = [int(variant_removal.first_due.timestamp()) for variant_removal, _ in removals]
+    times += [
+        removal.repository_state.head_time
+        for removal in package_removals
+        if removal.repository_state is not None
+    ]
+    paths = tuple(removal.path for removal in package_removals)
+    return PublicationMerge(
+        drafts=(),
+        message=removal_message(package_removals, reason),
+        timestamp=max(times),
+        dropped_paths=paths,
+    )

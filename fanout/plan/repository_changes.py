@@ -1,0 +1,427 @@
+"""Changes of one pass per repository: drafts, publications, vendor branch, removals."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, field
+
+from fanout.package.lazy_blobs import BlobUnion
+from fanout.plan.actions import PlannedStep, VariantStep
+from fanout.plan.draft_trailers import (
+    NO_VALUE,
+    DraftTrailers,
+    format_draft_message,
+    format_publication_message,
+    with_last_record,
+    with_paragraph,
+)
+from fanout.plan.edits.merge_disputes import (
+    conflict_paragraph,
+    format_disputes,
+    rejected_lines,
+    rejected_lines_of_draft,
+)
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
+    DraftCommit,
+    MergedDraft,
+    OpenDraft,
+    PublicationMerge,
+    RepositoryChange,
+    RepositoryState,
+    StoredTree,
+    VendorCommit,
+)
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
+from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
+from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
+from fanout.plan.variant_case import VariantCase
+from fanout.selection.variant_naming import drafts_prefix, tag_ref, vendor_ref
+from fanout.values import frozen, replace
+
+
+@frozen
+class CommitSettings:
+    """Settings for writing commits: installation, committer, and messages from templates.
+
+    `messages` has the message of each publication group whose policy gives a
+    commitTemplate.
+    """
+
+    install: str
+    identity: CommitIdentity
+    messages: Mapping["PublicationGroup", str] = field(
+        default_factory=dict
+    )  # where a template gave one
+
+
+@frozen
+class PublicationGroup:
+    """Key of what is published in one merge: one stage of one policy in one repository."""
+
+    repository: str  # identity of the Git repository
+    namespace: str
+    policy: str  # or the variant written by hand
+    stage: str
+
+
+@frozen
+class _RepositoryWork:
+    """Everything to be done in one repository."""
+
+    state: RepositoryState
+    steps: list[PlannedStep] = field(default_factory=list)
+    merges: list[PublicationMerge] = field(default_factory=list)
+    cleanup_items: list[CleanupItem] = field(default_factory=list)
+    removals: list[tuple[VariantRemoval, PackageRemoval]] = field(default_factory=list)
+
+
+def build_changes(
+    plans: Sequence[PolicyPlan], settings: CommitSettings
+) -> tuple[RepositoryChange, ...]:
+    """Build one change per affected repository, in order of repository identity."""
+    work_by_repository: dict[str, _RepositoryWork] = {}
+    for plan in plans:
+        for planned in plan.steps:
+            if planned.step is not VariantStep.KEEP:
+                state = planned.case.repository_state
+                work_by_repository.setdefault(state.identity, _RepositoryWork(state)).steps.append(
+                    planned
+                )
+        for cleanup_item in plan.cleanup_items:
+            state = cleanup_item.state
+            work_by_repository.setdefault(
+                state.identity, _RepositoryWork(state)
+            ).cleanup_items.append(cleanup_item)
+        for variant_removal in plan.removals:
+            for removal in variant_removal.package_removals:
+                if (removal_state := removal.repository_state) is not None:
+                    work = work_by_repository.setdefault(
+                        removal_state.identity, _RepositoryWork(removal_state)
+                    )
+                    work.removals.append((variant_removal, removal))
+    by_name = {(plan.namespace, plan.name): plan for plan in plans}
+    for key, cases in sorted(group_publications(plans).items(), key=lambda item: astuple(item[0])):
+        plan = by_name[key.namespace, key.policy]
+        work_by_repository[key.repository].merges.append(_build_merge(key, cases, plan, settings))
+    all_changes = (
+        _build_change(work_by_repository[repository], settings)
+        for repository in sorted(work_by_repository)
+    )
+    return tuple(change for change in all_changes if change is not None)
+
+
+def _build_change(work: _RepositoryWork, settings: CommitSettings) -> RepositoryChange | None:
+    steps = sorted(work.steps, key=lambda planned: planned.case.spec.path)
+    state = work.state
+    writes = [planned.case for planned in steps if planned.step is VariantStep.WRITE]
+    rendered_cases = [
+        planned.case for planned in steps if planned.step in (VariantStep.WRITE, VariantStep.ADOPT)
+    ]
+    removed = _removed_drafts(work)
+    vendor = _build_vendor_commit(work, steps, settings.install)
+    tags = _tags_for_manual_merges(steps)
+    cleanup = leaving(work.cleanup_items)
+    merges = (
+        *work.merges,
+        *((cleanup,) if cleanup is not None else ()),
+        *build_removal_commits(work.removals),
+    )
+    if not (writes or removed or vendor or merges or tags):
+        return None
+    change = RepositoryChange(
+        remote=state.remote,
+        identity=settings.identity,
+        expected={},
+        blobs=_collect_blobs(rendered_cases),
+        trees=_pristine_trees(rendered_cases),
+        drafts=tuple(_build_draft(case, settings) for case in writes),
+        branch=state.branch if merges else "",
+        merges=merges,
+        tags=tags,
+        vendor=vendor,
+        removed_drafts=tuple(removed),
+        drafts_under=drafts_prefix(settings.install),
+    )
+    return _with_expected_refs(change, state)
+
+
+def _removed_drafts(work: _RepositoryWork) -> list[str]:
+    """Return the draft refs to remove, except those written in the same pass."""
+    written = {item.case.draft_ref for item in work.steps if item.step is VariantStep.WRITE}
+    removed = [item.case.draft_ref for item in work.steps if _removes_draft(item)]
+    removed += [item.open_draft.ref for item in work.cleanup_items if item.open_draft is not None]
+    removed += [draft.ref for _, removal in work.removals for draft in removal.removed_drafts]
+    # Removals are a second push, after the one that writes: a ref in both would
+    # lose the new draft.
+    return sorted(set(removed) - written)
+
+
+def _tags_for_manual_merges(steps: Sequence[PlannedStep]) -> dict[str, str]:
+    """Return tags for drafts that were merged by hand."""
+    return {
+        next_publication_tag(planned.case): planned.case.repository_state.head
+        for planned in steps
+        if planned.case.is_unrecorded
+        and planned.step is not VariantStep.ADOPT
+        and not planned.case.tag
+    }
+
+
+def _removes_draft(planned: PlannedStep) -> bool:
+    """Return whether the step removes the draft's branch."""
+    step = planned.step
+    return planned.case.draft is not None and step in (
+        VariantStep.PUBLISH,
+        VariantStep.SETTLE,
+        VariantStep.ADOPT,
+        VariantStep.REMOVE,
+    )
+
+
+def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> RepositoryChange:
+    """Return the change with the observed id of every ref that it touches."""
+    touched = [draft.ref for draft in change.drafts] + [*change.removed_drafts, *change.tags]
+    if change.merges:
+        touched.append(change.branch)
+        touched += [draft.tag for merge in change.merges for draft in merge.drafts]
+    if change.vendor:
+        touched.append(change.vendor.ref)
+    # The server checks a lease only for refs named in the push. A ref created by
+    # somebody in between would be overwritten without complaint; hence the explicit
+    # "" for refs that must not exist.
+    expected = {ref: state.refs.get(ref, "") for ref in sorted(touched)}
+    return replace(change, expected=expected)
+
+
+def _build_draft(case: VariantCase, settings: CommitSettings) -> DraftCommit:
+    assert case.draft_content is not None, "a draft is rendered before it is written"
+    assert case.rendered is not None, "and what it was before people's edits is known"
+    assert case.inputs is not None, "and has inputs"
+    spec = case.spec
+    taken_drafts = _replaced_drafts(case)
+    trailers = DraftTrailers(
+        install=settings.install,
+        policy=f"{spec.namespace}/{spec.policy}",
+        variant=spec.name,
+        stage=spec.stage or "none",
+        revision=case.revision,
+        commit=case.upstream_commit,
+        digest=case.inputs.digest,
+        onto=case.onto_tree,
+        tree=case.draft_content.tree,
+        conflicts=format_disputes(case.disputes),
+        takes=" ".join(sorted([draft.commit for _, draft in taken_drafts])),
+        rendered=case.rendered.tree,
+    )
+    return DraftCommit(
+        ref=case.draft_ref,
+        base=case.repository_state.head,
+        path=spec.path,
+        entries=case.draft_content.entries,
+        tree=case.draft_content.tree,
+        message=format_draft_message(
+            _draft_subject(case), trailers, conflict_paragraph(_conflict_lines(case))
+        ),
+        # The time comes from the inputs, not from the clock: the same inputs give the
+        # same commit id.
+        timestamp=max(case.upstream_time, case.repository_state.head_time),
+        more_parents=tuple(
+            [
+                draft.commit
+                for state, draft in taken_drafts
+                if state.identity == case.repository_state.identity
+            ]
+        ),
+    )
+
+
+def _conflict_lines(case: VariantCase) -> tuple[str, ...]:
+    return rejected_lines(case.merged.conflicts) if case.merged is not None else ()
+
+
+def _draft_subject(case: VariantCase) -> str:
+    spec = case.spec
+    if case.is_rollback:
+        return f"Take {spec.path} back to {spec.upstream_package} {case.revision}"
+    verb = "Adopt" if case.is_unmanaged else "Update" if case.path_state.tree else "Add"
+    location = spec.path
+    if case.is_moving:
+        verb, location = "Move", f"{case.package_location.path} to {spec.path}"
+    return f"{verb} {location} at {spec.upstream_package} {case.revision}"
+
+
+def _replaced_drafts(case: VariantCase) -> list[tuple[RepositoryState, OpenDraft]]:
+    """Return the edited drafts that the new one replaces, with their repositories."""
+    drafts = [(case.repository_state, case.draft)] if case.draft is not None else []
+    drafts += [(misplaced.repository_state, misplaced.draft) for misplaced in case.misplaced_drafts]
+    return [(state, draft) for state, draft in drafts if draft.has_edits]
+
+
+def _collect_blobs(rendered_cases: Iterable[VariantCase]) -> BlobUnion:
+    """Collect all content that may be needed; the writer skips what the repository has."""
+    blobs = BlobUnion()
+    # Variants at one revision share one package object, whose files are added once.
+    packages = {
+        id(case.package): case.package for case in rendered_cases if case.package is not None
+    }
+    for package in packages.values():
+        blobs.add({entry.oid: data for entry, data in package.upstream.files.values()})
+    for case in rendered_cases:
+        assert case.rendered is not None, "a draft is rendered before it is written"
+        blobs.add(case.rendered.blobs)
+        if case.merged is not None:
+            blobs.add(case.merged.content.blobs)
+    return blobs
+
+
+def _pristine_trees(rendered_cases: Iterable[VariantCase]) -> tuple[StoredTree, ...]:
+    """Return the renderings that no draft contains unchanged, since edits were merged."""
+    return tuple(
+        StoredTree(case.rendered.entries, case.rendered.tree)
+        for case in rendered_cases
+        if case.merged is not None and case.rendered is not None
+    )
+
+
+def group_publications(plans: Sequence[PolicyPlan]) -> dict[PublicationGroup, list[VariantCase]]:
+    """Group the cases to publish; each group is one stage in one repository (design §5)."""
+    groups: dict[PublicationGroup, list[VariantCase]] = {}
+    for plan in plans:
+        for planned in plan.steps:
+            if planned.step is VariantStep.PUBLISH:
+                case = planned.case
+                key = PublicationGroup(
+                    case.repository_state.identity, plan.namespace, plan.name, case.spec.stage
+                )
+                groups.setdefault(key, []).append(case)
+    for cases in groups.values():
+        cases.sort(key=lambda case: case.spec.path)
+    return groups
+
+
+def _build_merge(
+    group: PublicationGroup,
+    cases: Sequence[VariantCase],
+    plan: PolicyPlan,
+    settings: CommitSettings,
+) -> PublicationMerge:
+    released = [plan.planned.variants[case.spec.name].grant for case in cases]
+    grants = [grant for grant in released if grant is not None]
+    message = with_paragraph(
+        settings.messages.get(group) or default_message(group, cases),
+        conflict_paragraph(_rejected_lines(cases)),
+    )
+    record_names = sorted(
+        {grant.records for grant in grants} - {"", NO_VALUE}
+    )  # names sort by time
+    # Names of records begin with their time, so the last in order is the newest.
+    newest = record_names[-1] if record_names else grants[0].records
+    return PublicationMerge(
+        drafts=tuple(_build_merged_draft(case) for case in cases),
+        message=with_last_record(message, newest) if newest else message,
+        # The time of the release and not of the push: a pass repeated after an
+        # interruption makes the same commit.
+        timestamp=max(int(grant.at.timestamp()) for grant in grants),
+    )
+
+
+def _rejected_lines(cases: Sequence[VariantCase]) -> list[str]:
+    """Return the values rejected in the drafts, with paths if there are several."""
+    return [
+        f"{case.spec.path}: {line}" if len(cases) > 1 else line
+        for case in cases
+        if case.draft is not None
+        for line in rejected_lines_of_draft(case.draft)
+    ]
+
+
+def default_message(group: PublicationGroup, cases: Sequence[VariantCase]) -> str:
+    """Return the message of a publication without a commitTemplate."""
+    return format_publication_message(
+        f"{group.namespace}/{cases[0].spec.policy}",
+        group.stage,
+        ", ".join(sorted({case.revision for case in cases})),
+        [case.spec.path for case in cases],
+    )
+
+
+def _build_merged_draft(case: VariantCase) -> MergedDraft:
+    assert case.draft is not None, "only a standing draft is published"
+    assert case.draft.tree is not None, "a draft has its package"
+    return MergedDraft(
+        commit=case.draft.commit,
+        path=case.spec.path,
+        tree=case.draft.tree,
+        tag=next_publication_tag(case),
+        last_tag=last_publication_tag(case),
+        last_commit=case.repository_state.refs.get(last_publication_tag(case), ""),
+    )
+
+
+def last_publication_tag(case: VariantCase) -> str:
+    """Return the newest publication tag at the variant's path, or "" without one."""
+    number = case.repository_state.publication_numbers.get(case.spec.path, 0)
+    return tag_ref(case.spec.path, number) if number else ""
+
+
+def next_publication_tag(case: VariantCase) -> str:
+    """Return the tag of the next publication: the highest listed number plus one."""
+    return tag_ref(
+        case.spec.path, case.repository_state.publication_numbers.get(case.spec.path, 0) + 1
+    )
+
+
+def _build_vendor_commit(
+    work: _RepositoryWork, steps: Sequence[PlannedStep], install: str
+) -> VendorCommit | None:
+    """Build the next commit of the branch of renderings, or None without a change."""
+    state = work.state
+    put: dict[str, str] = {}
+    drop = vendor_drops(work.cleanup_items, install)
+    drop += [path for _, removal in work.removals for path in removal.dropped_renderings]
+    times = [state.vendor_time, state.head_time]
+    for planned in steps:
+        case, step = planned.case, planned.step
+        path = case.spec.path
+        pending = case.drafted_rendering
+        if step is VariantStep.WRITE:
+            assert case.rendered is not None, "a draft is rendered before it is written"
+            put[f"drafts/{path}"] = case.rendered.tree
+            times.append(case.upstream_time)
+        elif pending is not None:
+            drop.append(f"drafts/{path}")
+            if step in (VariantStep.PUBLISH, VariantStep.SETTLE):
+                put[f"published/{path}"] = pending
+        if step is VariantStep.ADOPT:
+            assert case.rendered is not None, "what is in force already is known by rendering it"
+            put[f"published/{path}"] = case.rendered.tree
+        if case.is_unrecorded and step is VariantStep.WRITE and pending is not None:
+            put[f"published/{path}"] = pending
+        elif case.unfinished_push is not None and step is VariantStep.WRITE:
+            # The branch is put back to the renderings from before the interrupted push.
+            # nothing of the push that was cut off is to be taken for published any more
+            if case.unfinished_push.published_tree is not None:
+                put[f"published/{path}"] = case.unfinished_push.published_tree
+            else:
+                drop.append(f"published/{path}")
+    # Unchanged entries are left out, so that a pass without effects writes no
+    # commit.
+    put = {path: tree for path, tree in put.items() if _pristine_tree(state, path) != tree}
+    drop = [path for path in drop if _pristine_tree(state, path) is not None]
+    if not put and not drop:
+        return None
+    return VendorCommit(
+        ref=vendor_ref(install),
+        parent=state.vendor_head,
+        trees_by_path=dict(sorted(put.items())),
+        dropped_paths=tuple(sorted(set(drop) - put.keys())),
+        message="Keep the pristine renderings\n",
+        timestamp=max(times),
+    )
+
+
+def _pristine_tree(state: RepositoryState, directory: str) -> str | None:
+    kind, _, path = directory.partition("/")
+    return (state.published_renderings if kind == "published" else state.drafted_renderings).get(
+        path
+    )

@@ -1,0 +1,1 @@
+"""Rollback to an earlier publication, and publications reverted by hand."""

@@ -1,0 +1,126 @@
+"""Earlier publications to roll back to, and publications reverted by hand.
+
+A package's Kptfile names its upstream state, and those fields are fanout's own. So a
+change of them on the branch is no edit: another package stands in place of the
+published one.
+"""
+
+from fanout.api.reasons import Reason
+from fanout.gates.gate_facts import Hold
+from fanout.gates.rollback_pins import Pin
+from fanout.plan.adoption.adoption_base import UpstreamLock
+from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.records.policy_status import PublishedLine
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen
+
+
+@frozen
+class EarlierPublication:
+    """A publication of a variant as it was when it was last in force."""
+
+    revision: str
+    commit: str  # upstream commit
+    digest: str
+    tree: str  # of the package, with what people had changed in it by then
+    pristine_tree: str = ""  # the rendering without anybody's edits; "": it is nowhere any more
+
+
+def never_published_hold(spec: VariantSpec, pin: Pin) -> Hold:
+    """Return the hold of a rollback to a revision that the variant never published."""
+    return Hold(
+        Reason.NEVER_PUBLISHED,
+        f"{spec.repository}:{spec.path} was never published at {pin.revision}: there is no package"
+        " to go back to",
+        _pin_owner(spec, pin),
+    )
+
+
+def moved_away_hold(spec: VariantSpec, location: str, pin: Pin) -> Hold:
+    """Return the hold of a rollback of a variant that also moves."""
+    return Hold(
+        Reason.PATH_CHANGED,
+        f"{spec.name} is at {location} and is to be at {spec.path} in {spec.repository}: a"
+        " package goes"
+        f" back to {pin.revision} only where it is; let it stay there, or move it afterwards",
+        _pin_owner(spec, pin),
+    )
+
+
+def edited_draft_hold(spec: VariantSpec, draft: OpenDraft, pin: Pin) -> Hold:
+    """Return the hold of a rollback that would drop commits made on the open draft."""
+    branch = draft.ref.removeprefix("refs/heads/")
+    return Hold(
+        Reason.DRAFT_EDITED,
+        f"branch {branch} has commits of people on a draft of {draft.trailers.revision}, and going"
+        f" back to {pin.revision} would drop them; keep them under another name if they are wanted,"
+        " and remove the branch",
+        f"the maintainers of {spec.repository}",
+    )
+
+
+def missing_base_hold(spec: VariantSpec, pin: Pin) -> Hold:
+    """Return the hold of a rollback that would leave edits without a base."""
+    return Hold(
+        Reason.BASE_MISSING,
+        f"the rendering of {pin.revision} from which {spec.repository}:{spec.path} was made is not"
+        " in fanout's branch of renderings any more: after going back nobody could tell people's"
+        " edits from upstream's; restore that branch",
+        f"the maintainers of {spec.repository}",
+    )
+
+
+def _pin_owner(spec: VariantSpec, pin: Pin) -> str:
+    decision = pin.decision
+    if decision is None:
+        return f"the policy's author: pin of stage {spec.stage}"
+    return f"whoever may decide: fanout withdraw {spec.policy or spec.name} {decision.name}"
+
+
+@frozen
+class RevertedPublication:
+    """State of the branch where a publication was taken back by hand.
+
+    `shows` describes it in words. `pristine` is the rendering that it was made from, or
+    None if that is unknown; `elsewhere` means that another package stands there.
+    """
+
+    description: str  # in words
+    pristine_tree: str | None = None  # the rendering from which it was made; None: nobody knows it
+    is_other_package: bool = False  # it is another package altogether
+
+
+def locked_revision(lock: UpstreamLock, package: str) -> str:
+    """Return the revision that a lock names: tag without package path, or commit."""
+    return lock.ref.removeprefix(f"{package.strip('/')}/") or lock.commit[:7]
+
+
+def is_other_state(branch_lock: UpstreamLock, published_lock: UpstreamLock) -> bool:
+    """Return whether the branch's package names another state than the published one."""
+    # A lock may lack its ref; only two different refs are a difference.
+    refs = {branch_lock.ref, published_lock.ref} - {""}
+    return branch_lock.commit != published_lock.commit or len(refs) > 1
+
+
+def reverted_hold(
+    spec: VariantSpec, location: str, reverted: RevertedPublication, published: PublishedLine
+) -> Hold:
+    """Return the hold of a reverted publication: restore it, or publish the draft."""
+    restore = "put it back, as with `git revert`"
+    if reverted.is_other_package or reverted.pristine_tree is None:
+        remedy = restore
+    else:
+        remedy = f"{restore}, or publish the next draft over it: {_promote_command(spec)}"
+    return Hold(
+        "EditedDownstream",
+        f"{location} {reverted.description}, and {published.revision} was published: somebody"
+        " took that back;"
+        f" nothing goes on by itself; {remedy}",
+        actor="the maintainers of " + spec.repository,
+    )
+
+
+def _promote_command(spec: VariantSpec) -> str:
+    if not spec.policy:
+        return f"fanout promote {spec.name} --reason WHY"
+    return f"fanout promote {spec.policy} --stage {spec.stage} --variant {spec.name} --reason WHY"

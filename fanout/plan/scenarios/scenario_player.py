@@ -1,0 +1,222 @@
+"""Player of scenarios: passes over the stated past, then from instant to instant.
+
+A pass is made whenever something is stated to happen and whenever the gate engine says
+that something can change, as in a running sweep (design §6; §3, "Level-based").
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+from fanout.api.scenarios.scenario import Scenario
+from fanout.errors import InvalidInput
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
+from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
+from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
+from fanout.plan.scenarios.scenario_timeline import ScenarioChange, ScenarioTimeline, TimedChange
+from fanout.plan.scenarios.scenario_world import ScenarioSetting, ScenarioWorld
+from fanout.values import frozen
+
+_MAX_ADVANCE = timedelta(days=30)  # how long a scenario goes on by itself where it does not say
+MAX_PASSES = 5_000  # passes of a scenario, its past included
+
+_FINAL_STATES = (VariantState.READY, VariantState.SKIPPED)
+
+PolicyEvaluator = Callable[[PolicyFacts], PolicyEvaluation]
+
+
+@frozen
+class PlayedPass:
+    """One pass: the facts that the gates read and their decision.
+
+    `carried` means that what the gates allowed was carried out.
+    """
+
+    facts: PolicyFacts
+    decision: PolicyEvaluation
+    is_carried_out: bool  # what they let through was carried out
+
+    @property
+    def at(self) -> datetime:
+        """Return the instant of the pass."""
+        return self.facts.now
+
+
+def play_scenario(
+    scenario: Scenario,
+    setting: ScenarioSetting,
+    timeline: ScenarioTimeline,
+    evaluate_policy: PolicyEvaluator = evaluate_gates,
+) -> tuple[PlayedPass, ...]:
+    """Return the passes at requested instants, and with `advance` all with effects.
+
+    Raises InvalidInput if the scenario does not end.
+    """
+    return tuple(_ScenarioRun(scenario, setting, timeline, evaluate_policy).reported_passes())
+
+
+class _ScenarioRun:
+    def __init__(
+        self,
+        scenario: Scenario,
+        setting: ScenarioSetting,
+        timeline: ScenarioTimeline,
+        evaluate_policy: PolicyEvaluator,
+    ) -> None:
+        spec = scenario.spec
+        self._scenario, self._spec, self._timeline, self._evaluate_policy = (
+            scenario,
+            spec,
+            timeline,
+            evaluate_policy,
+        )
+        self._world = ScenarioWorld(
+            setting, revisions=list(spec.revisions), history=self._stated_history()
+        )
+        self._now = spec.resolve_instant(None)
+        self._requeue_at: datetime | None = None
+        self._unreported: PlayedPass | None = None  # the last pass, where nobody was told of it
+        self._passes = 0
+        self._is_finished = False  # everything is ready that there is
+        # The number also keeps the heap from comparing changes, which are functions.
+        self._sequence = count()  # what is stated first comes first
+        requested = [
+            None,
+            *spec.moments,
+            *(it.at for it in spec.events),
+            *(e.at for e in spec.expect),
+        ]
+        self._requested = {spec.resolve_instant(when) for when in requested}
+        advance = spec.advance
+        last = max(self._requested)
+        self._until = last + _MAX_ADVANCE
+        if advance is not None and advance.until is not None:
+            self._until = max(last, spec.resolve_instant(advance.until))
+        self._publishes = {spec.resolve_instant(it.at) for it in spec.events if it.publish}
+        self._queue: list[tuple[datetime, int, ScenarioChange | None]] = [
+            self._queue_entry(item)
+            for item in (*timeline.past_changes(self._world), *timeline.event_changes())
+        ]
+        self._queue += [(at, next(self._sequence), None) for at in self._requested]
+        heapify(self._queue)
+
+    def reported_passes(self) -> Iterator[PlayedPass]:
+        """Yield the passes to report, in order."""
+        while (at := self._next_instant()) is not None:
+            while self._queue and self._queue[0][0] <= at:
+                change = heappop(self._queue)[2]
+                if change is not None:
+                    change(self._world)
+            # Stated history holds from `now` on and overrides what playing the past has
+            # derived.
+            if at == self._now:
+                self._world.history = {**self._world.history, **self._stated_history()}
+            yield from self._passes_at(at)
+        if self._unreported is not None:
+            yield self._unreported
+
+    def _passes_at(self, at: datetime) -> Iterator[PlayedPass]:
+        """Yield the pass at an instant; with `advance`, also those that follow from it."""
+        is_requested = at in self._requested
+        advances = at >= self._now and self._spec.advance is not None
+        carries_out = advances or at in self._publishes
+        while True:
+            played = self._make_pass(at, carries_out)
+            has_effect = self._carry_out(played) if carries_out else False
+            if is_requested or (advances and has_effect):
+                yield played
+                is_requested, self._unreported = False, None
+            elif advances:
+                self._unreported = played
+            if not (advances and has_effect):
+                break
+        self._requeue_at = played.decision.next
+        self._is_finished = _is_complete(played.decision)
+
+    def _make_pass(self, at: datetime, carries_out: bool) -> PlayedPass:
+        """Make the pass at an instant, repeated until its history is on record."""
+        world = self._world
+        while True:
+            self._passes += 1
+            if self._passes > MAX_PASSES:
+                raise InvalidInput(
+                    f"more than {MAX_PASSES} passes are needed, up to {at:%Y-%m-%dT%H:%M:%SZ}",
+                    reason="LimitExceeded",
+                    remedy="say where to stop: spec.advance.until",
+                )
+            world.apply_stated_drafts(at)
+            world.update_drafts(
+                choose_candidates(world.build_facts(at)), at, is_past=at < self._now
+            )
+            self._timeline.deliver_pending_answers(world)
+            facts = world.build_facts(at)
+            decision = self._evaluate_policy(facts)
+            recorded_history = world.history
+            world.record_decision(decision)
+            # A verdict recorded in this pass may decide another stage, which a sweep sees
+            # in its next pass.
+            if decision.history == recorded_history:
+                return PlayedPass(facts, decision, carries_out)
+
+    def _carry_out(self, played: PlayedPass) -> bool:
+        """Carry out what the gates allow; return whether there was anything to do."""
+        decision = played.decision
+        published = self._world.carry_out(decision, played.at)
+        if self._spec.advance is not None:
+            self._schedule_verification(published, played.at)
+        return bool(published) or any(variant.release for variant in decision.variants.values())
+
+    def _schedule_verification(self, published: Sequence[str], at: datetime) -> None:
+        advance = self._spec.advance
+        assert advance is not None
+        for name in published:
+            variant = self._world.variants[name]
+            delay = variant.stated.ready_after or advance.ready_after or timedelta(0)
+            change = self._timeline.verification_change(variant, at + delay)
+            if delay:
+                heappush(self._queue, self._queue_entry(change))
+            else:
+                change[1](self._world)
+
+    def _next_instant(self) -> datetime | None:
+        """Return the next instant at which something happens, or None at the end."""
+        requeue_at = self._requeue_at
+        next_change = self._queue[0][0] if self._queue else None
+        if (
+            requeue_at is not None
+            and (next_change is None or requeue_at < next_change)
+            and self._is_worth_waiting(requeue_at)
+        ):
+            return requeue_at
+        return None if next_change is None or next_change > self._until else next_change
+
+    def _is_worth_waiting(self, requeue_at: datetime) -> bool:
+        """Return whether a timer matters: after `now` only if the scenario advances by itself."""
+        if requeue_at <= self._now or requeue_at < max(self._requested):
+            return True
+        return (
+            self._spec.advance is not None and requeue_at <= self._until and not self._is_finished
+        )
+
+    def _queue_entry(self, change: TimedChange) -> tuple[datetime, int, ScenarioChange | None]:
+        return change[0], next(self._sequence), change[1]
+
+    def _stated_history(self) -> dict[tuple[str, str], RevisionHistory]:
+        """Return the stage history that the scenario states."""
+        instant = self._spec.resolve_instant
+        return {
+            (past.stage, past.revision): RevisionHistory(
+                instant(past.passed) if past.passed is not None else None,
+                instant(past.left) if past.left is not None else None,
+                past.soaked or timedelta(0),
+            )
+            for past in self._spec.history
+        }
+
+
+def _is_complete(decision: PolicyEvaluation) -> bool:
+    """Return whether everything is ready at the newest revision."""
+    return not any(stage.queued for stage in decision.stages.values()) and all(
+        variant.state in _FINAL_STATES for variant in decision.variants.values()
+    )

@@ -1,0 +1,378 @@
+"""State of a scenario from which the facts of an instant are built.
+
+Where a sweep observes repositories and records, this keeps what the scenario states,
+what has happened since and what was carried out. Drafts follow the candidates, as they
+do after a pass.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fanout.api.approver_groups import normalize_person
+from fanout.api.reasons import Reason
+from fanout.api.record_objects import EvidenceStatus as Said
+from fanout.api.scenarios.scenario_state import StatedDraft, StatedHold, StatedVariant
+from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_evaluation import find_rollbacks
+from fanout.gates.gate_facts import (
+    CheckAnswer,
+    CheckReading,
+    DependencyFacts,
+    DraftFacts,
+    Grant,
+    Hold,
+    PolicyFacts,
+    Publication,
+    RevisionHistory,
+    VariantFacts,
+)
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.record_facts import RecordFacts
+from fanout.plan.evidence.record_times import effective_records, records_ahead
+from fanout.plan.gate_inputs.policy_facts import build_gate_records
+from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.values import frozen, replace
+
+
+@frozen
+class ScenarioSetting:
+    """Settings of a scenario that do not change while it is played."""
+
+    name: str
+    rules: tuple[StageRule, ...]
+    suspended: bool = False
+    serialize: bool = False
+    automation_acts: bool = True
+    calendars_incomplete: bool = False
+    calendars: tuple[PublicationCalendar, ...] = ()
+    finishing_calendars: frozenset[str] = frozenset()
+    upstream: Mapping[str, Any] = field(default_factory=dict)  # what `propagateWhen` sees of it
+
+
+@frozen
+class ScenarioAnswer:
+    """Answer of one check about a variant, or of all after publication if unnamed."""
+
+    variant: str
+    at: datetime
+    status: Said
+    check: str = ""
+    message: str = ""
+    observed_revision: str = (
+        ""  # the revision or commit that a machine has seen; "": the one in question
+    )
+
+
+@dataclass(slots=True)
+class ScenarioVariant:
+    """Present state of one variant of a scenario."""
+
+    name: str
+    stated: StatedVariant
+    group: int = 0
+    published: Publication | None = None
+    draft: DraftFacts | None = None
+    grant: Grant | None = None
+    stated_draft: StatedDraft | None = None  # what is stated of the draft, until there is another
+    stated_release: datetime | None = None  # when its draft was released, as it is stated
+    offline: bool = False
+    removed: datetime | None = None
+    input_changes: int = 0  # how often its inputs were changed
+    missing_revision: str = ""  # the revision to go back to, which it never had
+    publications: dict[str, Publication] = field(
+        default_factory=dict
+    )  # by revision, the last of each
+    readings: dict[tuple[str, str], CheckReading] = field(
+        default_factory=dict
+    )  # by check and digest
+    pending_answers: list[ScenarioAnswer] = field(
+        default_factory=list
+    )  # of drafts that were not there yet
+    answers: tuple[CheckAnswer, ...] = ()
+
+    def digest_of(self, revision: str) -> str:
+        """Return the digest of the revision with the present inputs, where none is stated."""
+        if self.input_changes:
+            return f"{revision}+{self.input_changes}"
+        earlier = self.publications.get(revision)
+        return earlier.digest if earlier is not None else revision
+
+    def tree_of(self, digest: str) -> str:
+        """Return the tree of a rendering with this digest."""
+        return f"{self.name}@{digest}"
+
+    def build_draft(self, revision: str) -> DraftFacts:
+        """Build an up-to-date draft of the revision."""
+        digest = self.digest_of(revision)
+        return DraftFacts(revision, digest, self.tree_of(digest))
+
+    def build_stated_draft(self, stated: StatedDraft, candidate: str) -> DraftFacts:
+        """Build the draft that the scenario states."""
+        revision = stated.revision or candidate
+        digest = stated.digest or self.digest_of(revision)
+        return DraftFacts(
+            revision=revision,
+            digest=digest,
+            tree=stated.tree or self.tree_of(digest),
+            current=stated.current,
+            conflict_count=stated.disputed,
+            adopts=stated.adopts,
+            moves=stated.moves,
+            reads=stated.reads,
+            commits=frozenset(stated.commits),
+            authors=frozenset(map(normalize_person, stated.authors)),
+        )
+
+    def update_draft(self, candidate: str, now: datetime) -> None:
+        """Bring the draft up to date with the candidate of its stage."""
+        draft = self.draft
+        if not self.stated.drafted or not candidate or (draft is not None and not draft.current):
+            return
+        if draft is None and self.stated_draft is not None:
+            self.draft = replace(self.build_stated_draft(self.stated_draft, candidate), written=now)
+        elif draft is None or draft.revision != candidate:
+            self.stated_draft = None
+            self.draft = replace(self.build_draft(candidate), written=now)
+        published = self.published
+        if self.stated_draft is None and published is not None and self.draft is not None:
+            is_in_force = (published.revision, published.digest) == (
+                self.draft.revision,
+                self.draft.digest,
+            )
+            self.draft = None if is_in_force else self.draft
+
+    def apply_stated_release(self) -> None:
+        """Apply the stated release to the present draft."""
+        if self.stated_release is not None and self.draft is not None:
+            self.grant = Grant(self.draft.revision, self.draft.digest, self.stated_release)
+            self.stated_release = None
+
+    def roll_back(self, revision: str) -> None:
+        """Make the earlier publication of the revision, unchanged, the draft."""
+        earlier, published = self.publications.get(revision), self.published
+        self.missing_revision = "" if earlier is not None else revision
+        self.draft = None
+        if earlier is not None and (published is None or published.digest != earlier.digest):
+            self.draft = DraftFacts(
+                earlier.revision, earlier.digest, earlier.tree, reads=earlier.reads
+            )
+
+    def change_inputs(self) -> None:
+        """Change the inputs, which makes the draft stale."""
+        self.input_changes += 1
+        self.stated_draft = self.draft = None
+
+    def publish(self, published: Publication) -> None:
+        """Put a publication in force; the same revision keeps its instant `since`."""
+        previous = self.published
+        if previous is not None and previous.revision == published.revision:
+            published = replace(published, since=previous.since or previous.at)
+        self.published = self.publications[published.revision] = published
+
+
+@dataclass(slots=True)
+class ScenarioWorld:
+    """Present state of everything that the scenario states."""
+
+    setting: ScenarioSetting
+    variants: dict[str, ScenarioVariant] = field(default_factory=dict)
+    revisions: list[str] = field(default_factory=list)
+    records: list[RecordEntry] = field(default_factory=list)
+    history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
+    _seen_ahead: set[str] = field(default_factory=set)
+    _cached_records: tuple[int, datetime | None, RecordFacts] = (0, None, RecordFacts())
+
+    def gate_records(self, now: datetime) -> RecordFacts:
+        """Return the records that count by `now`.
+
+        The result is kept until records are added; with records dated ahead it holds for one
+        instant.
+        """
+        count, valid_at, gate_records = self._cached_records
+        if count == len(self.records) and valid_at in (None, now):
+            return gate_records
+        self._seen_ahead |= {it.name for it in records_ahead(self.records, now)}
+        gate_records = build_gate_records(
+            active_records(effective_records(self.records, now, self._seen_ahead)), now
+        )
+        # Records dated ahead begin to count as time passes, so a result with some holds
+        # for one instant.
+        self._cached_records = len(self.records), now if self._seen_ahead else None, gate_records
+        return gate_records
+
+    def build_facts(self, now: datetime) -> PolicyFacts:
+        """Build the facts that the policy evaluator reads."""
+        return PolicyFacts(
+            name=self.setting.name,
+            stages=self.setting.rules,
+            variants=tuple(
+                self._build_variant_facts(variant) for variant in self.variants.values()
+            ),
+            revisions=tuple(self.revisions),
+            records=self.gate_records(now),
+            history=self.history,
+            now=now,
+            suspended=self.setting.suspended,
+            serialize=self.setting.serialize,
+            sweep=self.setting.automation_acts,
+            calendars=self.setting.calendars,
+            finishing_calendars=self.setting.finishing_calendars,
+            has_unreadable_calendar=self.setting.calendars_incomplete,
+        )
+
+    def apply_stated_drafts(self, now: datetime) -> None:
+        """Create the drafts whose revision is stated, and apply their stated releases.
+
+        This comes before candidates are selected: a released draft holds its slot and may keep
+        its revision.
+        """
+        for variant in self.variants.values():
+            stated = variant.stated_draft
+            if variant.draft is None and stated is not None and stated.revision:
+                variant.draft = replace(
+                    variant.build_stated_draft(stated, stated.revision), written=now
+                )
+                variant.apply_stated_release()
+
+    def update_drafts(
+        self, candidates: Mapping[str, str], now: datetime, *, is_past: bool = False
+    ) -> None:
+        """Bring all drafts up to date with the candidates of their stages.
+
+        A draft stated with its revision is so at the scenario's `now`: no pass of the past
+        replaces it, though a newer revision may be stated too.
+        """
+        pins = find_rollbacks(self.build_facts(now))
+        for variant in self.variants.values():
+            pin = pins.get(variant.name)
+            variant.missing_revision = ""
+            variant.apply_stated_release()
+            is_stated = (
+                is_past
+                and variant.stated_draft is not None
+                and variant.stated_draft.revision is not None
+            )
+            if pin is not None:
+                variant.roll_back(pin.revision)
+            elif not is_stated:
+                variant.update_draft(candidates.get(variant.stated.stage, ""), now)
+            variant.apply_stated_release()
+
+    def carry_out(self, decision: PolicyEvaluation, now: datetime) -> tuple[str, ...]:
+        """Record releases and publish what is allowed; return the names of published variants."""
+        published: list[str] = []
+        last_evidence = self.gate_records(now).position(now).last_evidence
+        for name, variant_decision in decision.variants.items():
+            variant = self.variants[name]
+            draft = variant.draft
+            if draft is None:
+                continue
+            if variant_decision.release:
+                variant.grant = Grant(draft.revision, draft.digest, now)
+            if variant_decision.publish:
+                variant.publish(
+                    Publication(
+                        draft.revision,
+                        draft.digest,
+                        draft.tree,
+                        now,
+                        reads=draft.reads,
+                        last_evidence=last_evidence,
+                    )
+                )
+                variant.draft = variant.grant = variant.stated_draft = None
+                published.append(name)
+        return tuple(published)
+
+    def record_decision(self, decision: PolicyEvaluation) -> None:
+        """Keep what the recorded status keeps of a pass."""
+        self.history = decision.history
+        for name, variant_decision in decision.variants.items():
+            self.variants[name].answers = variant_decision.answers
+
+    def draft_trees(
+        self, stage: str, variants: Sequence[str], revision: str
+    ) -> tuple[str, ...] | None:
+        """Return the trees of the drafts of a revision, as an approver would see them.
+
+        Without `variants`, those of a stage except drafts with undecided conflicts; None if
+        that leaves none of them.
+        """
+        selected = [
+            variant
+            for variant in self.variants.values()
+            if (variant.name in variants if variants else stage in ("", variant.stated.stage))
+        ]
+        drafts = (_draft_of_revision(variant, revision) for variant in selected)
+        trees = tuple(draft.tree for draft in drafts if variants or not draft.conflict_count)
+        return None if selected and not trees else trees
+
+    def _build_variant_facts(self, variant: ScenarioVariant) -> VariantFacts:
+        stated = variant.stated
+        hold = _build_hold(stated.held, Reason.PATH_TAKEN)
+        if variant.missing_revision:
+            sentence = (
+                f"it never had {variant.missing_revision} in force, so it cannot go back to it"
+            )
+            hold = Hold(Reason.NEVER_PUBLISHED, sentence, "whoever decided to go back")
+        return VariantFacts(
+            name=variant.name,
+            stage=stated.stage,
+            target=str(stated.target.get("kind", "Target")) + f"/{variant.name}",
+            priority=stated.priority,
+            group=variant.group,
+            published=variant.published,
+            draft=variant.draft,
+            grant=variant.grant,
+            suspended=stated.suspended,
+            offline=variant.offline,
+            readings=tuple(variant.readings.values()),
+            answers=variant.answers,
+            depends_on=tuple(
+                DependencyFacts(it.name, it.ready, "ready" if it.ready else "not ready")
+                for it in stated.depends_on
+            ),
+            variables={
+                "target": stated.target,
+                "variant": {
+                    "name": variant.name,
+                    "labels": dict(stated.labels),
+                    "stage": stated.stage,
+                    "priority": stated.priority,
+                    "target": variant.name,
+                },
+                "upstream": self.setting.upstream,
+            },
+            held=hold,
+            failed=_build_hold(stated.broken, Reason.RENDER_FAILED),
+            removed=variant.removed,
+        )
+
+
+def _draft_of_revision(variant: ScenarioVariant, revision: str) -> DraftFacts:
+    """Return the variant's draft of the revision, present or expected."""
+    if variant.draft is not None and variant.draft.revision == revision:
+        return variant.draft
+    stated = variant.stated_draft
+    if stated is not None and stated.revision in (None, revision):
+        return variant.build_stated_draft(stated, revision)
+    return variant.build_draft(revision)
+
+
+def _build_hold(stated: StatedHold | None, otherwise: Reason) -> Hold | None:
+    if stated is None:
+        return None
+    return Hold(stated.reason or otherwise, stated.message, stated.who)
+
+
+def with_revert_hold(published: Publication) -> Publication:
+    """Return the publication as reverted on its branch by hand."""
+    hold = Hold(
+        Reason.EDITED_DOWNSTREAM,
+        f"somebody took {published.revision} off the branch",
+        "whoever may decide: fanout promote",
+    )
+    return replace(published, reverted=hold)

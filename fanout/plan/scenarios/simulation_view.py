@@ -1,0 +1,110 @@
+"""Played passes of a scenario as the data that `fanout simulate` prints."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from fanout.api.output_views import ViewMeta
+from fanout.api.reasons import classify_reason
+from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenarios.simulation_result import (
+    AggregatesView,
+    HeldView,
+    MomentView,
+    OtherRevisionMoment,
+    ReasonView,
+    Simulation,
+    StageMoment,
+)
+from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
+from fanout.gates.gate_facts import Hold
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.scenarios.scenario_player import PlayedPass
+
+
+def build_simulation(scenario: Scenario, policy: str, moments: Iterable[PlayedPass]) -> Simulation:
+    """Build the view of a played scenario."""
+    meta = scenario.metadata
+    return Simulation(
+        metadata=ViewMeta(name=meta.name, namespace=meta.namespace),
+        policy=policy,
+        moments=tuple(build_moment_view(moment) for moment in moments),
+    )
+
+
+def build_moment_view(played: PlayedPass) -> MomentView:
+    """Build the view of one pass."""
+    decision = played.decision
+    variants_by_stage: dict[str, list[VariantEvaluation]] = {name: [] for name in decision.stages}
+    variants_without_stage: list[VariantEvaluation] = []
+    for variant in decision.variants.values():
+        variants_by_stage.get(variant.stage, variants_without_stage).append(variant)
+    return MomentView(
+        at=format_instant(played.at),
+        carried_out=played.is_carried_out,
+        stages=tuple(
+            _build_stage_view(stage, variants_by_stage[name])
+            for name, stage in decision.stages.items()
+        ),
+        in_no_stage=tuple(_build_held_view(variant) for variant in variants_without_stage),
+        holds=tuple(map(build_reason_view, decision.holds)),
+        next=_format_optional(decision.next),
+    )
+
+
+def build_reason_view(hold: Hold) -> ReasonView:
+    """Build the view of one hold."""
+    return ReasonView(
+        class_=classify_reason(hold.reason),
+        reason=str(hold.reason),
+        message=hold.sentence,
+        who=hold.actor,
+        since=_format_optional(hold.since),
+        until=_format_optional(hold.until),
+    )
+
+
+def _build_stage_view(stage: StageEvaluation, variants: Iterable[VariantEvaluation]) -> StageMoment:
+    aggregates = stage.aggregates
+    return StageMoment(
+        stage=stage.name,
+        candidate=stage.candidate,
+        gate=stage.gate.value,
+        verdict=stage.verdict.value,
+        verdicts={name: verdict.value for name, verdict in stage.verdicts.items()},
+        halted=stage.halted,
+        budget=stage.budget,
+        aggregates=AggregatesView(
+            total=aggregates.total,
+            updated=aggregates.updated,
+            ready=aggregates.ready,
+            in_flight=aggregates.in_flight,
+            failed=aggregates.failed,
+        ),
+        counts={state.value: number for state, number in stage.counts.items()},
+        released=stage.released,
+        published=tuple(variant.name for variant in variants if variant.publish),
+        held=tuple(_build_held_view(variant) for variant in variants if variant.holds),
+        holds=tuple(map(build_reason_view, stage.holds)),
+        queued=stage.queued,
+        others=tuple(
+            OtherRevisionMoment(
+                revision=other.revision,
+                newer=other.newer,
+                reasons=tuple(map(build_reason_view, other.holds)),
+            )
+            for other in stage.alternatives
+        ),
+        next=_format_optional(stage.next),
+    )
+
+
+def _build_held_view(variant: VariantEvaluation) -> HeldView:
+    return HeldView(
+        variant=variant.name,
+        state=variant.state.value,
+        reasons=tuple(map(build_reason_view, variant.holds)),
+    )
+
+
+def _format_optional(at: datetime | None) -> str | None:
+    return None if at is None else format_instant(at)

@@ -1,0 +1,1 @@
+"""Adoption of existing packages."""

@@ -1,0 +1,67 @@
+"""Origin of an adopted package: the upstream state from which people cloned it."""
+
+from fanout.api.reasons import Reason
+from fanout.errors import FanoutError, InvalidInput
+from fanout.gates.gate_facts import Hold
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.plan.adoption.adoption_base import (
+    LOCK_REMEDY,
+    UpstreamLock,
+    UpstreamOrigin,
+    parse_upstream_lock,
+)
+from fanout.plan.observation.repository_state import Remote
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import GitStore
+from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
+from fanout.reconcile.observation.upstream_packages import get_upstream
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.values import replace
+
+
+def find_origin(case: VariantCase, resolved_policy: ResolvedPolicy, git: GitStore) -> VariantCase:
+    """Return the case with the origin of the package at its path, or with an obstacle."""
+    maintainers = "the maintainers of " + case.spec.repository
+    assert resolved_policy.upstream is not None, "a policy without its upstream has no cases"
+    remote = build_remote(resolved_policy.upstream)
+    path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
+    package_location = f"{case.spec.repository}:{case.spec.path}"
+    try:
+        lock = _read_upstream_lock(case, git)
+        if not lock.refers_to(remote.url, path):
+            sentence = (
+                f"{package_location} is a clone of {lock.directory} in {lock.repo}, and its"
+                " upstream is to be"
+                f" {path} in {remote.url}; choose another path, or correct its upstreamLock"
+            )
+            return replace(case, obstacle=Hold("PathTaken", sentence, actor=maintainers))
+        return replace(case, origin=_read_origin(git, remote, path, lock.commit))
+    except FanoutError as error:
+        return add_adoption_obstacle(case, error)
+
+
+def add_adoption_obstacle(case: VariantCase, error: FanoutError) -> VariantCase:
+    """Return the case with an obstacle: its original upstream state is unavailable."""
+    sentence = f"{case.spec.repository}:{case.spec.path} cannot be adopted: {error}"
+    maintainers = "the maintainers of " + case.spec.repository
+    return replace(case, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, actor=maintainers))
+
+
+def _read_upstream_lock(case: VariantCase, git: GitStore) -> UpstreamLock:
+    assert case.path_state.tree is not None, "there is a package"
+    with git.reader(case.repository_state.remote) as reader:
+        entry = reader.entry(case.path_state.tree, KPTFILE)
+        data = reader.blob(entry.oid) if entry is not None else None
+    return parse_upstream_lock(data, f"{case.spec.path}/{KPTFILE}")
+
+
+def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> UpstreamOrigin:
+    with git.reader(remote) as reader:
+        tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
+    if tree is None:
+        raise InvalidInput(
+            f"no branch and no tag of {remote.url} leads to commit {commit} with {path} in it",
+            reason=Reason.ADOPTION_BASE_MISSING,
+            remedy=LOCK_REMEDY,
+        )
+    return UpstreamOrigin(remote, tree)

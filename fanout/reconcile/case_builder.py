@@ -1,0 +1,548 @@
+"""Builder of the cases of one policy, with previous locations of its variants.
+
+A variant whose path changed is opened at the new one. Activity at the previous or
+granted path is recorded first: a pass may have ended between a push and its record, and
+a person may have merged a draft there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.api.package_variant import OnConflict
+from fanout.errors import Bug
+from fanout.gates.gate_facts import Hold
+from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
+from fanout.plan.moves.move_locations import (
+    AbandonedLocation,
+    MisplacedDraft,
+    PreviousLocation,
+    draft_branch_hold,
+    exchange_partners,
+    location_author,
+    occupied_path_hold,
+)
+from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
+from fanout.plan.observed_case import CaseContext, open_case
+from fanout.plan.records.policy_status import PackagePlace, RecordedStatus, VariantLine
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import GitStore
+from fanout.reconcile.adoption.clone_origin import find_origin
+from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
+from fanout.reconcile.memo.case_memo import CaseMemo
+from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
+from fanout.reconcile.observation.repository_listing import adopts_existing, orphans_packages
+from fanout.reconcile.ownership.path_ownership import (
+    PathOwner,
+    PathOwnership,
+    find_emptied_repositories,
+    trailer_owner,
+)
+from fanout.reconcile.ownership.publisher_check import find_publisher_hold
+from fanout.reconcile.records.publication_recovery import (
+    find_interrupted_publication,
+    is_unrecorded_publication,
+    recover_publication,
+)
+from fanout.reconcile.records.record_integrity import (
+    RecordBaseline,
+    compare_with_publication,
+    mark_missing_records,
+)
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
+from fanout.selection.variant_naming import draft_ref, drafts_prefix, tag_ref
+from fanout.selection.variant_spec import VariantSpec
+from fanout.telemetry.error_isolation import BARRIER
+from fanout.values import frozen, replace
+
+
+@frozen
+class _Move:
+    """Previous location, state of the new path, and hold of a moving variant."""
+
+    former: PreviousLocation | None = None
+    unpublished_tree: str | None = (
+        None  # tree at the new path that is known to be no publication of it
+    )
+    partners: frozenset[str] = frozenset()
+    hold: Hold | None = None
+
+
+_NO_MOVE = _Move()
+
+
+@dataclass(slots=True)
+class CaseBuilder:
+    """Builds the cases of one policy, or of one hand-written variant."""
+
+    git: GitStore
+    install: str
+    now: datetime
+    resolved_policy: ResolvedPolicy
+    status: RecordedStatus
+    path_ownership: PathOwnership
+    resolutions: Sequence[ConflictResolution]
+    edit_detector: DownstreamEditDetector
+    case_memo: CaseMemo
+    record_baseline: RecordBaseline
+    _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
+    _departing_drafts: dict[tuple[str, str], OpenDraft] = field(
+        default_factory=dict
+    )  # by place and ref
+    _wanted_paths: dict[str, PackagePlace] = field(default_factory=dict)
+    _trailers_by_tip: dict[str, DraftTrailers | None] = field(
+        default_factory=dict
+    )  # drafts, by their tips
+    _shared_context: CaseContext = field(
+        init=False
+    )  # what is known of everybody, and all of most variants
+
+    def __post_init__(self) -> None:
+        self._shared_context = CaseContext(
+            install=self.install,
+            now=self.now,
+            collision_reasons=self.path_ownership.refusals,
+            may_adopt=adopts_existing(self.resolved_policy),
+            keeps_package=self.resolved_policy.upstream_policy is None
+            and orphans_packages(self.resolved_policy),
+            choices=_find_default_choices(self.resolved_policy),
+        )
+
+    def build_cases(self) -> tuple[VariantCase, ...]:
+        """Build the case of every variant of the policy, in the policy's order."""
+        for variant in self.resolved_policy.variants:
+            self._wanted_paths[variant.name] = (
+                self.resolved_policy.place_by_variant[variant.name],
+                variant.path,
+            )
+        self._find_misplaced_drafts()
+        self.case_memo.retain(self._wanted_paths)
+        # Ordered by repository, because only one mirror reader is open at a time.
+        in_order = sorted(
+            self.resolved_policy.variants, key=lambda spec: self._wanted_paths[spec.name]
+        )
+        with open_one_at_a_time(self.git) as open_reader:
+            case_by_name = {
+                spec.name: self._build_contained(spec, open_reader) for spec in in_order
+            }
+        return tuple(case_by_name[spec.name] for spec in self.resolved_policy.variants)
+
+    def find_emptied_repositories(self) -> frozenset[str]:
+        """Return recorded repositories that no longer contain anything of the policy."""
+        repository_states = (
+            located.state for located in self.path_ownership.repository_by_place.values()
+        )
+        return find_emptied_repositories(
+            trailer_owner(self.resolved_policy),
+            self.status,
+            repository_states,
+            self.path_ownership.named_places,
+        )
+
+    def _own_drafts(self, repository_state: RepositoryState) -> list[OpenDraft]:
+        """Return drafts of this policy's variants, present or orphaned."""
+        return [
+            it
+            for it in repository_state.drafts.values()
+            if it.trailers.policy == trailer_owner(self.resolved_policy)
+        ]
+
+    def _find_misplaced_drafts(self) -> None:
+        """Collect drafts of this policy's variants that are not at their variant's path."""
+        prefix = drafts_prefix(self.install)
+        for place, located in self.path_ownership.repository_by_place.items():
+            for draft in self._own_drafts(located.state):
+                variant = draft.trailers.variant
+                path = draft.ref.removeprefix(prefix).rpartition("/")[0]
+                if self._wanted_paths.get(variant, (place, path)) != (place, path):
+                    misplaced_draft = MisplacedDraft(located.state, located.repository, path, draft)
+                    self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
+                    self._departing_drafts[place, draft.ref] = draft
+
+    def _build_contained(self, spec: VariantSpec, open_reader: OpenReader) -> VariantCase:
+        """Build the case; an internal error holds this variant alone.
+
+        The variant is then held like one whose repository cannot be read, and its records stay.
+        """
+        try:
+            with BARRIER:
+                return self._build_or_reuse(spec, open_reader)
+        except Bug as error:
+            repository_state = self.path_ownership.repository_states[
+                repository_key(self.resolved_policy.repositories[spec.name])
+            ]
+            unreadable_state = RepositoryState(
+                repository_state.remote, repository_state.branch, {}, failure=error
+            )
+            return open_case(
+                spec, unreadable_state, self.status.variants.get(spec.name), self._shared_context
+            )
+
+    def _build_or_reuse(self, spec: VariantSpec, open_reader: OpenReader) -> VariantCase:
+        """Return the memoized case of the previous pass, or build it if any input may differ."""
+        status_line = self.status.variants.get(spec.name)
+        repository_state = self.path_ownership.repository_states[
+            repository_key(self.resolved_policy.repositories[spec.name])
+        ]
+        if self._is_special(spec.name):
+            return self._inspect(
+                self._open_recovered(spec, repository_state, status_line, open_reader), open_reader
+            )
+        memoized = self.case_memo.find_opened(spec, repository_state, status_line)
+        # `onConflict` can change while spec, status line and repository state stay the same.
+        if memoized is not None and memoized.choices is self._shared_context.choices:
+            return memoized
+        case = self._inspect(
+            self._open_recovered(spec, repository_state, status_line, open_reader), open_reader
+        )
+        return self.case_memo.store_opened(status_line, case)
+
+    def _is_special(self, name: str) -> bool:
+        """Return True if the case depends on more than spec, status line and repository state."""
+        return (
+            bool(self._departing_drafts or self.resolutions)
+            or name in self._misplaced_drafts
+            or name in self.path_ownership.refusals
+            or name in self.path_ownership.tenants
+            or name in self.status.removed
+        )
+
+    def _open_recovered(
+        self,
+        spec: VariantSpec,
+        repository_state: RepositoryState,
+        status_line: VariantLine | None,
+        open_reader: OpenReader,
+    ) -> VariantCase:
+        case = self._open_at_location(spec, repository_state, status_line, open_reader)
+        if not is_unrecorded_publication(case):
+            return case
+        case = recover_publication(case, open_reader, self._trailers_by_tip, self.now)
+        case = mark_missing_records(case, self.record_baseline, open_reader)
+        earlier_renderings = find_interrupted_publication(
+            spec, repository_state, case.status_line, self.install, open_reader
+        )
+        return (
+            case
+            if earlier_renderings is None
+            else replace(case, unfinished_push=earlier_renderings)
+        )
+
+    def _open_at_location(
+        self,
+        spec: VariantSpec,
+        repository_state: RepositoryState,
+        status_line: VariantLine | None,
+        open_reader: OpenReader,
+    ) -> VariantCase:
+        wanted_path = self._wanted_paths[spec.name]
+        if (
+            status_line is None
+            or repository_state.failure is not None
+            or self._was_removed(spec.name, status_line)
+        ):
+            return self._open(
+                spec,
+                repository_state,
+                None if repository_state.failure is None else status_line,
+                open_reader,
+            )
+        # A repository under a new URL still has the recorded publication at its tag. Treating this
+        # as a move would wait for the old address forever.
+        if (
+            status_line.repository not in self.path_ownership.repository_by_place
+            and _has_same_history(status_line, repository_state, spec.path)
+        ):
+            status_line = _move_status_line(status_line, repository_state.identity)
+        # The granted path first: a grant is newer than the recorded publication, so a push that was
+        # not recorded most likely went there.
+        for place in (status_line.granted_place, status_line.place):
+            unrecorded_case = self._find_unrecorded_case(spec, status_line, place, open_reader)
+            if unrecorded_case is not None:
+                return unrecorded_case
+        if status_line.published is None and status_line.place != wanted_path:
+            grant = status_line.grant if status_line.granted_place == wanted_path else None
+            status_line = VariantLine(*wanted_path, grant, left=status_line.left)
+        return self._open(spec, repository_state, status_line, open_reader)
+
+    def _was_removed(self, name: str, status_line: VariantLine) -> bool:
+        """Return True if the variant was removed and the pass ended before recording it.
+
+        Such a variant starts without a status line.
+        """
+        removed_at, located = (
+            self.status.removed.get(name),
+            self.path_ownership.repository_by_place.get(status_line.repository),
+        )
+        if removed_at is None or located is None or located.state.failure is not None:
+            return False
+        published_before = status_line.published is None or status_line.published.at <= removed_at
+        return (
+            published_before
+            and located.state.path_states.get(status_line.path, EMPTY_PATH).tree is None
+        )
+
+    def _find_unrecorded_case(
+        self,
+        spec: VariantSpec,
+        status_line: VariantLine,
+        place: PackagePlace | None,
+        open_reader: OpenReader,
+    ) -> VariantCase | None:
+        """Return the case at a previous path with an unrecorded publication, else None."""
+        if place is None or place == self._wanted_paths[spec.name]:
+            return None
+        located = self.path_ownership.repository_by_place.get(place[0])
+        if located is None or located.state.failure is not None:
+            return None
+        previous_spec = replace(spec, path=place[1], repository=located.repository)
+        case = self._open(previous_spec, located.state, status_line, open_reader)
+        if not case.is_unrecorded:
+            return None
+        sentence = (
+            f"{spec.name} is to be at {spec.path} in {spec.repository}; that it was published at"
+            f" {place[1]} in {located.repository} is put on record first"
+        )
+        waiting_hold = Hold("PathChanged", sentence, actor="the next pass")
+        return replace(
+            case, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
+        )
+
+    def _open(
+        self,
+        spec: VariantSpec,
+        repository_state: RepositoryState,
+        status_line: VariantLine | None,
+        open_reader: OpenReader,
+    ) -> VariantCase:
+        wanted_location = repository_state.identity, spec.path
+        leftovers = (
+            tuple(self._find_leftovers(spec.name, status_line)) if status_line is not None else ()
+        )
+        move = _NO_MOVE
+        if (
+            status_line is not None
+            and status_line.published is not None
+            and status_line.place != wanted_location
+        ):
+            move = self._plan_move(spec, repository_state, status_line, leftovers)
+        path_hold = self._find_path_hold(spec, repository_state, status_line)
+        earlier_renderings = find_interrupted_publication(
+            spec, repository_state, status_line, self.install, open_reader
+        )
+        is_plain = (
+            move is _NO_MOVE and not leftovers and path_hold is None and earlier_renderings is None
+        )
+        if is_plain and not self._is_special(spec.name):
+            return open_case(spec, repository_state, status_line, self._shared_context)
+        replaces, waiting_hold = self._check_draft_branch(spec, repository_state)
+        hold, tenant = move.hold, self.path_ownership.tenants.get(spec.name)
+        if (
+            tenant is not None
+            and not move.partners
+            and wanted_location == self._wanted_paths[spec.name]
+        ):
+            if tenant.variant == spec.name or tenant.is_undeclared:
+                hold = hold or occupied_path_hold(spec, tenant)
+            else:
+                waiting_hold = occupied_path_hold(spec, tenant)
+        misplaced_drafts = (
+            it
+            for it in self._misplaced_drafts.get(spec.name, ())
+            if (it.repository_state.identity, it.path) != wanted_location
+        )
+        winners = winners_of_variant(self.resolutions, spec.stage, spec.name)
+        special = {
+            "choices": replace(self._shared_context.choices, by_key=winners),
+            "former": move.former,
+            "strays": tuple(misplaced_drafts),
+            "leavings": leftovers,
+            "partners": move.partners,
+            "replaces": replaces,
+            "there": move.unpublished_tree,
+            "hold": hold,
+            "waits": waiting_hold,
+            "taken": path_hold,
+            "renderings": earlier_renderings,
+        }
+        return open_case(
+            spec, repository_state, status_line, replace(self._shared_context, **special)
+        )
+
+    def _check_draft_branch(
+        self, spec: VariantSpec, repository_state: RepositoryState
+    ) -> tuple[bool, Hold | None]:
+        """Return whether the draft replaces a departing one, and the hold for waiting."""
+        if not self._departing_drafts:
+            return False, None
+        ref = draft_ref(self.install, spec.path, spec.policy or spec.name)
+        other_draft = self._departing_drafts.get((repository_state.identity, ref))
+        if other_draft is None or other_draft.trailers.variant == spec.name:
+            return False, None
+        return not other_draft.has_edits, draft_branch_hold(
+            other_draft
+        ) if other_draft.has_edits else None
+
+    def _find_path_hold(
+        self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
+    ) -> Hold | None:
+        """Return the hold if the package was published for another policy, else None."""
+        is_at_path = status_line is not None and status_line.place == (
+            repository_state.identity,
+            spec.path,
+        )
+        published_line = status_line.published if status_line is not None and is_at_path else None
+        if not is_at_path and status_line is not None and status_line.published is not None:
+            return None  # a move, which takes nothing that is there already
+        return find_publisher_hold(
+            self.git,
+            self.install,
+            self.resolved_policy,
+            spec,
+            repository_state,
+            published_line,
+            self.path_ownership.all_policies,
+        )
+
+    def _find_leftovers(self, name: str, status_line: VariantLine) -> Iterator[AbandonedLocation]:
+        owner = self.resolved_policy.namespace, name
+        for left_line in status_line.left:
+            located = self.path_ownership.repository_by_place.get(left_line.repository)
+            if located is not None and located.state.failure is None:
+                held_by_other = (
+                    self.path_ownership.owner_by_path.get(
+                        (left_line.repository, left_line.path), owner
+                    )
+                    != owner
+                )
+                yield AbandonedLocation(
+                    left_line,
+                    PreviousLocation(located.state, located.repository, left_line.path),
+                    held_by_other,
+                )
+
+    def _plan_move(
+        self,
+        spec: VariantSpec,
+        repository_state: RepositoryState,
+        status_line: VariantLine,
+        leftovers: Sequence[AbandonedLocation],
+    ) -> _Move:
+        located = self.path_ownership.repository_by_place.get(status_line.repository)
+        if located is None or located.state.failure is not None:
+            error = located.state.failure if located is not None else None
+            return _Move(hold=_unreachable_hold(spec, status_line, error))
+        previous_location = PreviousLocation(located.state, located.repository, status_line.path)
+        own_id = self.resolved_policy.namespace, spec.name
+        holder = self.path_ownership.owner_by_path.get(status_line.place, own_id)
+        if holder != own_id:
+            return _Move(previous_location, hold=_displaced_hold(spec, status_line, holder))
+        wanted_location = repository_state.identity, spec.path
+        for leftover in leftovers:
+            if leftover.left_place.place == wanted_location:
+                edited_hold = _edited_leftover_hold(spec) if leftover.is_edited else None
+                return _Move(previous_location, leftover.left_place.tree, hold=edited_hold)
+        # With `deletionPolicy: Orphan` the old package stays, so two variants cannot exchange
+        # paths.
+        if not orphans_packages(self.resolved_policy):
+            partners = exchange_partners(spec.name, self._wanted_paths, self.path_ownership.tenants)
+            if partners:
+                present_tree = repository_state.path_states.get(spec.path, EMPTY_PATH).tree
+                return _Move(previous_location, present_tree, partners)
+        return _Move(previous_location)
+
+    def _inspect(self, case: VariantCase, open_reader: OpenReader) -> VariantCase:
+        if case.is_unrecorded:
+            return self._with_tag(case, open_reader)
+        if case.published is not None:
+            case = compare_with_publication(
+                case, self.record_baseline, open_reader, self._trailers_by_tip
+            )
+            case = self.edit_detector.add_edits(case, open_reader)
+        is_adoption = case.is_unmanaged and case.may_adopt and case.obstacle is None
+        return find_origin(case, self.resolved_policy, self.git) if is_adoption else case
+
+    def _with_tag(self, case: VariantCase, open_reader: OpenReader) -> VariantCase:
+        """Add the existing tag of a publication whose pass ended before recording it."""
+        number = case.repository_state.publication_numbers.get(case.spec.path, 0)
+        if not number:
+            return case
+        tag = tag_ref(case.spec.path, number)
+        reader, commit = open_reader(case.repository_state.remote), case.repository_state.refs[tag]
+        paths_at_tag = reader.has(commit) and reader.paths(commit, [case.spec.path])
+        if (
+            not paths_at_tag
+            or paths_at_tag[case.spec.path].tree != case.path_state.tree
+            or case.published is None
+        ):
+            return case
+        # the branch may have moved on with the same push
+        return replace(case, tag=tag, published=replace(case.published, merge=commit))
+
+
+def _has_same_history(
+    status_line: VariantLine, repository_state: RepositoryState, path: str
+) -> bool:
+    """Return True if this is the recorded repository at another URL or branch."""
+    published = status_line.published
+    return (
+        published is not None
+        and status_line.path == path
+        and bool(published.tag)
+        and repository_state.refs.get(f"refs/tags/{published.tag}") == published.merge
+    )
+
+
+def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:
+    previous_key, grant = status_line.repository, status_line.grant
+    if grant is not None and grant.repository == previous_key:
+        grant = replace(grant, repository=key)
+    left_lines = tuple(
+        replace(it, repository=key) if it.repository == previous_key else it
+        for it in status_line.left
+    )
+    return replace(status_line, repository=key, grant=grant, left=left_lines)
+
+
+def _unreachable_hold(spec: VariantSpec, status_line: VariantLine, error: object) -> Hold:
+    detail = f": {error}" if error else ", and no Repository that may be used is there"
+    return Hold(
+        "PathChanged",
+        f"{spec.name} is at {status_line.path} in {status_line.repository}{detail}; it is needed"
+        " to take the"
+        " package along: declare it with this url and branch",
+        actor=location_author(spec),
+    )
+
+
+def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwner) -> Hold:
+    return Hold(
+        "PathTaken",
+        f"{status_line.path}, where {spec.name} was, is that of variant {other[1]} now, and"
+        f" {spec.name} is not at its new path yet; merge its draft by hand",
+        actor="the maintainers of " + spec.repository,
+    )
+
+
+def _edited_leftover_hold(spec: VariantSpec) -> Hold:
+    return Hold(
+        "EditedDownstream",
+        f"{spec.repository}:{spec.path}, which {spec.name} has left, was changed since; take the"
+        " changes to where it is now and remove it, or choose another path",
+        actor="the maintainers of " + spec.repository,
+    )
+
+
+_DEFAULT_CHOICES: Mapping[OnConflict, ConflictChoices] = {
+    OnConflict.HOLD: NO_CHOICES,
+    OnConflict.UPSTREAM_WINS: ConflictChoices(default_side=MergeSide.UPSTREAM),
+    OnConflict.LOCAL_WINS: ConflictChoices(default_side=MergeSide.LOCAL),
+}
+
+
+def _find_default_choices(resolved_policy: ResolvedPolicy) -> ConflictChoices:
+    """Return the winners that `onConflict` sets for conflicts that no person decides."""
+    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    return _DEFAULT_CHOICES[declaration.spec.on_conflict] if declaration else NO_CHOICES

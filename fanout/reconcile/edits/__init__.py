@@ -1,0 +1,1 @@
+"""Downstream edits of people: detection, damage reports, and merges into drafts."""

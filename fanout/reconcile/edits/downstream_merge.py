@@ -1,0 +1,192 @@
+"""Merge of downstream edits into new renderings."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import field
+
+from fanout.errors import InvalidInput, Unavailable
+from fanout.package.package_limits import add_package, file_sizes
+from fanout.plan.adoption.adoption_base import find_clone_edits
+from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.edits.edit_merge import FilesChange, PackageEdits, PackageFiles, merge_edits
+from fanout.plan.edits.merge_disputes import chosen_winners, parse_disputes
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.telemetry.metrics import Counters
+from fanout.values import frozen, replace
+from fanout.variants.render_model import RenderLimits
+
+
+@frozen
+class DraftMerger:
+    """Merges people's edits into renderings."""
+
+    git: GitStore
+    counters: Counters
+    limits: RenderLimits
+    function_results: FunctionResultCache
+    content_cache: PackageContentCache
+
+    def merge_edits(self, case: VariantCase) -> VariantCase:
+        """Return a rendered case with people's edits merged in.
+
+        Raises InvalidInput, with file and line, for what cannot be merged, Unanswered if the
+        pipeline of an adopted package needs a function result first, and what Git raises.
+        """
+        self.counters.add("merges")
+        with self._open_inputs(case) as inputs:
+            edits = inputs.collect_edits()
+        merge_result = merge_edits(_rendered_files(case), edits, case.choices)
+        self.limits.check_sizes(file_sizes(merge_result.files))
+        return replace(case, merged=merge_result)
+
+    def read_draft_change(self, case: VariantCase) -> FilesChange | None:
+        """Return what fanout wrote on the variant's open draft, and its edited state.
+
+        None if there is no draft. Raises as `merge_edits`.
+        """
+        if case.draft is None or case.draft.tree is None:
+            return None
+        with self._open_inputs(case) as inputs:
+            return inputs.draft_change(
+                case.repository_state, case.spec.path, case.draft, case.draft.tree
+            )
+
+    def read_adoption_change(self, case: VariantCase, local: PackageFiles) -> FilesChange | None:
+        """Return people's change to an adopted package since it was cloned.
+
+        None without its origin.
+        """
+        if case.origin is None:
+            return None
+        with self.git.reader(case.origin.upstream) as reader:
+            origin_files = self.content_cache.read_files(reader, case.origin.tree)
+        return find_clone_edits(origin_files, local, self.limits, self.function_results.results)
+
+    @contextmanager
+    def _open_inputs(self, case: VariantCase) -> Iterator["_MergeInputs"]:
+        """Yield the merge inputs of one case; readers opened for it are closed afterwards."""
+        with ExitStack() as stack:
+            yield _MergeInputs(case, self, stack)
+
+
+def _rendered_files(case: VariantCase) -> PackageFiles:
+    assert case.rendered is not None, "what is merged is rendered"
+    assert case.package is not None, "and comes from somewhere"
+    data_by_oid = {entry.oid: data for entry, data in case.package.upstream.files.values()}
+    # A rendering holds only the data it changed; its other entries refer to upstream's blobs.
+    data_by_oid |= case.rendered.blobs
+    entries = case.rendered.entries.items()
+    return {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
+
+
+@frozen
+class _MergeInputs:
+    """Merge inputs of one case: files written by fanout, and people's changes to them."""
+
+    case: VariantCase
+    merger: DraftMerger
+    stack: ExitStack
+    readers: dict[str, ObjectReader] = field(default_factory=dict)  # by URL: those that were needed
+
+    def collect_edits(self) -> PackageEdits:
+        """Return people's changes to the published package and to its drafts."""
+        case = self.case
+        drafts = (
+            [(case.repository_state, case.spec.path, case.draft)] if case.draft is not None else []
+        )
+        drafts += [
+            (stray.repository_state, stray.path, stray.draft) for stray in case.misplaced_drafts
+        ]
+        return PackageEdits(
+            self._published_change(case.package_state.tree),
+            tuple(
+                self.draft_change(repository_state, path, draft, draft.tree)
+                for repository_state, path, draft in drafts
+                if draft.has_edits and draft.tree is not None
+            ),
+        )
+
+    def draft_change(
+        self, repository_state: RepositoryState, path: str, draft: OpenDraft, tree: str
+    ) -> FilesChange:
+        """Return the files that fanout wrote on a draft, and the files of the present tree."""
+        return self._files_as_written(repository_state, path, draft), self._read_files(
+            repository_state, tree
+        )
+
+    def _published_change(self, tree: str | None) -> FilesChange | None:
+        """Return people's change to the published package whose present tree is given."""
+        case, home_state = self.case, self.case.package_location.repository_state
+        if tree is None or not self._has_tree(home_state, tree):
+            return None
+        if case.is_unmanaged:
+            return self.merger.read_adoption_change(case, self._read_files(home_state, tree))
+        if case.pristine_tree is None or case.pristine_tree == tree:
+            return None
+        return self._read_files(home_state, case.pristine_tree), self._read_files(home_state, tree)
+
+    def _files_as_written(
+        self, repository_state: RepositoryState, path: str, draft: OpenDraft
+    ) -> PackageFiles:
+        """Return the draft's files as fanout would have written them without edits.
+
+        The draft branch has them only if no earlier draft's commits were carried over.
+        Otherwise they are merged again from the same inputs with the same winners. If a commit
+        was amended away, the pristine rendering is used.
+        """
+        trailers = draft.trailers
+        pristine = trailers.rendered or repository_state.drafted_renderings.get(path, "")
+        # A draft that carries earlier commits contains people's edits in fanout's own commit;
+        # taking it as the base would make those edits look like fanout's, and later merges drop
+        # them.
+        if not trailers.takes and self._has_tree(repository_state, trailers.tree):
+            return self._read_files(repository_state, trailers.tree)
+        if not pristine or not self._has_tree(repository_state, pristine):
+            raise Unavailable(
+                "what fanout wrote on the draft's branch is in no commit any more",
+                reason="BaseMissing",
+                remedy="remove the branch; the next pass writes the draft anew",
+            )
+        rendering = self._read_files(repository_state, pristine)
+        if not trailers.takes:
+            return rendering
+        published_change = self._published_change(
+            trailers.onto if trailers.onto != NO_VALUE else None
+        )
+        return merge_edits(
+            rendering,
+            PackageEdits(published_change),
+            chosen_winners(parse_disputes(trailers.conflicts)),
+        ).files
+
+    def _open_reader(self, repository_state: RepositoryState) -> ObjectReader:
+        url = repository_state.remote.url
+        if url not in self.readers:
+            self.readers[url] = self.stack.enter_context(
+                self.merger.git.reader(repository_state.remote)
+            )
+        return self.readers[url]
+
+    def _has_tree(self, repository_state: RepositoryState, tree: str) -> bool:
+        return self.merger.content_cache.get_cached(tree) is not None or self._open_reader(
+            repository_state
+        ).has(tree)
+
+    def _read_files(self, repository_state: RepositoryState, tree: str) -> PackageFiles:
+        cached = self.merger.content_cache.get_cached(tree)
+        if cached is not None:
+            return cached
+        try:
+            return self.merger.content_cache.read_files(self._open_reader(repository_state), tree)
+        except InvalidInput as error:
+            home, spec = self.case.package_location, self.case.spec
+            package_location = (
+                (home.repository, home.path)
+                if repository_state is home.repository_state
+                else (spec.repository, spec.path)
+            )
+            raise add_package(error, ":".join(package_location)) from error

@@ -1,0 +1,199 @@
+"""Detection of what people did to published packages: edited, broken, or reverted.
+
+Only a package whose tree differs from the published one is read, and once per state.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from fanout.errors import FanoutError, InvalidInput
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.package_limits import add_package
+from fanout.plan.adoption.adoption_base import UpstreamLock, parse_upstream_lock
+from fanout.plan.edits.draft_faults import find_new_faults
+from fanout.plan.edits.edit_merge import PackageFiles
+from fanout.plan.rollback.earlier_publication import (
+    RevertedPublication,
+    is_other_state,
+    locked_revision,
+)
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import ObjectReader
+from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
+from fanout.selection.variant_naming import tag_ref
+from fanout.values import frozen, replace
+
+_MAX_RENDERING_COMMITS = 10_000  # of commits on the branch of renderings
+
+_MemoKey = tuple[str | None, ...]
+_EditResult = tuple[RevertedPublication | None, tuple[InvalidInput, ...]]
+
+
+@dataclass(slots=True)
+class DownstreamEditDetector:
+    """Detects downstream edits and memoizes the results by location; one per process."""
+
+    content_cache: PackageContentCache
+    _memo: dict[tuple[str, str], tuple[_MemoKey, _EditResult]] = field(default_factory=dict)
+
+    def add_edits(self, case: VariantCase, open_reader: OpenReader) -> VariantCase:
+        """Return the case with the downstream edits of its published package.
+
+        Raises what `open_reader` raises.
+        """
+        published_line, home = case.published, case.package_location
+        tree = home.path_state.tree
+        if (
+            published_line is None
+            or case.is_unrecorded
+            or case.status_line.place != (home.repository_state.identity, home.path)
+            or home.repository_state.failure is not None
+            or tree in (None, published_line.tree)
+        ):
+            return case
+        location, key = (
+            (home.repository_state.identity, home.path),
+            (tree, published_line.tree, home.repository_state.vendor_head),
+        )
+        memoized = self._memo.get(location)
+        if memoized is None or memoized[0] != key:
+            edit_result = _EditInspection(
+                case, open_reader(home.repository_state.remote), self.content_cache
+            ).inspect()
+            memoized = self._memo[location] = key, edit_result
+        reverted, faults = memoized[1]
+        return replace(
+            case, reverted_publication=reverted, published_faults=() if reverted else faults
+        )
+
+
+@lru_cache(maxsize=16)  # renderings of one place are read one after the other
+def _parse_lock(kptfile: bytes | None) -> UpstreamLock | None:
+    """Return the upstream lock of a Kptfile, or None if it has none that is readable."""
+    try:
+        return parse_upstream_lock(kptfile, KPTFILE)
+    except FanoutError:
+        return None
+
+
+@frozen
+class _EditInspection:
+    """Inspection of one package that differs from its publication."""
+
+    case: VariantCase
+    reader: ObjectReader
+    content_cache: PackageContentCache
+
+    def inspect(self) -> _EditResult:
+        """Return the revert of the package, if any, and the faults of edits."""
+        return self._find_revert(), self._find_faults()
+
+    def _find_revert(self) -> RevertedPublication | None:
+        case = self.case
+        assert case.published is not None, "asked of what is published"
+        assert case.package_state.tree is not None, "and still there"
+        tag = self._find_equal_publication()
+        kptfiles = [
+            self._read_kptfile(tree) for tree in (case.package_state.tree, case.published.tree)
+        ]
+        # The common case, an edit of other files: no lock needs to be parsed.
+        if kptfiles[0] and kptfiles[0] == kptfiles[1] and not tag:
+            return None  # it says what was published
+        lock, published_lock = map(_parse_lock, kptfiles)
+        if (
+            lock is not None
+            and published_lock is not None
+            and not lock.refers_to(published_lock.repo, published_lock.directory)
+        ):
+            return RevertedPublication(
+                f"is a clone of {lock.directory} in {lock.repo}", is_other_package=True
+            )
+        if lock is not None and (
+            is_other_state(lock, published_lock) if published_lock else self._is_other_commit(lock)
+        ):
+            shown_revision = locked_revision(lock, case.spec.upstream_package)
+            return RevertedPublication(
+                f"shows {shown_revision} by its Kptfile", self._find_rendering(lock)
+            )
+        if tag and lock is not None:
+            return RevertedPublication(f"is as tag {tag} has it", self._find_rendering(lock))
+        return None
+
+    def _is_other_commit(self, lock: UpstreamLock) -> bool:
+        published = self.case.published
+        return published is not None and lock.commit != published.commit
+
+    def _read_kptfile(self, tree: str) -> bytes | None:
+        """Return the Kptfile in a tree of the package, or None if it cannot be read."""
+        if not self.reader.has(tree):
+            return None
+        try:
+            entry = self.reader.entry(tree, KPTFILE)
+            return self.content_cache.read_blob(self.reader, entry.oid) if entry else None
+        except FanoutError:
+            return None
+
+    def _find_equal_publication(self) -> str:
+        """Return the tag of an earlier publication that has the present tree, or ""."""
+        home = self.case.package_location
+        present_commit = (
+            self.case.published.merge if self.case.published else ""
+        )  # has another tree
+        for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
+            tag = tag_ref(home.path, number)
+            commit = home.repository_state.refs.get(tag, "")
+            if commit and commit != present_commit and self.reader.has(commit):
+                state = self.reader.paths(commit, [home.path])[home.path]
+                if state.tree == home.path_state.tree:
+                    return tag.removeprefix("refs/tags/")
+        return ""
+
+    def _find_rendering(self, lock: UpstreamLock) -> str | None:
+        """Return the newest earlier rendering of the same upstream state, or None."""
+        match_by_tree: dict[str, bool] = {}
+        for tree in self._list_renderings():
+            if tree not in match_by_tree:
+                rendering_lock = _parse_lock(self._read_kptfile(tree))
+                match_by_tree[tree] = rendering_lock is not None and not is_other_state(
+                    rendering_lock, lock
+                )
+                if match_by_tree[tree]:
+                    return tree
+        return None
+
+    def _list_renderings(self) -> Iterator[str]:
+        """Yield earlier trees of the rendering branch at the path, newest first."""
+        home = self.case.package_location
+        path = f"published/{home.path}"
+        present_rendering = self.case.published.pristine if self.case.published else ""
+        commit = home.repository_state.vendor_head
+        for _ in range(_MAX_RENDERING_COMMITS):
+            if not commit or not self.reader.has(commit):
+                return
+            tree = self.reader.paths(commit, [path])[path].tree
+            if tree is not None and tree not in (present_rendering, home.pristine_tree):
+                yield tree
+            parents = self.reader.commit(commit).parents
+            commit = parents[0] if parents else ""
+
+    def _find_faults(self) -> tuple[InvalidInput, ...]:
+        """Return the faults that people's edits introduced into the package."""
+        case = self.case
+        assert case.published is not None, "asked of what is published"
+        assert case.package_state.tree is not None, "and still there"
+        baseline_trees = dict.fromkeys((case.published.tree, case.pristine_tree))
+        try:
+            baseline_files = [
+                self._read_files(tree) for tree in baseline_trees if tree and self.reader.has(tree)
+            ]
+            return find_new_faults(
+                self._read_files(case.package_state.tree),
+                baseline_files,
+                case.package_location.path,
+            )
+        except InvalidInput as error:
+            return (add_package(error, case.package_location.path),)
+
+    def _read_files(self, tree: str) -> PackageFiles:
+        return self.content_cache.read_files(self.reader, tree)

@@ -1,0 +1,1 @@
+"""Evidence for checks: commits named by people, and answers of machines."""

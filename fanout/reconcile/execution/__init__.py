@@ -1,0 +1,1 @@
+"""Execution of a plan: releases, pushes, removals, and the records of their results."""

@@ -1,0 +1,252 @@
+"""Execution of a plan: record releases, push every repository, record the results.
+
+The order of effects is the fence (design §3). After a crash at any point the next pass
+continues: what was pushed shows in Git, and what was not is planned again. A lost race
+is a Conflict and is observed again, never forced.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.retry_backoff import retry_conflicts
+from fanout.errors import Bug, FanoutError, InvalidInput
+from fanout.plan.actions import ActionKind, ActionResult, PlanAction, VariantStep
+from fanout.plan.observation.repository_state import PushedChange
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.records.policy_records import RecordsKey, StatusChange
+from fanout.plan.records.policy_status import RecordedStatus, StatusLines, changed_lines
+from fanout.plan.repository_changes import last_publication_tag, next_publication_tag
+from fanout.reconcile.pass_results import PassPlan, PassReport
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.policy_isolation import (
+    PolicyErrors,
+    with_policy_errors,
+    without_failed_policies,
+)
+from fanout.reconcile.reconciler import Reconciler
+from fanout.reconcile.selection.policy_resolution import policy_state_key
+from fanout.reconcile.world import World
+from fanout.telemetry.error_isolation import BARRIER, run_isolated
+from fanout.values import replace
+
+_PUSHED_KINDS = (
+    ActionKind.WRITE_DRAFT,
+    ActionKind.PUBLISH,
+    ActionKind.REMOVE_PACKAGE,
+    ActionKind.REMOVE_DRAFT,
+)
+
+
+def run_pass(
+    world: World, reconciler: Reconciler, declared: DeclaredObjects, now: datetime, mode: PassMode
+) -> PassReport:
+    """Observe, plan and execute; repeat when a race was lost before anything was done.
+
+    A repository whose push loses a race is reported as that repository's outcome, and the
+    next pass observes it again. Raises Conflict when records keep moving for half a minute.
+    """
+    return retry_conflicts(lambda: execute_plan(world, reconciler.plan_pass(declared, now, mode)))
+
+
+def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
+    """Execute the plan of a pass.
+
+    Raises Conflict, before anything is pushed, when records moved.
+
+    A policy whose releases cannot be recorded is stopped before anything of it is pushed.
+    """
+    if not pass_plan.plan:
+        return PassReport(pass_plan)
+    heads = {
+        policy_state_key(it.resolved_policy): it.policy_state.head for it in pass_plan.policies
+    }
+    releases = [(it, it.recorded, it.planned) for it in pass_plan.plans]
+    # Before any push: a release that was pushed but not recorded would not count against its
+    # stage's budget if the process ended in between.
+    recorded_heads, unrecorded_errors = _record_differences(world, pass_plan, heads, releases)
+    pass_plan = without_failed_policies(pass_plan, unrecorded_errors)
+    with world.counters.times.phase("writing"):
+        push_results = world.git.change(pass_plan.changes) if pass_plan.changes else {}
+    settled_plans, unsettled_errors = _settle_plans(pass_plan, push_results)
+    # The swap expects the heads that the first write left, so another writer in between makes
+    # this one fail; the next pass then derives the same from the repositories.
+    _, unwritten_errors = _record_differences(
+        world, pass_plan, {**heads, **recorded_heads}, settled_plans
+    )
+    pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
+    urls = {
+        (plan.namespace, repository): repository_state.remote.url
+        for plan in pass_plan.plans
+        for repository, repository_state in (
+            *((step.case.spec.repository, step.case.repository_state) for step in plan.steps),
+            *((clearing.repository, clearing.state) for clearing in plan.cleanup_items),
+            *(
+                (it.repository, it.repository_state)
+                for going in plan.removals
+                for it in going.package_removals
+            ),
+        )
+        if repository_state is not None
+    }
+    return PassReport(pass_plan, tuple(_yield_outcomes(pass_plan, urls, push_results)))
+
+
+def _settle_plans(
+    pass_plan: PassPlan, push_results: Mapping[str, PushedChange | FanoutError]
+) -> tuple[list[tuple[PolicyPlan, RecordedStatus, RecordedStatus]], PolicyErrors]:
+    """Return each plan that pushed, with planned and resulting status, and the errors.
+
+    Plans that neither published nor removed anything are left out.
+    """
+    settled_plans, errors = [], {}
+    for plan in pass_plan.plans:
+        if plan.published or plan.cleanup_items or plan.removals:
+            status = run_isolated(partial(_settle, plan, push_results))
+            if isinstance(status, FanoutError):  # the next pass finds it in the repositories
+                errors[plan.namespace, plan.name] = status
+            else:
+                settled_plans.append((plan, plan.planned, status))
+    return settled_plans, errors
+
+
+def _record_differences(
+    world: World,
+    pass_plan: PassPlan,
+    heads: Mapping[RecordsKey, str],
+    differences: Sequence[tuple[PolicyPlan, RecordedStatus, RecordedStatus]],
+) -> tuple[Mapping[RecordsKey, str], PolicyErrors]:
+    """Write the status changes of all policies at once.
+
+    Returns the new heads by key, and the errors of policies whose status could not be
+    written. Raises Conflict when records moved, Unavailable or Denied when they cannot be
+    reached.
+    """
+    keys = {
+        (
+            policy_result.resolved_policy.namespace,
+            policy_result.resolved_policy.name,
+        ): policy_state_key(policy_result.resolved_policy)
+        for policy_result in pass_plan.policies
+    }
+    lines_by_key: dict[RecordsKey, StatusLines] = {}
+    for plan, previous_status, new_status in differences:
+        lines_by_key.setdefault(keys[plan.namespace, plan.name], {}).update(
+            changed_lines(previous_status, new_status)
+        )
+    status_changes = {
+        key: StatusChange(heads[key], new_lines)
+        for key, new_lines in lines_by_key.items()
+        if new_lines
+    }
+    if not status_changes:
+        return {}, {}
+    with world.counters.times.phase("records"):
+        new_heads, errors_by_key = _put_changes(world, status_changes, pass_plan.now)
+    affected_policies = {(plan.namespace, plan.name) for plan, _, _ in differences}
+    return new_heads, {
+        it: errors_by_key[keys[it]] for it in sorted(affected_policies) if keys[it] in errors_by_key
+    }
+
+
+def _put_changes(
+    world: World, status_changes: Mapping[RecordsKey, StatusChange], at: datetime
+) -> tuple[Mapping[RecordsKey, str], Mapping[RecordsKey, FanoutError]]:
+    """Put all status changes in one push, or each by itself if one of them cannot be made.
+
+    The fence of a budget is the swap of its own policy state, so separate pushes are as
+    safe.
+    """
+    put = world.records.put_status
+    joint_result = run_isolated(partial(put, status_changes, at))
+    if not isinstance(joint_result, FanoutError):
+        return joint_result, {}
+    # A lost race or an unreachable remote concerns all policies alike; only a malformed change
+    # is one policy's own fault and worth separate pushes.
+    if not isinstance(joint_result, Bug | InvalidInput):
+        raise joint_result
+    new_heads: dict[RecordsKey, str] = {}
+    errors_by_key: dict[RecordsKey, FanoutError] = {}
+    for key, change in status_changes.items():
+        single_result = run_isolated(partial(put, {key: change}, at))
+        if isinstance(single_result, FanoutError):
+            errors_by_key[key] = single_result
+        else:
+            new_heads |= single_result
+    return new_heads, errors_by_key
+
+
+def _settle(
+    plan: PolicyPlan, push_results: Mapping[str, PushedChange | FanoutError]
+) -> RecordedStatus:
+    """Return the status with what was published or removed, where the push succeeded."""
+    status_lines = dict(plan.planned.variants)
+    published_names = set()  # what was said of earlier removals is over
+    for step in plan.steps:
+        case = step.case
+        planned_line = plan.published.get(case.spec.name)
+        push_result = push_results.get(case.repository_state.remote.url)
+        if (
+            planned_line is None
+            or planned_line.published is None
+            or isinstance(push_result, FanoutError)
+        ):
+            continue  # a failed push is seen again by the next pass
+        merge_commit = planned_line.published.merge
+        tag = case.tag or next_publication_tag(case)
+        if step.step is VariantStep.PUBLISH and push_result is not None:
+            tag = tag if tag in push_result.refs else last_publication_tag(case)
+            merge_commit = push_result.refs.get(tag) or case.repository_state.refs[tag]
+        published = replace(
+            planned_line.published, merge=merge_commit, tag=tag.removeprefix("refs/tags/")
+        )
+        status_lines[case.spec.name] = replace(planned_line, published=published)
+        published_names.add(case.spec.name)
+    for clearing in plan.cleanup_items:
+        name, left_line = clearing.spec.name, clearing.left_place
+        push_result = push_results.get(clearing.state.remote.url)
+        if left_line is not None and not isinstance(push_result, FanoutError):
+            kept_lines = tuple(it for it in status_lines[name].left if it != left_line)
+            status_lines[name] = replace(status_lines[name], left=kept_lines)
+    for departure in plan.removals:
+        repository_states = (removal.repository_state for removal in departure.package_removals)
+        push_answers = (
+            push_results.get(repository_state.remote.url)
+            for repository_state in repository_states
+            if repository_state is not None
+        )
+        # A variant may have locations in several repositories: it stays on record until all of them
+        # are cleared, or its remainder would be forgotten.
+        if not any(isinstance(push_result, FanoutError) for push_result in push_answers):
+            status_lines.pop(departure.variant, None)
+    removed_at = {
+        name: at for name, at in plan.planned.removed.items() if name not in published_names
+    }
+    return replace(plan.planned, variants=status_lines, removed=removed_at)
+
+
+def _yield_outcomes(
+    pass_plan: PassPlan,
+    urls: Mapping[tuple[str, str], str],
+    push_results: Mapping[str, PushedChange | FanoutError],
+) -> Iterator[ActionResult]:
+    for action in pass_plan.plan.actions:
+        try:
+            with BARRIER:
+                yield _build_outcome(action, urls, push_results)
+        except Bug as error:
+            yield ActionResult(action, is_done=False, problem=str(error), reason=error.reason)
+
+
+def _build_outcome(
+    action: PlanAction,
+    urls: Mapping[tuple[str, str], str],
+    push_results: Mapping[str, PushedChange | FanoutError],
+) -> ActionResult:
+    if action.kind not in _PUSHED_KINDS:
+        return ActionResult(action, is_done=True)
+    push_result = push_results[urls[action.namespace, action.repository]]
+    if isinstance(push_result, PushedChange):
+        return ActionResult(action, is_done=True)
+    return ActionResult(action, is_done=False, problem=str(push_result), reason=push_result.reason)

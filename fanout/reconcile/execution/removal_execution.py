@@ -1,0 +1,362 @@
+"""Removal of orphaned variants, or of their leftovers, that a person requested.
+
+The person's Decision is recorded first; then repositories are pushed, and the status
+drops the variants last. After an interruption the variants are still on record, and the
+command can be repeated.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+
+from fanout.api.git_repository import Repository
+from fanout.api.reasons import Reason
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
+from fanout.gates.removal_gate import OrphanedVariant, group_by_level
+from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
+from fanout.plan.records.policy_records import PolicyRecords, StatusChange
+from fanout.plan.records.policy_status import PackagePlace, StatusLines, parse_status
+from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
+from fanout.reconcile.observation.repository_listing import (
+    build_remote,
+    list_downstream_refs,
+    orphans_packages,
+)
+from fanout.reconcile.observation.repository_observer import RepositoryObserver
+from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.removal.orphaned_variants import (
+    VariantLocation,
+    find_drafts,
+    find_leftovers,
+    locate_orphan,
+)
+from fanout.reconcile.selection.policy_resolution import (
+    ResolvedPolicy,
+    full_branch_name,
+    policy_state_key,
+    repository_place,
+)
+from fanout.reconcile.world import World
+from fanout.selection.target_selection import usable_repositories
+from fanout.values import frozen, replace
+
+# Of these nobody knows what stands in the status, or which targets there are.
+_BLOCKING_REASONS = (
+    Reason.RECORD_UNREADABLE,
+    Reason.RECORDS_LOST,
+    Reason.RECORDS_REWOUND,
+    Reason.INTERNAL_ERROR,
+)
+
+
+@frozen
+class RemovalRequest:
+    """Request of a person to remove something: reason and time."""
+
+    reason: str
+    at: datetime
+
+
+def remove_by_level(
+    world: World,
+    policy_result: PolicyResult,
+    declared: DeclaredObjects,
+    confirmed_removals: Sequence[PackageRemoval],
+    request: RemovalRequest,
+) -> Iterator[tuple[PackageRemoval, ...]]:
+    """Remove orphaned variants level by level, each after the previous.
+
+    Then leftovers of present ones.
+
+    Yields the removals of each level when it is done. Raises as `find_removals` and
+    `execute_removals`, and Conflict when people have changed more than `confirmed_removals`
+    has.
+    """
+    confirmed_names = {removal.variant for removal in confirmed_removals}
+    confirmed_trees = {tree for removal in confirmed_removals for tree in removal.edits.values()}
+    orphans = [
+        OrphanedVariant(orphan.name, orphan.stage)
+        for orphan in policy_result.orphans
+        if orphan.name in confirmed_names
+    ]
+    leftover_names = confirmed_names - {orphan.name for orphan in orphans}
+    levels = [
+        {orphan.name for orphan in level} for level in group_by_level(policy_result.rules, orphans)
+    ]
+    for level_names in (*levels, leftover_names) if leftover_names else levels:
+        # Read again for each level: pushes of the levels before it take time, and people may edit
+        # in between.
+        removals = find_removals(world, policy_result, declared, sorted(level_names))
+        for removal in removals:
+            # Compared by tree: the person confirmed the loss of exactly these edits.
+            later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
+            if later_edits:
+                raise Conflict(f"{later_edits[0]} was changed just now", remedy="look at it again")
+        execute_removals(world, policy_result, removals, request)
+        policy_result = _without_variants(policy_result, level_names)
+        yield removals
+
+
+def _without_variants(policy_result: PolicyResult, names: Collection[str]) -> PolicyResult:
+    remaining_lines = {
+        name: status_line
+        for name, status_line in policy_result.status.variants.items()
+        if name not in names
+    }
+    remaining_orphans = tuple(
+        orphan for orphan in policy_result.orphans if orphan.name not in names
+    )
+    return replace(
+        policy_result,
+        status=replace(policy_result.status, variants=remaining_lines),
+        orphans=remaining_orphans,
+    )
+
+
+def find_removals(
+    world: World, policy_result: PolicyResult, declared: DeclaredObjects, variants: Sequence[str]
+) -> tuple[PackageRemoval, ...]:
+    """Return the removals of the variants, one per location.
+
+    Of a present variant, its leftovers.
+
+    Raises InvalidInput when the target exists and nothing is left behind, or nothing is on
+    record. Upstream is not read, so a tag that moved there does not prevent a removal;
+    unreadable records do. Also raises errors of the repositories, and InvalidInput when a
+    repository is not declared any more; with `deletionPolicy: Orphan` only the status
+    changes then.
+    """
+    locations = [
+        (name, location) for name in variants for location in _find_locations(policy_result, name)
+    ]
+    if policy_result.error is not None and policy_result.error.reason in _BLOCKING_REASONS:
+        raise policy_result.error
+    orphan_names = {orphan_item.name for orphan_item in policy_result.orphans}
+    repository_by_name = usable_repositories(
+        policy_result.resolved_policy.namespace, declared.repositories
+    ).values()
+    by_place = {repository_place(repository): repository for repository in repository_by_name}
+    repository_states = _read_states(world, by_place, [location.place for _, location in locations])
+    removals = []
+    for variant, location in locations:
+        name, path = location.place
+        status_line = policy_result.status.variants.get(variant)
+        orphan = orphans_packages(policy_result.resolved_policy) or (
+            status_line is not None and status_line.orphan
+        )
+        if name not in repository_states and not orphan:
+            raise InvalidInput(
+                f"{variant} is {path} in {name}, and no Repository that"
+                f" {policy_result.resolved_policy.namespace} may use is there",
+                reason="UnknownRepository",
+                remedy="declare it again with this url and branch; or give it up with"
+                " deletionPolicy: Orphan",
+            )
+        removals.append(
+            PackageRemoval(
+                variant,
+                trailer_owner(policy_result.resolved_policy),
+                location.status_line,
+                path,
+                repository_states.get(name),
+                orphan,
+                location.moved_tree,
+                keeps_drafts=variant not in orphan_names,
+                repository=by_place[name].metadata.name if name in by_place else "",
+            )
+        )
+    return tuple(removals)
+
+
+def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLocation]:
+    """Return the locations to clear, without those that another variant occupies by now."""
+    status_line = policy_result.status.variants.get(variant)
+    orphan = next(
+        (candidate for candidate in policy_result.orphans if candidate.name == variant), None
+    )
+    if orphan is None and (status_line is None or not status_line.left):
+        raise policy_result.error or _not_removable_error(policy_result, variant)
+    locations = find_leftovers(status_line) if orphan is None else orphan.locations
+    occupied_places = {
+        it.place for name, it in policy_result.status.variants.items() if name != variant
+    }
+    return [location for location in locations if location.place not in occupied_places]
+
+
+def _read_states(
+    world: World, by_place: dict[str, Repository], places: Sequence[PackagePlace]
+) -> dict[str, RepositoryState]:
+    """Return the present states of the declared repositories by place.
+
+    Raises their failures.
+    """
+    names = dict.fromkeys(name for name, _ in places if name in by_place)
+    return {
+        name: _read_state(
+            world, by_place[name], [path for place_name, path in places if place_name == name]
+        )
+        for name in names
+    }
+
+
+def find_undeclared_variant(
+    world: World, declared: DeclaredObjects, namespace: str, name: str
+) -> PolicyResult | None:
+    """Return the result of a hand-written variant whose object is gone.
+
+    None if it is not on record.
+
+    Raises InvalidInput while a declaration cannot be read, because it may be that object.
+    """
+    unreadable_declarations = [*declared.unread, *(str(key) for key in declared.left_out)]
+    if unreadable_declarations:
+        raise InvalidInput(
+            f"{name} may be in what cannot be read: {unreadable_declarations[0]}",
+            reason=Reason.INVALID_OBJECT,
+            remedy="correct that first, see `fanout validate`",
+        )
+    resolved_policy = ResolvedPolicy(namespace, name, None, None, None)
+    policy_state = world.records.read([policy_state_key(resolved_policy)])[
+        policy_state_key(resolved_policy)
+    ]
+    if f"variant/{name}" not in policy_state.status:
+        return None
+    if policy_state.unreadable:
+        raise InvalidInput(policy_state.unreadable[0], reason=Reason.RECORD_UNREADABLE)
+    status = parse_status(policy_state.status)
+    orphan = locate_orphan(name, status.variants[name], {})
+    return PolicyResult(resolved_policy, policy_state, status, orphans=(orphan,))
+
+
+def find_places(policy_result: PolicyResult) -> Iterator[tuple[str, PackagePlace]]:
+    """Yield variants with the places where they are published, released or drafted."""
+    yield from (
+        (name, status_line.place) for name, status_line in policy_result.status.variants.items()
+    )
+    yield from (
+        (name, place)
+        for name, place, _ in find_drafts(
+            trailer_owner(policy_result.resolved_policy), policy_result.repository_states
+        )
+    )
+
+
+def execute_removals(
+    world: World,
+    policy_result: PolicyResult,
+    removals: Sequence[PackageRemoval],
+    request: RemovalRequest,
+) -> None:
+    """Push the removals, then drop the variants from the status.
+
+    Raises Conflict when a push or the status lost a race, and what Git raises; repeat it
+    then.
+    """
+    setup = world.setup
+    removals_by_state: dict[str, list[PackageRemoval]] = {}
+    for removal in removals:
+        removals_by_state.setdefault(
+            removal.repository_state.identity if removal.repository_state else "", []
+        ).append(removal)
+    when = int(request.at.timestamp())
+    repository_changes = [
+        build_removal_change(removal_group, setup.install, setup.identity, request.reason, when)
+        for removal_group in removals_by_state.values()
+    ]
+    # Repositories one after the other: a failure leaves the rest on record for the next run.
+    for change in filter(None, repository_changes):
+        push_result = world.git.change([change])[change.remote.url]
+        if isinstance(push_result, FanoutError):
+            raise push_result
+        remaining_refs = set(change.removed_drafts) - set(push_result.removed_refs)
+        if remaining_refs:
+            raise Unavailable(
+                f"the draft {min(remaining_refs).removeprefix('refs/heads/')} could not be removed",
+                reason="RemoteFailed",
+                remedy="run it again",
+            )
+    key = policy_state_key(policy_result.resolved_policy)
+    policy_state = world.records.read([key])[key]
+    changed_lines = _compute_status_changes(policy_result, removals, policy_state)
+    if changed_lines:
+        world.records.put_status({key: StatusChange(policy_state.head, changed_lines)}, request.at)
+
+
+def _compute_status_changes(
+    policy_result: PolicyResult, removals: Sequence[PackageRemoval], policy_state: PolicyRecords
+) -> StatusLines:
+    """Return the status lines that change: of the variants, and of emptied repositories."""
+    changed_lines: StatusLines = {}
+    for removal in removals:
+        key = f"variant/{removal.variant}"
+        if key in policy_state.status and removal.keeps_drafts:
+            remaining_fields = {
+                name: it for name, it in policy_state.status[key].items() if name != "left"
+            }
+            changed_lines[key] = remaining_fields
+        elif key in policy_state.status:
+            changed_lines[key] = None
+    removed_variants = {removal.variant for removal in removals if not removal.keeps_drafts}
+    for place in (
+        _find_emptied(policy_result, removals, removed_variants) if removed_variants else ()
+    ):
+        if (key := f"repository/{place}") in policy_state.status:
+            changed_lines[key] = None
+    return dict(sorted(changed_lines.items()))
+
+
+def _find_emptied(
+    policy_result: PolicyResult,
+    removals: Sequence[PackageRemoval],
+    removed_variants: Collection[str],
+) -> frozenset[str]:
+    """Return repositories that contain nothing of the policy after the removals."""
+    remaining_lines = {
+        name: it
+        for name, it in policy_result.status.variants.items()
+        if name not in removed_variants
+    }
+    removed_refs = {draft.ref for removal in removals for draft in removal.removed_drafts}
+    repository_states = [
+        replace(
+            repository_state,
+            drafts={
+                ref: it for ref, it in repository_state.drafts.items() if ref not in removed_refs
+            },
+        )
+        for repository_state in (removal.repository_state for removal in removals)
+        if repository_state is not None
+    ]
+    status = replace(policy_result.status, variants=remaining_lines)
+    named_keys = (case.repository_state.identity for case in policy_result.cases)
+    return find_emptied_repositories(
+        trailer_owner(policy_result.resolved_policy), status, repository_states, named_keys
+    )
+
+
+def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidInput:
+    present_variants = {case.spec.name for case in policy_result.cases}
+    if variant in present_variants or variant in policy_result.status.variants:
+        return InvalidInput(
+            f"{variant} has left nothing behind, and its target is still there: it would come back",
+            reason="NothingToDo",
+            remedy="to remove what it has now, take the target out of the policy first",
+        )
+    return InvalidInput(
+        f"{policy_result.title} has no variant {variant} without a target",
+        reason="NotFound",
+        remedy="see `fanout get targets`: those that are gone say TargetGone",
+    )
+
+
+def _read_state(world: World, repository: Repository, paths: Sequence[str]) -> RepositoryState:
+    remote, install = build_remote(repository), world.setup.install
+    listing = world.git.list_refs(
+        [RefListingRequest(remote, list_downstream_refs(repository, install))]
+    )[remote.url]
+    observer = RepositoryObserver(world.git, install)
+    repository_state = observer.read_state(remote, full_branch_name(repository), listing, paths)
+    if repository_state.failure is not None:
+        raise repository_state.failure
+    return repository_state

@@ -1,0 +1,1 @@
+"""Memos between passes: unchanged cases, unchanged policies, and passes without work."""

@@ -1,0 +1,143 @@
+"""Snapshot on disk of a pass without work, reused by the next process.
+
+A long-running process skips unchanged policies in memory (`policy_memo`). A process
+that cron or a pipeline starts reads the bytes of the files, the heads of the records,
+and one listing per repository. If all are as in a pass that found nothing to do, and no
+next-check time has been reached, the answer of that pass stands: nothing is parsed,
+rendered or evaluated.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
+from fanout.errors import FanoutError
+from fanout.plan.observation.repository_state import RefListing, RefListingRequest, Remote
+from fanout.plan.records.policy_records import RecordsKey
+from fanout.reconcile.pass_results import PassPlan, PassProblem
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.world import World
+
+
+class NoopSnapshotStore:
+    """Stores snapshots of passes without work, one per kind of pass."""
+
+    def __init__(self, world: World, directory: Path, version: str) -> None:
+        """Create the store. `directory` may be deleted at any time.
+
+        `version`: program version and all settings, that is, whatever affects a result but is
+        not read by a pass.
+        """
+        self._world = world
+        self._directory = directory
+        self._version = f"{version}\0{world.setup}"
+
+    def find_plan(self, mode: PassMode, files_digest: str, now: datetime) -> PassPlan | None:
+        """Return the plan of a pass made now, if nothing changed since the snapshot.
+
+        Else None.
+
+        `files_digest`: digest of all declarations, "" if there is none. Raises Unavailable or
+        Denied when the records cannot be listed.
+        """
+        snapshot = self._read_snapshot(mode) if files_digest else None
+        if snapshot is None or snapshot["files"] != files_digest or not _is_current(snapshot, now):
+            return None
+        # Cheapest first: records are one listing, repositories may be hundreds.
+        heads = self._world.records.heads()
+        if _digest_heads(heads) != snapshot["heads"] or not self._world.records.heads_unchanged(
+            heads
+        ):
+            return None
+        listing_requests = [
+            RefListingRequest(Remote(url, secret), tuple(keep))
+            for url, secret, keep in snapshot["looks"]
+        ]
+        # The digest of a failed listing is empty and equals no stored one.
+        if _digest_listings(self._world.git.list_refs(listing_requests)) != snapshot["listings"]:
+            return None
+        problems = (
+            PassProblem(**{**row, "names": tuple(row["names"])}) for row in snapshot["troubles"]
+        )
+        warnings = tuple(snapshot["warnings"])
+        return PassPlan(now, policies=(), warnings=warnings, stored_problems=tuple(problems))
+
+    def store(self, mode: PassMode, files_digest: str, pass_plan: PassPlan) -> None:
+        """Store a snapshot of the pass if the next one may give the same answer.
+
+        A failure may be due to lack of time or memory and is retried.
+        """
+        snapshot = pass_plan.snapshot
+        if not files_digest or snapshot is None or not _covers_all(mode):
+            return
+        problems = pass_plan.problems
+        if any(it.failed for it in problems):
+            return
+        content = {
+            "files": files_digest,
+            "at": pass_plan.now.isoformat(),
+            "until": snapshot.next_check.isoformat() if snapshot.next_check is not None else None,
+            "heads": _digest_heads(snapshot.heads),
+            "looks": [
+                (it.remote.url, it.remote.secret, it.mirrored_patterns)
+                for it in snapshot.listing_requests
+            ],
+            "listings": _digest_listings(snapshot.listings),
+            "warnings": pass_plan.warnings,
+            "troubles": [_serialize_problem(trouble) for trouble in problems],
+        }
+        write_cache_file(self._snapshot_path(mode), json.dumps(content).encode(), self._version)
+
+    def _read_snapshot(self, mode: PassMode) -> dict[str, Any] | None:
+        content = (
+            read_cache_file(self._snapshot_path(mode), self._version) if _covers_all(mode) else None
+        )
+        snapshot: dict[str, Any] | None = json.loads(content) if content else None
+        return snapshot
+
+    def _snapshot_path(self, mode: PassMode) -> Path:
+        mode_words = [word for word, on in (("publish", mode.publish), ("sweep", mode.sweep)) if on]
+        return self._directory / f"{'-'.join(mode_words) or 'drafts'}.json"
+
+
+def _covers_all(mode: PassMode) -> bool:
+    """Return True if the pass covers all policies, as a pass started by cron does."""
+    return (
+        mode.only is None
+        and mode.subjects is None
+        and not mode.namespace
+        and not mode.unswept_subjects
+    )
+
+
+def _is_current(snapshot: Mapping[str, Any], now: datetime) -> bool:
+    next_check = snapshot["until"]
+    has_begun = datetime.fromisoformat(snapshot["at"]) <= now
+    return has_begun and (next_check is None or now < datetime.fromisoformat(next_check))
+
+
+def _serialize_problem(problem: PassProblem) -> dict[str, Any]:
+    return {it.name: getattr(problem, it.name) for it in fields(problem)}
+
+
+def _digest_heads(heads: Mapping[RecordsKey, str]) -> str:
+    return _digest_rows(sorted([key.namespace, key.policy, head] for key, head in heads.items()))
+
+
+def _digest_listings(listings: Mapping[str, RefListing | FanoutError]) -> str:
+    """Return a digest of the refs of all repositories; "" if one could not be listed."""
+    rows = []
+    for url, listing in sorted(listings.items()):
+        if isinstance(listing, FanoutError):
+            return ""
+        rows.append([url, _digest_rows(sorted(listing.refs.items()))])
+    return _digest_rows(rows)
+
+
+def _digest_rows(rows: Iterable[Any]) -> str:
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Observation of repositories: listings, mirrors, states, upstream packages."""

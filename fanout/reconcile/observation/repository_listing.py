@@ -1,0 +1,131 @@
+"""Ref listings of a pass: one per repository, upstream and downstream alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fanout.api.git_repository import Repository
+from fanout.api.git_urls import canonicalize_url
+from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.plan.observation.repository_state import RefListingRequest, Remote
+from fanout.reconcile.selection.policy_resolution import (
+    ResolvedPolicy,
+    full_branch_name,
+    repository_key,
+)
+from fanout.selection.variant_naming import drafts_prefix, vendor_ref
+
+
+@dataclass(slots=True)
+class _ListingNeed:
+    """Remote of a repository, and the refs whose objects the pass reads."""
+
+    remote: Remote
+    refs: set[str] = field(default_factory=set)
+
+
+def build_remote(repository: Repository) -> Remote:
+    """Return the remote of a Repository object: URL and name of its secret."""
+    secret = repository.spec.secret_ref
+    return Remote(repository.spec.url, secret.name if secret else "")
+
+
+def adopts_existing(resolved_policy: ResolvedPolicy) -> bool:
+    """Return True if the variants may adopt packages that already exist at their paths."""
+    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    return (
+        declaration is not None
+        and declaration.spec.adoption_policy is AdoptionPolicy.ADOPT_EXISTING
+    )
+
+
+def orphans_packages(resolved_policy: ResolvedPolicy) -> bool:
+    """Return True if a package stays on the branch when its variant is removed."""
+    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    return declaration is not None and declaration.spec.deletion_policy is DeletionPolicy.ORPHAN
+
+
+def build_listing_requests(
+    resolved_policies: Sequence[ResolvedPolicy],
+    former_repositories: Sequence[Repository],
+    install: str,
+) -> tuple[RefListingRequest, ...]:
+    """Build all listing requests.
+
+    A repository that is both upstream and downstream is listed once.
+
+    `former_repositories`: repositories that no variant is published to any more.
+    """
+    needs_by_url: dict[str, _ListingNeed] = {}
+    for resolved_policy in resolved_policies:
+        if resolved_policy.upstream is not None:
+            _add_need(needs_by_url, resolved_policy.upstream, _upstream_refs(resolved_policy))
+        for repository in {
+            repository_key(it): it for it in resolved_policy.repositories.values()
+        }.values():
+            _add_need(needs_by_url, repository, list_downstream_refs(repository, install))
+    for repository in former_repositories:
+        _add_need(needs_by_url, repository, list_downstream_refs(repository, install))
+    return tuple(
+        RefListingRequest(resolved_policy.remote, tuple(sorted(resolved_policy.refs)))
+        for resolved_policy in needs_by_url.values()
+    )
+
+
+def _add_need(
+    needs_by_url: dict[str, _ListingNeed], repository: Repository, refs: Sequence[str]
+) -> None:
+    remote = build_remote(repository)
+    needs_by_url.setdefault(remote.url, _ListingNeed(remote)).refs.update(refs)
+
+
+def _upstream_refs(resolved_policy: ResolvedPolicy) -> tuple[str, ...]:
+    """Return the tags of the package, or all branches where the rule names a commit."""
+    upstream = (resolved_policy.upstream_policy or resolved_policy.package_variant).spec.upstream  # type: ignore[union-attr]
+    if upstream.revision.commit:
+        return ("refs/heads/*",)
+    assert resolved_policy.upstream is not None, "its refs are asked for"
+    tags = f"refs/tags/{join_upstream_path(resolved_policy.upstream, upstream.package)}/*"
+    # what was cloned by hand may come from a branch
+    return (tags, "refs/heads/*") if adopts_existing(resolved_policy) else (tags,)
+
+
+def list_downstream_refs(repository: Repository, install: str) -> tuple[str, ...]:
+    """Return the refs of a downstream repository that a pass reads."""
+    return (full_branch_name(repository), f"{drafts_prefix(install)}*", vendor_ref(install))
+
+
+def join_upstream_path(repository: Repository, package: str) -> str:
+    """Return the package's path from the root of the upstream Git repository."""
+    return f"{repository.spec.directory.strip('/')}/{package}".lstrip("/")
+
+
+def find_branch_conflicts(resolved_policies: Sequence[ResolvedPolicy]) -> dict[str, InvalidInput]:
+    """Return errors for Repository objects with one URL and different branches.
+
+    Keyed by identity. A repository has one rendering branch, so only the first object by
+    name can be served.
+    """
+    first_by_url: dict[str, Repository] = {}
+    errors: dict[str, InvalidInput] = {}
+    repositories = {
+        repository_key(it): it
+        for resolved_policy in resolved_policies
+        for it in resolved_policy.repositories.values()
+    }
+    for identity in sorted(repositories):
+        repository = repositories[identity]
+        # Sorted by identity above, so the same object wins in every pass.
+        first_repository = first_by_url.setdefault(
+            canonicalize_url(repository.spec.url), repository
+        )
+        if first_repository.spec.branch != repository.spec.branch:
+            errors[identity] = InvalidInput(
+                f"{repository.spec.url} is also {first_repository.identity} with branch"
+                f" {first_repository.spec.branch};"
+                " one repository is published to on one branch",
+                reason="RepositoryUnavailable",
+                remedy="give both the same branch, or use another repository",
+                where=ErrorLocation(repository.identity, "spec.branch"),
+            )
+    return errors

@@ -1,0 +1,332 @@
+"""Observer of downstream repositories: what gates and planner need, read from mirrors.
+
+Commits are immutable, so everything is memoized by commit id: in a long-running process
+a repository without changes costs its listing and nothing more.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fanout.api.approver_groups import normalize_person
+from fanout.errors import FanoutError, InvalidInput
+from fanout.package.package_limits import add_package
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
+from fanout.plan.edits.draft_faults import find_new_faults
+from fanout.plan.edits.edit_merge import PackageFiles
+from fanout.plan.edits.merge_disputes import parse_conflict_paragraph, settled_keys
+from fanout.plan.edits.merge_disputes import parse_disputes as read_disputes
+from fanout.plan.observation.repository_state import (
+    Commit,
+    OpenDraft,
+    PathState,
+    RefListing,
+    RefListingRequest,
+    Remote,
+    RepositoryState,
+)
+from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.observation.mirror_access import read_with_recovery
+from fanout.selection.variant_naming import drafts_prefix, vendor_ref
+from fanout.telemetry.error_isolation import BARRIER
+from fanout.values import frozen
+
+_TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
+_RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
+_MAX_EDIT_COMMITS = 64  # of a person's commits on top of a draft
+_MAX_CARRIED_COMMITS = 1024  # commits of people, in all that a draft has taken in
+
+
+@frozen
+class _DraftTip:
+    """Tip of a draft branch: trailers, tree, and the edits of people in it."""
+
+    trailers: DraftTrailers | None  # of the newest commit of fanout's on it
+    is_own_commit: bool  # that commit is the tip
+    tree: str | None
+    faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
+    resolved_conflicts: frozenset[str] = (
+        frozenset()
+    )  # keys of the disputes that people's commits decided
+    editors: frozenset[str] = frozenset()  # whose commits are in it
+    rejected_values: tuple[
+        str, ...
+    ] = ()  # values not taken at merge conflicts, as fanout's commit says
+
+
+@dataclass(slots=True)
+class _RepositoryMemo:
+    """Values read of one repository in earlier passes, by commit."""
+
+    path_states: dict[str, dict[str, PathState]] = field(default_factory=dict)
+    commit_times: dict[str, int] = field(default_factory=dict)
+    observed_paths: list[str] = field(default_factory=list)  # paths, for the view
+    state: RepositoryState | None = None
+    tips: dict[tuple[str, str], _DraftTip] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class RepositoryObserver:
+    """Reads repository states; one per process."""
+
+    git: GitStore
+    install: str
+    _memos: dict[str, _RepositoryMemo] = field(default_factory=dict)
+
+    def read_state(
+        self,
+        remote: Remote,
+        branch: str,
+        listing: RefListing | FanoutError,
+        paths: Iterable[str],
+    ) -> RepositoryState:
+        """Return the state of the listed repository; a failure becomes part of the state.
+
+        `paths`: paths of all variants that are published to it.
+        """
+        if isinstance(listing, FanoutError):
+            return RepositoryState(remote, branch, {}, failure=listing)
+        refs, wanted_paths = listing.refs, sorted(set(paths))
+        listing_request = RefListingRequest(
+            remote, (branch, f"{drafts_prefix(self.install)}*", vendor_ref(self.install))
+        )
+        try:
+            with BARRIER:
+                return read_with_recovery(
+                    self.git,
+                    listing_request,
+                    lambda: self._read_listed(remote, branch, refs, wanted_paths),
+                )
+        except FanoutError as error:
+            return RepositoryState(remote, branch, listing.refs, failure=error)
+
+    def _read_listed(
+        self, remote: Remote, branch: str, refs: Mapping[str, str], paths: list[str]
+    ) -> RepositoryState:
+        memo = self._memos.setdefault(f"{remote.url}#{branch}", _RepositoryMemo())
+        state = memo.state
+        if state is not None and (state.remote, state.refs, memo.observed_paths) == (
+            remote,
+            refs,
+            paths,
+        ):
+            # Memos compare by identity: an equal but new state would invalidate every case below
+            # it.
+            return state  # the very same, so that whoever kept something of it can tell
+        head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
+        prefix = drafts_prefix(self.install)
+        tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
+        with self.git.reader(remote) as reader:
+            # A draft may be all that tells of a variant whose target is gone.
+            package_paths = sorted({*paths, *(_package_path(prefix, ref) for ref in tips)} - {""})
+            on_branch = _read_paths(memo, reader, head, package_paths)
+            rendering_paths = [
+                f"{kind}/{path}" for kind in ("published", "drafts") for path in package_paths
+            ]
+            pristine = _read_paths(memo, reader, vendor, rendering_paths)
+            times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
+            draft_tips = {
+                ref: _get_tip(memo, reader, prefix, ref, oid) for ref, oid in tips.items()
+            }
+        # Without this a long-running process would keep the paths of every commit it ever saw.
+        _drop_stale(memo, {head, vendor}, tips)
+        memo.observed_paths = paths
+        memo.state = RepositoryState(
+            remote=remote,
+            branch=branch,
+            refs=refs,
+            head=head,
+            head_time=times[0],
+            vendor_head=vendor,
+            vendor_time=times[1],
+            path_states=on_branch,
+            published_renderings=_filter_trees(pristine, "published/", package_paths),
+            drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
+            drafts={
+                ref: _build_draft(ref, tips[ref], tip, tip.trailers)
+                for ref, tip in draft_tips.items()
+                if tip.trailers is not None
+            },
+            unmanaged_drafts={
+                ref: tips[ref] for ref, tip in draft_tips.items() if tip.trailers is None
+            },
+            other_installations=_find_other_installations(refs, self.install, paths),
+            publication_numbers=_find_highest_tags(refs),
+        )
+        return memo.state
+
+
+def _read_paths(
+    memo: _RepositoryMemo, reader: ObjectReader, commit: str, paths: list[str]
+) -> Mapping[str, PathState]:
+    if not commit:
+        return {}
+    states = memo.path_states.setdefault(commit, {})
+    missing_paths = [path for path in paths if path not in states]
+    if missing_paths:
+        states.update(reader.paths(commit, missing_paths))
+    return states
+
+
+def _read_time(memo: _RepositoryMemo, reader: ObjectReader, commit: str) -> int:
+    if commit and commit not in memo.commit_times:
+        memo.commit_times[commit] = reader.commit(commit).timestamp
+    return memo.commit_times.get(commit, 0)
+
+
+def _get_tip(
+    memo: _RepositoryMemo, reader: ObjectReader, prefix: str, ref: str, oid: str
+) -> _DraftTip:
+    if (ref, oid) not in memo.tips:
+        try:
+            memo.tips[ref, oid] = _read_tip(reader, _package_path(prefix, ref), oid)
+        except InvalidInput:  # a commit that cannot be read says of no draft that it is ours
+            memo.tips[ref, oid] = _DraftTip(None, is_own_commit=False, tree=None)
+    return memo.tips[ref, oid]
+
+
+def _package_path(prefix: str, ref: str) -> str:
+    """Return the package path of a draft branch."""
+    return ref.removeprefix(prefix).rpartition("/")[0]
+
+
+def _read_tip(reader: ObjectReader, path: str, oid: str) -> _DraftTip:
+    commit = tip = reader.commit(oid)
+    # Bounded: anybody may push a branch below drafts/, with any history.
+    for _ in range(_MAX_EDIT_COMMITS):
+        trailers = parse_trailers(commit.message)
+        if trailers is not None or not commit.parents:
+            break
+        commit = reader.commit(commit.parents[0])
+    tree = reader.paths(oid, [path])[path].tree if path else None
+    is_own_commit = commit.oid == oid
+    faults: tuple[InvalidInput, ...] = ()
+    resolved_conflicts, editors = frozenset[str](), frozenset[str]()
+    try:
+        faults = _find_faults(reader, path, tree, trailers)
+        if not faults and trailers is not None:
+            resolved_conflicts = _find_resolved_conflicts(reader, tree, trailers)
+        # An unedited draft with one parent contains no commits of people: no walk in the common
+        # case.
+        if trailers is not None and not (
+            is_own_commit and tree == trailers.tree and len(tip.parents) == 1
+        ):
+            editors = _find_editors(reader, tip, amended=is_own_commit and tree != trailers.tree)
+    except InvalidInput as error:  # what no package may be; other drafts are read all the same
+        faults = (add_package(error, path),)
+    has_conflicts = trailers is not None and trailers.conflicts != NO_VALUE
+    rejected = parse_conflict_paragraph(commit.message) if has_conflicts else ()
+    return _DraftTip(trailers, is_own_commit, tree, faults, resolved_conflicts, editors, rejected)
+
+
+def _find_editors(reader: ObjectReader, tip: Commit, *, amended: bool) -> frozenset[str]:
+    """Return authors and committers of commits in the draft that fanout did not make.
+
+    A commit of fanout has the draft that it carries over as a further parent. `amended`:
+    the tip is a commit of fanout that somebody amended.
+    """
+    editors: set[str] = set()
+    pending_commits = [tip]
+    for _ in range(_MAX_CARRIED_COMMITS):
+        if not pending_commits:
+            break
+        commit = pending_commits.pop()
+        is_own_commit = parse_trailers(commit.message) is not None
+        if not is_own_commit or (amended and commit.oid == tip.oid):
+            editors |= {normalize_person(commit.author), normalize_person(commit.committer)}
+        # The first parent of fanout's commit is the published branch, whose people did not edit
+        # this draft; the first parent of a person's commit is the draft itself.
+        pending_commits += map(
+            reader.commit, commit.parents[1:] if is_own_commit else commit.parents[:1]
+        )
+    return frozenset(editors)
+
+
+def _find_resolved_conflicts(
+    reader: ObjectReader, tree: str | None, trailers: DraftTrailers
+) -> frozenset[str]:
+    """Return the keys of conflicts that people decided on the draft.
+
+    Empty if the tree that fanout wrote is no longer available for comparison.
+    """
+    conflicts = read_disputes(trailers.conflicts)
+    if not conflicts or tree in (None, trailers.tree) or not reader.has(trailers.tree):
+        return frozenset()
+    return settled_keys(conflicts, reader.entries(trailers.tree), reader.entries(tree))
+
+
+def _find_faults(
+    reader: ObjectReader, path: str, tree: str | None, trailers: DraftTrailers | None
+) -> tuple[InvalidInput, ...]:
+    """Return faults of the draft that neither the rendering nor its base tree has."""
+    if trailers is None or tree in (trailers.rendered, trailers.onto):
+        return ()
+    baseline_trees = [
+        it for it in (trailers.rendered, trailers.onto) if it != NO_VALUE and reader.has(it)
+    ]
+    if trailers.rendered not in baseline_trees and reader.has(trailers.tree):
+        baseline_trees.append(trailers.tree)
+    files = _read_files(reader, tree) if tree is not None else {}
+    return find_new_faults(files, [_read_files(reader, it) for it in baseline_trees], path)
+
+
+def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
+    files = reader.files(tree).items()
+    return {path: (entry.mode, data) for path, (entry, data) in files}
+
+
+def _build_draft(ref: str, oid: str, tip: _DraftTip, trailers: DraftTrailers) -> OpenDraft:
+    """Build the open draft. It counts as edited if the tip is not fanout's, or is amended."""
+    is_edited = not tip.is_own_commit or tip.tree != trailers.tree
+    return OpenDraft(
+        ref,
+        oid,
+        tip.tree,
+        trailers,
+        is_edited,
+        tip.resolved_conflicts,
+        tip.faults,
+        tip.editors,
+        tip.rejected_values,
+    )
+
+
+def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
+    states_by_path = ((path, states.get(f"{kind}{path}")) for path in paths)
+    return {path: state.tree for path, state in states_by_path if state is not None and state.tree}
+
+
+def _find_other_installations(
+    refs: Mapping[str, str], install: str, paths: list[str]
+) -> dict[str, str]:
+    """Return paths with a draft of another installation, detected by its rendering branch."""
+    installs = {match[1] for ref in refs if (match := _RENDERING_BRANCH_PATTERN.fullmatch(ref))} - {
+        install
+    }
+    if not installs:
+        return {}
+    path_set = set(paths)
+    install_by_path = {}
+    for ref in refs:
+        for other_install in installs:
+            path = ref.removeprefix(drafts_prefix(other_install)).rpartition("/")[0]
+            if ref.startswith(drafts_prefix(other_install)) and path in path_set:
+                install_by_path[path] = other_install
+    return install_by_path
+
+
+def _find_highest_tags(refs: Mapping[str, str]) -> dict[str, int]:
+    """Return the highest publication number of every path."""
+    highest: dict[str, int] = {}
+    for ref in refs:
+        match = _TAG_PATTERN.fullmatch(ref)
+        if match:
+            highest[match[1]] = max(highest.get(match[1], 0), int(match[2]))
+    return highest
+
+
+def _drop_stale(memo: _RepositoryMemo, commits: set[str], tips: Mapping[str, str]) -> None:
+    """Keep only values of commits that present refs point to."""
+    memo.path_states = {oid: states for oid, states in memo.path_states.items() if oid in commits}
+    memo.commit_times = {oid: when for oid, when in memo.commit_times.items() if oid in commits}
+    memo.tips = {key: tip for key, tip in memo.tips.items() if tips.get(key[0]) == key[1]}

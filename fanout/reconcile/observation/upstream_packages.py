@@ -1,0 +1,258 @@
+"""Upstream packages: revisions that a rule allows, and the package at each revision."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fanout.api.git_repository import Repository
+from fanout.api.package_variant import RevisionRule, Upstream
+from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
+from fanout.package.package_limits import add_package
+from fanout.package.revision import (
+    Revision,
+    parse_range,
+    select_allowed,
+    select_releases,
+    select_tag,
+)
+from fanout.plan.observation.repository_state import RefListing, RefListingRequest
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import GitStore
+from fanout.reconcile.observation.mirror_access import read_with_recovery
+from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.values import replace
+from fanout.variants.package_preparation import PreparedPackage, prepare_package
+from fanout.variants.render_model import RenderLimits, UpstreamPackage
+
+MAX_PREPARED = 16  # prepared packages: a few policies times the revisions that are under way
+
+
+def get_upstream(resolved_policy: ResolvedPolicy) -> Upstream:
+    """Return the upstream that the policy, or the hand-written variant, declares."""
+    spec = (
+        resolved_policy.upstream_policy.spec
+        if resolved_policy.upstream_policy
+        else resolved_policy.package_variant.spec
+        if resolved_policy.package_variant
+        else None
+    )
+    if spec is None:
+        raise Bug("neither a policy nor a variant was named")
+    return spec.upstream
+
+
+def find_revisions(
+    resolved_policy: ResolvedPolicy,
+    listings: Mapping[str, RefListing | FanoutError],
+    pinned_commits: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the commit of every revision that the rule allows, oldest first.
+
+    `pinned_commits`: commits under which revisions were used before, by revision. Raises
+    the error of the listing, and InvalidInput if nothing fits the rule or a tag was moved
+    (design §1).
+    """
+    upstream = get_upstream(resolved_policy)
+    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
+    listing = listings[resolved_policy.upstream.spec.url]
+    if isinstance(listing, FanoutError):
+        raise listing
+    rule = upstream.revision
+    if rule.commit:
+        return {rule.commit: rule.commit}
+    path = join_upstream_path(resolved_policy.upstream, upstream.package)
+    commit_by_revision = dict(_find_fitting(listing.refs, path, rule))
+    if not commit_by_revision:
+        raise _no_revision_error(resolved_policy, path, rule)
+    for name, commit in commit_by_revision.items():
+        if pinned_commits.get(name, commit) != commit:
+            raise InvalidInput(
+                f"tag {path}/{name} pointed to {pinned_commits[name]} when it was used and now"
+                " points to"
+                f" {commit}",
+                reason="TagMoved",
+                remedy="put the tag back, and release the change under a new one",
+                where=_locate_field(resolved_policy, "revision"),
+            )
+    return commit_by_revision
+
+
+def mark_lost_tags(
+    resolved_policy: ResolvedPolicy,
+    cases: tuple[VariantCase, ...],
+    listings: Mapping[str, RefListing | FanoutError],
+) -> tuple[VariantCase, ...]:
+    """Return the cases, marked where the upstream tag of the published revision is gone.
+
+    Without its tag no rule allows the revision: the candidate silently becomes an older
+    one.
+    """
+    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
+    listing = listings[resolved_policy.upstream.spec.url]
+    if isinstance(listing, FanoutError):
+        return cases
+    tags = _list_tags(listing.refs)
+    path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
+    published_commits = {it.published.revision: it.published.commit for it in cases if it.published}
+    lost_tags = {
+        name: f"{path}/{name}".lstrip("/")
+        for name, commit in published_commits.items()
+        if name != commit and not select_tag(tags, path, name)
+    }
+    if not lost_tags:
+        return cases
+    return tuple(
+        replace(case, missing_tag=lost_tags.get(case.published.revision, ""))
+        if case.published
+        else case
+        for case in cases
+    )
+
+
+def describe_lost_tag(case: VariantCase) -> str:
+    """Describe the lost upstream tag of the published revision, and the remedy."""
+    assert case.published is not None, "it has lost a tag"
+    return (
+        f"tag {case.missing_tag} is gone from {case.spec.upstream_repository}, and"
+        f" {case.published.revision} is published; put the tag back ({case.published.commit}), or"
+        " release a newer revision: automation never goes back"
+    )
+
+
+def _list_tags(refs: Mapping[str, str]) -> dict[str, str]:
+    prefix = "refs/tags/"
+    return {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
+
+
+def _find_fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tuple[str, str]]:
+    tags = _list_tags(refs)
+    if rule.tag:
+        return select_tag(tags, path, rule.tag)
+    return (
+        select_allowed(tags, path, parse_range(rule.semver))
+        if rule.semver
+        else select_releases(tags, path)
+    )
+
+
+def _no_revision_error(
+    resolved_policy: ResolvedPolicy, path: str, rule: RevisionRule
+) -> InvalidInput:
+    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
+    url = resolved_policy.upstream.spec.url
+    if rule.tag:
+        return InvalidInput(
+            f"repository {url} has no tag {path}/{rule.tag}",
+            reason="TagMissing",
+            remedy="push the tag, or name one that exists",
+            where=_locate_field(resolved_policy, "revision.tag"),
+        )
+    rule_text = f"the range {rule.semver}" if rule.semver else "`latest`, which takes no prerelease"
+    return InvalidInput(
+        f"repository {url} has no tag {path}/v<N> that fits {rule_text}",
+        reason="NoRevision",
+        remedy="release a revision, or widen the range",
+        where=_locate_field(resolved_policy, "revision"),
+    )
+
+
+def _locate_field(resolved_policy: ResolvedPolicy, field_name: str) -> ErrorLocation:
+    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    identity = declaration.identity if declaration else resolved_policy.name
+    return ErrorLocation(identity, f"spec.upstream.{field_name}")
+
+
+def _prepare_package(
+    upstream: UpstreamPackage, limits: RenderLimits, scopes: Mapping[tuple[str, str], bool]
+) -> PreparedPackage:
+    """Parse the package; errors in a file name the package that contains it."""
+    try:
+        return prepare_package(upstream, limits, scopes)
+    except InvalidInput as error:
+        if not error.where.file:
+            raise
+        package_location = (
+            f"{upstream.directory} at {upstream.revision.name} of {upstream.repository}"
+        )
+        error_lines = "\n".join(
+            f"{package_location}: {error_line}" for error_line in str(error).splitlines()
+        )
+        raise InvalidInput(error_lines, reason=error.reason) from error
+
+
+def _has_scopes(package: PreparedPackage, scopes: Mapping[tuple[str, str], bool]) -> bool:
+    """Return True if the package was prepared with the declared scopes of its kinds."""
+    stated_scopes = {kind: scopes[kind] for kind in package.undefined_kinds & scopes.keys()}
+    return stated_scopes == {(group, kind): scope for group, kind, scope in package.declared_scopes}
+
+
+@dataclass(slots=True)
+class UpstreamPackages:
+    """Upstream packages, parsed once per revision; one per process."""
+
+    git: GitStore
+    limits: RenderLimits
+    _prepared: dict[tuple[str, str, str], PreparedPackage] = field(default_factory=dict)
+
+    def get_package(
+        self,
+        repository: Repository,
+        package: str,
+        name: str,
+        commit: str,
+        scopes: Mapping[tuple[str, str], bool],
+    ) -> PreparedPackage:
+        """Return the package at a revision.
+
+        `scopes`: whether a kind is namespaced, by group and kind, from declared definitions.
+        Raises InvalidInput (with file and line), and what Git raises.
+        """
+        path = join_upstream_path(repository, package)
+        key = (repository.spec.url, path, f"{name}@{commit}")
+        prepared = self._prepared.get(key)
+        # A definition that was declared meanwhile changes the scope of its kinds, and with it what
+        # a rendering of the same revision yields.
+        if prepared is None or not _has_scopes(prepared, scopes):
+            listing_request = RefListingRequest(
+                build_remote(repository), ("refs/heads/*", f"refs/tags/{path}/*")
+            )
+            upstream = read_with_recovery(
+                self.git, listing_request, lambda: self._read(repository, path, name, commit)
+            )
+            self._prepared[key] = _prepare_package(upstream, self.limits, scopes)
+            # Dictionaries keep insertion order, so the oldest packages go first.
+            for old in list(self._prepared)[:-MAX_PREPARED]:
+                del self._prepared[old]
+        return self._prepared[key]
+
+    def _read(self, repository: Repository, path: str, name: str, commit: str) -> UpstreamPackage:
+        with self.git.reader(build_remote(repository)) as reader:
+            if not reader.has(commit):
+                raise InvalidInput(
+                    f"repository {repository.spec.url} has no commit {commit} on any branch",
+                    reason="NoRevision",
+                    remedy="push the commit to a branch, or name one that exists",
+                )
+            state = reader.paths(commit, [path])[path]
+            if state.tree is None:
+                raise InvalidInput(
+                    f"there is no directory {path} at {name} ({commit}) of"
+                    f" {repository.spec.url}{': ' + state.problem if state.problem else ''}",
+                    reason="NoRevision",
+                    remedy="correct spec.upstream.package, or the tag",
+                )
+            try:
+                files = reader.files(state.tree)
+            except InvalidInput as error:
+                shown = path or "the root directory"
+                place = f"{shown} at {name} of {repository.spec.url}"
+                raise add_package(error, place) from error
+            released = reader.commit(commit)
+            return UpstreamPackage(
+                repository=repository.spec.url,
+                directory=path,
+                revision=Revision(name, commit, released.timestamp),
+                tree=state.tree,
+                files=files,
+                author=released.author,
+            )

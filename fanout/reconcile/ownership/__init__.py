@@ -1,0 +1,1 @@
+"""Path ownership: which variant holds which path of which repository."""

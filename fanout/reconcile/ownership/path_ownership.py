@@ -1,0 +1,434 @@
+"""Path ownership of all policies: recorded paths, wanted paths, and conflicts.
+
+A variant recorded at a path keeps it until it has left; a newcomer waits. A repository
+that no variant names any more is listed only while records mention it: for a package to
+move, a package waiting for removal, or a draft.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+
+from fanout.api.git_repository import Repository
+from fanout.api.git_urls import canonicalize_url
+from fanout.plan.moves.move_locations import PathOccupant
+from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.plan.records.policy_status import PackagePlace, RecordedStatus
+from fanout.reconcile.selection.policy_resolution import (
+    ResolvedPolicy,
+    policy_state_key,
+    repository_key,
+    repository_place,
+)
+from fanout.selection.path_collisions import find_collisions
+from fanout.selection.target_selection import usable_repositories
+from fanout.values import frozen
+
+PathOwner = tuple[str, str]
+"""(namespace, variant)"""
+
+
+@frozen
+class RecordedPaths:
+    """Paths that the status lines of all policies record."""
+
+    owner_by_path: dict[PackagePlace, PathOwner] = field(
+        default_factory=dict
+    )  # published there, or released
+    former_owner_by_path: dict[PackagePlace, PathOwner] = field(
+        default_factory=dict
+    )  # it was there before it moved
+    path_by_owner: dict[PathOwner, PackagePlace] = field(default_factory=dict)
+    all_paths_by_owner: dict[PathOwner, list[PackagePlace]] = field(
+        default_factory=dict
+    )  # all of one variant
+    draft_repositories: dict[RecordsKey, list[str]] = field(
+        default_factory=dict
+    )  # repositories with drafts
+    variants_by_policy: dict[RecordsKey, list[str]] = field(default_factory=dict)  # all of one book
+    title_by_owner: dict[PathOwner, str] = field(default_factory=dict)
+    undeclared_owners: set[PathOwner] = field(
+        default_factory=set
+    )  # of policies that nobody declares
+
+
+def read_recorded_paths(
+    policy_states: Mapping[RecordsKey, PolicyRecords], all_policies: Sequence[ResolvedPolicy]
+) -> RecordedPaths:
+    """Read all recorded paths.
+
+    Malformed lines are refused later, by the evaluation of their policy.
+    """
+    recorded_paths = RecordedPaths()
+    declared_keys = {policy_state_key(resolved_policy) for resolved_policy in all_policies}
+    for state_key, policy_state in policy_states.items():
+        for key, status_line in policy_state.status.items():
+            kind, _, name = key.partition("/")
+            if kind == "repository":
+                recorded_paths.draft_repositories.setdefault(state_key, []).append(
+                    normalize_identity(name)
+                )
+            elif kind == "variant" and status_line.get("repository"):
+                owner = (state_key.namespace, name)
+                recorded_paths.variants_by_policy.setdefault(state_key, []).append(name)
+                recorded_paths.title_by_owner[owner] = (
+                    f"{state_key.namespace}/{state_key.policy or name}"
+                )
+                if state_key.policy and state_key not in declared_keys:
+                    recorded_paths.undeclared_owners.add(owner)
+                _add_owner(recorded_paths, owner, status_line)
+    return recorded_paths
+
+
+def _add_owner(
+    recorded_paths: RecordedPaths, owner: PathOwner, status_line: Mapping[str, object]
+) -> None:
+    current_path = _read_path(status_line)
+    recorded_paths.owner_by_path[current_path] = owner
+    recorded_paths.path_by_owner[owner] = current_path
+    places = [current_path]
+    grant, left_lines = status_line.get("grant"), status_line.get("left")
+    if isinstance(grant, Mapping) and grant.get("repository"):
+        places.append(_read_path(grant))
+    for place in left_lines if isinstance(left_lines, list) else ():
+        recorded_paths.former_owner_by_path[_read_path(place)] = owner
+        places.append(_read_path(place))
+    recorded_paths.all_paths_by_owner[owner] = places
+
+
+def _read_path(status_line: Mapping[str, object]) -> PackagePlace:
+    return normalize_identity(str(status_line["repository"])), str(status_line.get("path"))
+
+
+# ---- where else to look --------------------------------------------------------------------------
+
+
+FormerRepositories = Mapping[str, tuple[Repository, list[str]]]
+"""By place: the Repository there, and the paths of it that are to be read."""
+FormerRepositoriesByPolicy = Mapping[tuple[str, str], FormerRepositories]
+"""By namespace and name of the policy, or of the variant written by hand."""
+
+
+def find_former_repositories(
+    evaluated: Sequence[ResolvedPolicy],
+    all_policies: Sequence[ResolvedPolicy],
+    recorded_paths: RecordedPaths,
+    repositories: Sequence[Repository],
+) -> FormerRepositoriesByPolicy:
+    """Return repositories that a policy's records mention and no variant names.
+
+    A repository that is now published to on another branch cannot be read and is left out.
+    """
+    former_by_policy = {
+        (evaluated_policy.namespace, evaluated_policy.name): _find_former(
+            evaluated_policy, recorded_paths, repositories
+        )
+        for evaluated_policy in evaluated
+    }
+    former_by_policy = {
+        key: former_repositories
+        for key, former_repositories in former_by_policy.items()
+        if former_repositories
+    }
+    if not former_by_policy:
+        return {}
+    branch_by_url = {
+        _canonical_url(it): repository_place(it)
+        for policy in all_policies
+        for it in policy.repositories.values()
+    }
+    for former_repositories in former_by_policy.values():
+        for place, (repository, _) in list(former_repositories.items()):
+            # Each repository is published to on one branch; a second branch would need a listing
+            # and a rendering branch of its own.
+            if branch_by_url.setdefault(_canonical_url(repository), place) != place:
+                del former_repositories[place]
+    return former_by_policy
+
+
+def _canonical_url(repository: Repository) -> str:
+    return canonicalize_url(repository.spec.url)
+
+
+def _find_former(
+    resolved_policy: ResolvedPolicy,
+    recorded_paths: RecordedPaths,
+    repositories: Sequence[Repository],
+) -> dict[str, tuple[Repository, list[str]]]:
+    named_places = set(resolved_policy.place_by_variant.values())
+    paths_by_place: dict[str, list[str]] = {}
+    for variant in resolved_policy.variants:
+        for place in recorded_paths.all_paths_by_owner.get(
+            (resolved_policy.namespace, variant.name), ()
+        ):
+            if place != (resolved_policy.place_by_variant[variant.name], variant.path):
+                paths_by_place.setdefault(place[0], []).append(place[1])
+    for place in _find_orphan_paths(resolved_policy, recorded_paths):
+        paths_by_place.setdefault(place[0], []).append(place[1])
+    for name in recorded_paths.draft_repositories.get(policy_state_key(resolved_policy), ()):
+        if name not in named_places:
+            paths_by_place.setdefault(name, [])
+    if not paths_by_place:
+        return {}
+    usable = usable_repositories(resolved_policy.namespace, repositories)
+    # In reverse, so that of two objects for one repository the first by name wins.
+    by_place = {
+        repository_place(usable[name]): usable[name] for name in sorted(usable, reverse=True)
+    }
+    return {
+        place: (by_place[place], paths)
+        for place, paths in paths_by_place.items()
+        if place in by_place
+    }
+
+
+def _find_orphan_paths(
+    resolved_policy: ResolvedPolicy, recorded_paths: RecordedPaths
+) -> Iterator[PackagePlace]:
+    """Yield paths of a policy's variants whose targets are gone."""
+    if resolved_policy.upstream_policy is None:
+        return
+    present_variants = {variant.name for variant in resolved_policy.variants}
+    for name in recorded_paths.variants_by_policy.get(policy_state_key(resolved_policy), ()):
+        if name not in present_variants:
+            yield from recorded_paths.all_paths_by_owner[resolved_policy.namespace, name]
+
+
+def trailer_owner(resolved_policy: ResolvedPolicy) -> str:
+    """Return the policy as trailers name it.
+
+    Hand-written variants of a namespace share one name.
+    """
+    policy = resolved_policy.name if resolved_policy.upstream_policy is not None else ""
+    return f"{resolved_policy.namespace}/{policy}"
+
+
+def find_emptied_repositories(
+    owner: str,
+    status: RecordedStatus,
+    repository_states: Iterable[RepositoryState],
+    named_keys: Iterable[str],
+) -> frozenset[str]:
+    """Return recorded repositories without anything of the policy.
+
+    They need no further listing.
+    """
+    occupied_keys = {status_line.repository for status_line in status.variants.values()} | set(
+        named_keys
+    )
+    return frozenset(
+        repository_state.identity
+        for repository_state in repository_states
+        if repository_state.identity in status.draft_repositories - occupied_keys
+        and repository_state.failure is None
+        and all(draft.trailers.policy != owner for draft in repository_state.drafts.values())
+    )
+
+
+@frozen
+class LocatedRepository:
+    """Repository that a policy may use, and its observed state."""
+
+    repository: str  # name of the object
+    state: RepositoryState
+
+
+@frozen
+class PathOwnership:
+    """Path ownership as the evaluation of one policy needs it."""
+
+    repository_states: Mapping[str, RepositoryState]  # by identity of the Repository object
+    refusals: Mapping[str, str]  # variant → why its path is not its own
+    repository_by_place: Mapping[str, LocatedRepository]  # those that it names or is remembered in
+    tenants: Mapping[str, PathOccupant]  # who is where a variant is to go
+    owner_by_path: Mapping[PackagePlace, PathOwner]  # who is on record where
+    named_places: frozenset[str]  # the repositories that it names
+    all_policies: Sequence[
+        ResolvedPolicy
+    ] = ()  # all policies, whoever else may want one of its places
+
+
+@frozen
+class PathOwnershipIndex:
+    """Path ownership of all policies."""
+
+    all_policies: Sequence[ResolvedPolicy]
+    recorded_paths: RecordedPaths
+    refusals: Mapping[str, str]
+    tenants: Mapping[PathOwner, PathOccupant]
+    former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
+    places_by_namespace: Mapping[
+        str, frozenset[str]
+    ]  # repositories of the variants written by hand
+
+    @classmethod
+    def build(
+        cls,
+        all_policies: Sequence[ResolvedPolicy],
+        evaluated: Sequence[ResolvedPolicy],
+        policy_states: Mapping[RecordsKey, PolicyRecords],
+        repositories: Sequence[Repository],
+    ) -> "PathOwnershipIndex":
+        """Build the index from resolved policies and records.
+
+        `evaluated` are the policies of the pass.
+        """
+        recorded_paths = read_recorded_paths(policy_states, all_policies)
+        return cls(
+            all_policies,
+            recorded_paths,
+            _find_refusals(all_policies, recorded_paths),
+            find_tenants(find_wanted_paths(all_policies), recorded_paths),
+            find_former_repositories(evaluated, all_policies, recorded_paths, repositories),
+            _find_hand_written_places(all_policies),
+        )
+
+    @property
+    def former_repositories(self) -> tuple[Repository, ...]:
+        """Repositories that are listed only because records mention them."""
+        return tuple(it for former in self.former_by_policy.values() for it, _ in former.values())
+
+    def for_policy(
+        self, resolved_policy: ResolvedPolicy, repository_states: Mapping[str, RepositoryState]
+    ) -> PathOwnership:
+        """Return the path ownership that concerns one policy."""
+        former = self.former_by_policy.get((resolved_policy.namespace, resolved_policy.name), {})
+        return PathOwnership(
+            repository_states=repository_states,
+            refusals=self.refusals,
+            repository_by_place=_locate_repositories(resolved_policy, former, repository_states),
+            tenants={
+                name: tenant
+                for (namespace, name), tenant in self.tenants.items()
+                if namespace == resolved_policy.namespace
+            },
+            owner_by_path=self.recorded_paths.owner_by_path,
+            named_places=_named_places(resolved_policy)
+            if resolved_policy.upstream_policy
+            else self.places_by_namespace[resolved_policy.namespace],
+            all_policies=self.all_policies,
+        )
+
+
+def _find_refusals(
+    all_policies: Sequence[ResolvedPolicy], recorded_paths: RecordedPaths
+) -> dict[str, str]:
+    """Return the refusal of each variant whose path belongs to another.
+
+    Recorded owners keep a path.
+    """
+    holders = {place: owner[1] for place, owner in recorded_paths.owner_by_path.items()}
+    wanted_variants = [
+        (resolved_policy.place_by_variant[variant.name], variant)
+        for resolved_policy in all_policies
+        for variant in resolved_policy.variants
+    ]
+    return find_collisions(wanted_variants, holders)
+
+
+def _locate_repositories(
+    resolved_policy: ResolvedPolicy,
+    former: FormerRepositories,
+    repository_states: Mapping[str, RepositoryState],
+) -> dict[str, LocatedRepository]:
+    """Return observed repositories that the policy or its records name, by place."""
+    repositories = {id(item): item for item in resolved_policy.repositories.values()}
+    repositories_to_locate = [*repositories.values(), *(item for item, _ in former.values())]
+    located_by_place = {}
+    for repository in repositories_to_locate:
+        key = repository_key(repository)
+        if key in repository_states:
+            located_by_place[repository_place(repository)] = LocatedRepository(
+                repository.metadata.name, repository_states[key]
+            )
+    return located_by_place
+
+
+def _find_hand_written_places(all_policies: Sequence[ResolvedPolicy]) -> dict[str, frozenset[str]]:
+    """Return the repositories that hand-written variants name, by namespace.
+
+    They share one policy state per namespace.
+    """
+    places_by_namespace: dict[str, set[str]] = {}
+    for it in all_policies:
+        if it.upstream_policy is None:
+            places_by_namespace.setdefault(it.namespace, set()).update(_named_places(it))
+    return {namespace: frozenset(places) for namespace, places in places_by_namespace.items()}
+
+
+def _named_places(resolved_policy: ResolvedPolicy) -> frozenset[str]:
+    return frozenset(resolved_policy.place_by_variant.values())
+
+
+def find_wanted_paths(all_policies: Sequence[ResolvedPolicy]) -> dict[PathOwner, PackagePlace]:
+    """Return repository place and path that each variant is declared for."""
+    return {
+        (resolved_policy.namespace, variant.name): (
+            resolved_policy.place_by_variant[variant.name],
+            variant.path,
+        )
+        for resolved_policy in all_policies
+        for variant in resolved_policy.variants
+    }
+
+
+def find_tenants(
+    wanted_paths: Mapping[PathOwner, PackagePlace], recorded_paths: RecordedPaths
+) -> dict[PathOwner, PathOccupant]:
+    """Return the departing variant that still occupies a newcomer's path.
+
+    Of two newcomers to one path, one is refused already.
+    """
+    places = [*recorded_paths.owner_by_path.items(), *recorded_paths.former_owner_by_path.items()]
+    departing = [(place, owner) for place, owner in places if wanted_paths.get(owner) != place]
+    if not departing:
+        return {}
+    newcomers: dict[str, list[tuple[str, PathOwner]]] = {}
+    for owner, place in wanted_paths.items():
+        if recorded_paths.path_by_owner.get(owner) != place:
+            newcomers.setdefault(place[0], []).append((place[1], owner))
+    # Sorted by path for the bisection below: with thousands of variants, comparing each
+    # departing path with each newcomer would be quadratic.
+    for entries in newcomers.values():
+        entries.sort()
+    tenant_by_newcomer: dict[PathOwner, PathOccupant] = {}
+    # Sorted, so that of several departing variants a newcomer always waits for the same one.
+    for place, owner in sorted(departing):
+        for newcomer in _find_overlapping(place[1], newcomers.get(place[0], [])):
+            tenant_by_newcomer.setdefault(
+                newcomer, _build_tenant(place, owner, wanted_paths, recorded_paths)
+            )
+    return tenant_by_newcomer
+
+
+def _build_tenant(
+    place: PackagePlace,
+    owner: PathOwner,
+    wanted_paths: Mapping[PathOwner, PackagePlace],
+    recorded_paths: RecordedPaths,
+) -> PathOccupant:
+    return PathOccupant(
+        variant=owner[1],
+        policy=recorded_paths.title_by_owner[owner],
+        path=place[1],
+        repository=place[0],
+        is_moving=owner in wanted_paths,
+        is_leaving=recorded_paths.path_by_owner[owner] != place,
+        is_undeclared=owner in recorded_paths.undeclared_owners,
+    )
+
+
+def _find_overlapping(path: str, newcomers: list[tuple[str, PathOwner]]) -> Iterator[PathOwner]:
+    """Yield newcomers whose path equals, contains or is inside the given path."""
+    parts = path.split("/")
+    for length in range(1, len(parts) + 1):
+        outer = "/".join(parts[:length])
+        position = bisect_left(newcomers, (outer,))
+        while position < len(newcomers) and newcomers[position][0] == outer:
+            yield newcomers[position][1]
+            position += 1
+    position = bisect_left(newcomers, (f"{path}/",))
+    while position < len(newcomers) and newcomers[position][0].startswith(f"{path}/"):
+        yield newcomers[position][1]
+        position += 1

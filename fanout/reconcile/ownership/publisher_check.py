@@ -1,0 +1,150 @@
+"""Check of the publisher of a package by what its repository shows.
+
+Records of another policy may be lost or kept elsewhere, and its repository may be
+declared at another address. A published package is still in use by its policy.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from fanout.api.commit_trailers import Trailer
+from fanout.errors import FanoutError
+from fanout.gates.gate_facts import Hold
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.plan.adoption.adoption_base import parse_upstream_lock
+from fanout.plan.draft_trailers import parse_trailers
+from fanout.plan.moves.move_locations import location_author
+from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
+from fanout.plan.records.policy_status import PublishedLine
+from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.observation.repository_listing import join_upstream_path
+from fanout.reconcile.observation.upstream_packages import get_upstream
+from fanout.reconcile.ownership.path_ownership import trailer_owner
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
+from fanout.selection.variant_naming import draft_ref, tag_ref
+from fanout.selection.variant_spec import VariantSpec
+
+_POLICY_TRAILER_PREFIX = f"{Trailer.POLICY.value}: "
+
+
+def find_publisher_hold(
+    git: GitStore,
+    install: str,
+    resolved_policy: ResolvedPolicy,
+    spec: VariantSpec,
+    repository_state: RepositoryState,
+    published_line: PublishedLine | None,
+    all_policies: Sequence[ResolvedPolicy],
+) -> Hold | None:
+    """Return the hold if this installation published the package for another policy.
+
+    `published_line`: what records state as published for the variant there. The rendering
+    branch shows that something is published at the path, its newest tag for which policy;
+    without a tag, a clone of another upstream belongs to another policy. A draft of the
+    variant that a person merged is its own.
+    """
+    path = spec.path
+    tree, number = (
+        repository_state.path_states.get(path, EMPTY_PATH).tree,
+        repository_state.publication_numbers.get(path, 0),
+    )
+    if repository_state.failure is not None or path not in repository_state.published_renderings:
+        return None
+    if published_line is not None and (
+        published_line.tree == tree or published_line.tag == f"{path}/v{number}"
+    ):
+        return None
+    with git.reader(repository_state.remote) as reader:
+        commit = repository_state.refs[tag_ref(path, number)] if number else ""
+        has_tag = bool(commit) and reader.has(commit)
+        owner = _read_publisher(reader, commit) if has_tag else ""
+        if owner == trailer_owner(resolved_policy):
+            return None
+        if owner:
+            draft = repository_state.drafts.get(draft_ref(install, path, spec.policy or spec.name))
+            is_merged = draft is not None and draft.tree == tree
+            # The tag names another policy, but the tree is this variant's draft: a person merged it
+            # over the other policy's package.
+            if is_merged and reader.paths(commit, [path])[path].tree != tree:
+                return None
+            return _taken_hold(resolved_policy, spec, repository_state, owner, all_policies)
+        return (
+            _find_clone_hold(reader, resolved_policy, spec, tree)
+            if published_line is None and tree is not None
+            else None
+        )
+
+
+def _read_publisher(reader: ObjectReader, oid: str) -> str:
+    """Return the policy that a commit published for, as trailers name it.
+
+    "" if there is none.
+    """
+    commit = reader.commit(oid)
+    return next(_read_policies(reader, commit), "")
+
+
+def _read_policies(reader: ObjectReader, commit: Commit) -> Iterator[str]:
+    for message_line in reversed(commit.message.splitlines()):
+        if message_line.startswith(_POLICY_TRAILER_PREFIX):
+            yield message_line.removeprefix(_POLICY_TRAILER_PREFIX).strip()
+    for parent in commit.parents[1:]:
+        trailers = parse_trailers(reader.commit(parent).message) if reader.has(parent) else None
+        if trailers is not None:
+            yield trailers.policy
+
+
+def _taken_hold(
+    resolved_policy: ResolvedPolicy,
+    spec: VariantSpec,
+    repository_state: RepositoryState,
+    owner: str,
+    all_policies: Sequence[ResolvedPolicy],
+) -> Hold:
+    package_location = f"{spec.repository}:{spec.path}"
+    sentence_start = f"{package_location} holds what was published for {owner.rstrip('/')}"
+    own_repository = resolved_policy.repositories[spec.name]
+    for other_policy in all_policies:
+        for variant in other_policy.variants if trailer_owner(other_policy) == owner else ():
+            other_repository = other_policy.repositories[variant.name]
+            if variant.path == spec.path and repository_key(other_repository) != repository_key(
+                own_repository
+            ):
+                return Hold(
+                    "PathTaken",
+                    f"{sentence_start}: {own_repository.identity} and"
+                    f" {other_repository.identity} are one repository at two"
+                    f" addresses, {repository_state.remote.url} and {other_repository.spec.url};"
+                    " give both the same url,"
+                    " and one of the variants another downstream.package",
+                    actor=location_author(spec),
+                )
+    return Hold(
+        "PathTaken",
+        f"{sentence_start}, and nothing says that it was given up; choose another path for"
+        f" {spec.name}, or"
+        " take the package off the branch if nobody wants it any more",
+        actor="the maintainers of " + spec.repository,
+    )
+
+
+def _find_clone_hold(
+    reader: ObjectReader, resolved_policy: ResolvedPolicy, spec: VariantSpec, tree: str
+) -> Hold | None:
+    """Return the hold if the package is a clone of another upstream than the variant's."""
+    if resolved_policy.upstream is None:
+        return None
+    try:
+        entry = reader.entry(tree, KPTFILE)
+        lock = parse_upstream_lock(reader.blob(entry.oid) if entry is not None else None, KPTFILE)
+    except FanoutError:
+        return None  # people may have broken it, or taken the lock out of it
+    path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
+    if lock.refers_to(resolved_policy.upstream.spec.url, path):
+        return None
+    return Hold(
+        "PathTaken",
+        f"{spec.repository}:{spec.path} holds a clone of {lock.directory} in {lock.repo}, and"
+        f" nothing says that it was published for {spec.name}; choose another path, or take the"
+        " package off the branch if nobody wants it any more",
+        actor="the maintainers of " + spec.repository,
+    )

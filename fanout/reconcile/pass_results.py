@@ -1,0 +1,365 @@
+"""Results of a pass: what it observed, decided and did.
+
+All commands and the log read them.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import field
+from datetime import datetime
+
+from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.errors import FanoutError
+from fanout.gates.active_decisions import DecisionStatus
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.gate_wording import format_count
+from fanout.gates.removal_gate import RemovalEvaluation
+from fanout.plan.actions import ActionResult, Plan
+from fanout.plan.gate_inputs.recorded_decisions import recorded_decision_statuses
+from fanout.plan.observation.repository_state import (
+    RefListing,
+    RefListingRequest,
+    RepositoryChange,
+    RepositoryState,
+)
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
+from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.repository_changes import CommitSettings
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.edits.package_damage import (
+    describe_faults,
+    find_lost_renderings,
+    find_tag_problem,
+)
+from fanout.reconcile.observation.upstream_packages import describe_lost_tag
+from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.variant_spec import TargetFailure
+from fanout.telemetry.error_isolation import run_isolated
+from fanout.values import frozen, replace
+
+
+@frozen
+class PassProblem:
+    """Problem of a policy, target or variant, apart from gates that hold it."""
+
+    # Field names are keys of snapshots on disk (`noop_snapshot`).
+    policy: str  # as people name it: PolicyPass.title
+    subject: str  # the target or the variant; "" for the policy as a whole
+    reason: str
+    sentence: str
+    noun: str = "variant"  # what the subject is: policy, repository, target or variant
+    failed: bool = True  # False: it is held, or a person should know of it
+    names: tuple[str, ...] = ()  # what else the sentence may call the subject
+    again: str = ""  # where it was told in full before: one line, and where to read the rest
+    gone: bool = False  # the subject is a variant whose target is gone
+    accepted: bool = False  # a person has seen it, and it goes on all the same
+
+    @property
+    def needs_fix(self) -> bool:
+        """True if the subject failed, or is held by something that a person must fix."""
+        return self.failed or (self.reason in NEEDS_REPAIR and not self.accepted)
+
+
+@frozen
+class PolicyResult:
+    """Result of one policy, or hand-written variant, in one pass."""
+
+    resolved_policy: ResolvedPolicy
+    policy_state: PolicyRecords
+    status: RecordedStatus = field(default_factory=RecordedStatus)
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    cases: tuple[VariantCase, ...] = ()
+    rules: tuple[StageRule, ...] = ()  # its stages, in its order
+    facts: PolicyFacts | None = None
+    decision: PolicyEvaluation | None = None
+    repository_states: tuple[
+        RepositoryState, ...
+    ] = ()  # of the repositories that the pass looked at
+    publishing: frozenset[str] = frozenset()  # variants whose draft this pass publishes
+    remaining_leftovers: Mapping[str, tuple[Hold, ...]] = field(
+        default_factory=dict
+    )  # what variants left
+    orphans: tuple[OrphanLocations, ...] = ()  # those whose target is not there any more
+    removals: RemovalEvaluation = field(
+        default_factory=RemovalEvaluation
+    )  # which of them go, and what holds others
+    error: FanoutError | None = None  # stops this policy and no other
+    upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
+
+    @property
+    def records(self) -> tuple[RecordEntry, ...]:
+        """Records of the policy; hand-written variants of a namespace share one policy state."""
+        if self.resolved_policy.upstream_policy is not None:
+            return self.policy_state.records
+        name = self.resolved_policy.name
+        return tuple(it for it in self.policy_state.records if name in it.spec.get("variants", ()))
+
+    @property
+    def title(self) -> str:
+        """Namespace and name of the policy, for people."""
+        return f"{self.resolved_policy.namespace}/{self.resolved_policy.name}"
+
+    @property
+    def failures(self) -> tuple[TargetFailure, ...]:
+        """Targets without a variant, by name, and variants without a target."""
+        return (
+            *self.resolved_policy.failures,
+            *describe_orphans(self.resolved_policy, self.orphans, self.removals),
+        )
+
+    def decision_statuses(self, now: datetime) -> Mapping[str, DecisionStatus]:
+        """Return the status of each decision of the policy, by its name."""
+        published_at = {
+            it.name: it.status_line.published.at
+            if it.status_line and it.status_line.published
+            else None
+            for it in self.orphans
+        }
+        return recorded_decision_statuses(
+            self.records, self.cases, now, published_at, self.status.removed
+        )
+
+    @property
+    def undecided_conflicts(self) -> Mapping[str, int]:
+        """Number of undecided merge conflicts of each open draft, by variant."""
+        return {
+            variant.name: variant.draft.conflict_count
+            for variant in (self.facts.variants if self.facts else ())
+            if variant.draft is not None
+        }
+
+    @property
+    def problems(self) -> tuple[PassProblem, ...]:
+        """Problems of this policy, its targets and its variants, apart from gates."""
+        return tuple(_find_problems(self))
+
+
+@frozen
+class NoopSnapshot:
+    """Inputs of a pass without work; while they are unchanged, so is its answer."""
+
+    heads: Mapping[RecordsKey, str]  # of all books
+    listing_requests: tuple[RefListingRequest, ...]
+    listings: Mapping[str, RefListing]  # by URL
+    next_check: datetime | None  # when something may be due by itself
+
+
+@frozen
+class PassPlan:
+    """Pass up to its plan; nothing has been changed yet."""
+
+    now: datetime
+    policies: tuple[PolicyResult, ...]
+    plans: tuple[PolicyPlan, ...] = ()
+    plan: Plan = field(default_factory=Plan)
+    changes: tuple[RepositoryChange, ...] = ()
+    writing: CommitSettings | None = None  # how these are worded and signed
+    warnings: tuple[str, ...] = ()  # what holds nothing and should be known
+    undeclared_warnings: tuple[str, ...] = ()  # those of policies that are on record alone
+    snapshot: NoopSnapshot | None = None  # None: what was said may not be so the next time
+    stored_problems: tuple[PassProblem, ...] = ()  # of a pass before, in which all was as it is now
+
+    @property
+    def problems(self) -> tuple[PassProblem, ...]:
+        """Problems of all policies."""
+        return (
+            *self.stored_problems,
+            *(it for policy_result in self.policies for it in _find_contained(policy_result)),
+        )
+
+    @property
+    def fix_count(self) -> int:
+        """Number of policies, targets and variants that failed or that a person must fix."""
+        return sum(trouble.needs_fix for trouble in self.problems)
+
+
+@frozen
+class PassReport:
+    """Pass with the outcomes of its plan."""
+
+    pass_plan: PassPlan
+    outcomes: tuple[ActionResult, ...] = ()
+
+    @property
+    def failed_outcomes(self) -> tuple[ActionResult, ...]:
+        """Actions that failed, except for branches whose deletion the remote refuses."""
+        # Some servers forbid deletions for good: if every sweep failed for it, real failures would
+        # go unnoticed.
+        refused = Reason.DELETION_REFUSED
+        return tuple(it for it in self.outcomes if not it.is_done and it.reason != refused)
+
+    @property
+    def undeletable_drafts(self) -> tuple[ActionResult, ...]:
+        """Draft branches whose deletion the remote refuses; nothing depends on it."""
+        refused = Reason.DELETION_REFUSED
+        return tuple(it for it in self.outcomes if not it.is_done and it.reason == refused)
+
+    @property
+    def fix_count(self) -> int:
+        """Number of failed actions, and of problems that failed or need a fix.
+
+        Waiting for a gate, for time or for a person's decision does not count.
+        """
+        return len(self.failed_outcomes) + self.pass_plan.fix_count
+
+    def fix_count_of(self, variants: Collection[str]) -> int:
+        """Return the number of failures and fixes that concern the given variants.
+
+        Problems of other variants count only if they failed.
+        """
+        problems = self.pass_plan.problems
+        problem_count = sum(
+            it.failed or (it.needs_fix and it.subject in variants) for it in problems
+        )
+        return len(self.failed_outcomes) + problem_count
+
+
+def _find_contained(policy_result: PolicyResult) -> tuple[PassProblem, ...]:
+    """Return the problems of a policy, or the internal error that prevents listing them."""
+    problems = run_isolated(lambda: policy_result.problems)
+    if isinstance(problems, FanoutError):
+        return (PassProblem(policy_result.title, "", problems.reason, str(problems), "policy"),)
+    return problems
+
+
+def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
+    title = policy_result.title
+    if policy_result.error is not None:
+        yield PassProblem(
+            title, "", str(policy_result.error.reason), str(policy_result.error), "policy"
+        )
+    for failure in policy_result.resolved_policy.failures:
+        names = (failure.target.rpartition("/")[2],)
+        yield PassProblem(
+            title, failure.target, failure.reason, failure.problem, "target", names=names
+        )
+    for failure in describe_orphans(
+        policy_result.resolved_policy, policy_result.orphans, policy_result.removals
+    ):
+        if failure.target not in policy_result.removals.removable:  # else it is in the plan
+            first_hold = next(iter(policy_result.removals.holds.get(failure.target, ())), None)
+            reason = str(first_hold.reason) if first_hold is not None else failure.reason
+            yield PassProblem(
+                title, failure.target, reason, failure.problem, failed=False, gone=True
+            )
+    if policy_result.error is not None:
+        return  # it is what holds the variants
+    for repository, sentence in find_lost_renderings(policy_result.cases):
+        reason = str(Reason.BASE_MISSING)
+        reminder = (
+            "the branch of renderings does not have what is published there; see"
+            f" `fanout explain {policy_result.resolved_policy.name}`"
+        )
+        yield PassProblem(
+            title, repository, reason, sentence, "repository", failed=False, again=reminder
+        )
+    undecided_conflicts = policy_result.undecided_conflicts
+    for case in policy_result.cases:
+        yield from _find_variant_problems(
+            policy_result, case, undecided_conflicts.get(case.spec.name, 0)
+        )
+
+
+def _find_variant_problems(
+    policy_result: PolicyResult, case: VariantCase, open_conflicts: int
+) -> Iterator[PassProblem]:
+    """Yield problems of the variant, and the decisions that people have to make about it.
+
+    `open_conflicts`: number of undecided merge conflicts of its open draft.
+    """
+    spec = case.spec
+    decision = policy_result.decision.variants.get(spec.name) if policy_result.decision else None
+    hold = _find_hold(decision) if decision else None
+    if case.render_failure is not None:
+        yield _build_problem(
+            policy_result, case, case.render_failure.reason, str(case.render_failure), failed=True
+        )
+    elif case.obstacle is not None:
+        yield _build_problem(
+            policy_result, case, case.obstacle.reason, case.obstacle.sentence, failed=True
+        )
+    elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
+        is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
+        yield _build_problem(policy_result, case, hold.reason, hold.sentence, failed=is_misplaced)
+    if case.missing_tag:
+        yield _build_problem(policy_result, case, Reason.TAG_MISSING, describe_lost_tag(case))
+    if tag_problem := find_tag_problem(case):
+        yield _build_problem(policy_result, case, *tag_problem)
+    if case.published_faults and case.render_failure is None:
+        yield _build_problem(policy_result, case, Reason.PACKAGE_BROKEN, describe_faults(case))
+    if conflict_count := _count_undecided(case, open_conflicts):
+        yield _build_conflict_problem(policy_result, case, conflict_count)
+    for leftover in policy_result.remaining_leftovers.get(spec.name, ()):
+        yield _build_problem(policy_result, case, leftover.reason, leftover.sentence)
+    if case.is_unrecorded and case.published is not None and case.published.out_of_band:
+        sentence = "a person merged its draft without its gates"
+        yield _build_problem(policy_result, case, Reason.OUT_OF_BAND, sentence)
+
+
+def _build_problem(
+    policy_result: PolicyResult,
+    case: VariantCase,
+    reason: str,
+    sentence: str,
+    reminder: str = "",
+    *,
+    failed: bool = False,
+) -> PassProblem:
+    spec = case.spec
+    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.draft_ref)
+    return PassProblem(
+        policy_result.title,
+        spec.name,
+        str(reason),
+        sentence,
+        failed=failed,
+        names=names,
+        again=reminder,
+    )
+
+
+def _build_conflict_problem(
+    policy_result: PolicyResult, case: VariantCase, conflict_count: int
+) -> PassProblem:
+    """Build the problem of a draft's merge conflicts: in full when written, then short."""
+    spec, reminder = case.spec, ""
+    conflicts = format_count(conflict_count, "merge conflict")
+    undecided = format_count(conflict_count, "undecided merge conflict")
+    if spec.name in policy_result.publishing:
+        sentence = f"its draft is published as it stands, with {conflicts} that a person accepted"
+    else:
+        sentence = (
+            f"{conflicts} in its draft: see `fanout diff {spec.name}`; commit to the draft what is"
+            " right, or accept the draft as it stands with"
+            f" `fanout resolve {policy_result.resolved_policy.name} --variant {spec.name}"
+            " --reason WHY`"
+        )
+        if case.merged is None:
+            parts = (
+                (policy_result.resolved_policy.name, spec.stage, spec.name)
+                if spec.policy
+                else (spec.name,)
+            )
+            explain_argument = "/".join(parts)
+            reminder = f"{undecided}; see `fanout explain {explain_argument}`"
+    problem = _build_problem(policy_result, case, Reason.MERGE_CONFLICT, sentence, reminder)
+    return replace(problem, accepted=spec.name in policy_result.publishing)
+
+
+def _find_hold(decision: VariantEvaluation) -> Hold | None:
+    """Return the hold of a held variant; in other states, the hold that a person must fix."""
+    if decision.state is VariantState.HELD:
+        return next(iter(decision.holds), None)
+    return next((hold for hold in decision.holds if hold.reason in NEEDS_REPAIR), None)
+
+
+def _count_undecided(case: VariantCase, open_conflicts: int) -> int:
+    """Return the number of undecided values in the open draft, or in the new one."""
+    if case.merged is None:
+        return open_conflicts
+    if case.choices.default_side is not None:
+        return 0
+    return sum(not conflict.is_decided for conflict in case.disputes)

@@ -1,0 +1,178 @@
+"""Scope of a pass: evaluated policies, owners of paths, repositories to list.
+
+Computed from declarations and records of all policies at once, before any repository is
+listed, because path ownership is decided among all. An internal error stops only the
+policy or the records that cause it; the scope is then computed again without them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from fanout.api.git_repository import Repository
+from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.observation.repository_state import RefListingRequest
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile.observation.repository_listing import (
+    build_listing_requests,
+    find_branch_conflicts,
+)
+from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, read_recorded_paths
+from fanout.reconcile.selection.policy_resolution import (
+    ResolvedPolicy,
+    with_error,
+)
+from fanout.reconcile.variant_dependencies import VariantDependencies
+from fanout.telemetry.error_isolation import run_isolated, run_without_faulty
+from fanout.values import frozen, replace
+
+
+class PassSubject(NamedTuple):
+    """Namespace and name of a policy, or of a hand-written variant."""
+
+    namespace: str
+    name: str
+
+
+@frozen
+class PassMode:
+    """Kind and coverage of a pass.
+
+    People name policies by `only`; the loop states exactly its `subjects`.
+    """
+
+    publish: bool = True  # False: drafts are brought up to date and nothing is published
+    sweep: bool = True  # False: where there is a schedule, automation publishes nothing
+    only: frozenset[str] | None = None  # names of policies and hand-written variants; None: all
+    namespace: str = ""  # "": all
+    subjects: frozenset[PassSubject] | None = None  # exactly these; None: all that are covered
+    unswept_subjects: frozenset[PassSubject] = frozenset()  # for these it is no sweep
+
+    def covers(self, resolved_policy: ResolvedPolicy) -> bool:
+        """Return True if the policy, or the hand-written variant, is part of the pass."""
+        return (
+            (self.only is None or resolved_policy.name in self.only)
+            and self.namespace in ("", resolved_policy.namespace)
+            and (
+                self.subjects is None
+                or (resolved_policy.namespace, resolved_policy.name) in self.subjects
+            )
+        )
+
+    def is_sweep_for(self, resolved_policy: ResolvedPolicy) -> bool:
+        """Return True if automation may publish the policy, if it has a schedule."""
+        return (
+            self.sweep
+            and (resolved_policy.namespace, resolved_policy.name) not in self.unswept_subjects
+        )
+
+
+@frozen
+class ScopeInputs:
+    """Inputs of a scope beside resolved policies and records."""
+
+    repositories: Sequence[Repository]
+    covers: Callable[[ResolvedPolicy], bool]  # is it part of the pass?
+    install: str
+
+
+@frozen
+class PassScope:
+    """Covered policies, their dependencies, and what is known of them before any listing."""
+
+    all_policies: Sequence[ResolvedPolicy]
+    covered: Sequence[ResolvedPolicy]  # those that the pass is about
+    evaluated: Sequence[
+        ResolvedPolicy
+    ]  # and those they depend on, in the order in which they are judged
+    policy_states: Mapping[RecordsKey, PolicyRecords]
+    dependencies: VariantDependencies
+    path_ownership: PathOwnershipIndex
+    unusable_repositories: Mapping[
+        str, InvalidInput
+    ]  # Repository objects that cannot be served, by identity
+    listing_requests: tuple[RefListingRequest, ...]
+    stopped: Sequence[ResolvedPolicy] = ()  # covered, and left out of the rest by their own problem
+
+    def request_all_listings(self, install: str) -> tuple[RefListingRequest, ...]:
+        """Return listing requests for the repositories of all policies, covered or not."""
+        return build_listing_requests(
+            self.all_policies, self.path_ownership.former_repositories, install
+        )
+
+
+def build_scope(
+    all_policies: Sequence[ResolvedPolicy],
+    policy_states: Mapping[RecordsKey, PolicyRecords],
+    scope_inputs: ScopeInputs,
+) -> PassScope:
+    """Build the scope of a pass.
+
+    A policy that makes this fail is stopped, and the others proceed.
+
+    Raises Bug if no single policy causes the failure.
+    """
+    # Usually nothing fails: one attempt for all is cheap, the search for the culprit is not.
+    complete_scope = run_isolated(
+        lambda: _build_scope_once(scope_inputs, policy_states, all_policies)
+    )
+    if not isinstance(complete_scope, FanoutError):
+        return complete_scope
+    policy_states = _isolate_unreadable(policy_states, all_policies)
+    scope, errors_by_index = run_without_faulty(
+        partial(_build_scope_once, scope_inputs, policy_states), all_policies
+    )
+    stopped_policies = [
+        with_error(all_policies[index], problem) for index, problem in errors_by_index.items()
+    ]
+    covered_policies = [it for it in stopped_policies if scope_inputs.covers(it)]
+    return replace(
+        scope,
+        all_policies=[*scope.all_policies, *stopped_policies],
+        covered=[*scope.covered, *covered_policies],
+        stopped=covered_policies,
+    )
+
+
+def _build_scope_once(
+    scope_inputs: ScopeInputs,
+    policy_states: Mapping[RecordsKey, PolicyRecords],
+    all_policies: Sequence[ResolvedPolicy],
+) -> PassScope:
+    covered = [
+        resolved_policy for resolved_policy in all_policies if scope_inputs.covers(resolved_policy)
+    ]
+    dependencies = VariantDependencies(all_policies)
+    evaluated = dependencies.with_dependencies(covered)
+    path_ownership = PathOwnershipIndex.build(
+        all_policies, evaluated, policy_states, scope_inputs.repositories
+    )
+    return PassScope(
+        all_policies=all_policies,
+        covered=covered,
+        evaluated=evaluated,
+        policy_states=policy_states,
+        dependencies=dependencies,
+        path_ownership=path_ownership,
+        unusable_repositories=find_branch_conflicts(all_policies),
+        listing_requests=build_listing_requests(
+            evaluated, path_ownership.former_repositories, scope_inputs.install
+        ),
+    )
+
+
+def _isolate_unreadable(
+    policy_states: Mapping[RecordsKey, PolicyRecords], all_policies: Sequence[ResolvedPolicy]
+) -> Mapping[RecordsKey, PolicyRecords]:
+    """Return the policy states.
+
+    One whose status cannot be processed gets a failure that holds its policy.
+    """
+    readable_states = dict(policy_states)
+    for key, policy_state in policy_states.items():
+        outcome = run_isolated(partial(read_recorded_paths, {key: policy_state}, all_policies))
+        if isinstance(outcome, FanoutError):
+            # An empty status alone would let others take the policy's paths; the failure holds the
+            # policy itself.
+            readable_states[key] = replace(policy_state, status={}, failure=outcome)
+    return readable_states

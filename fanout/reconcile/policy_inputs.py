@@ -1,0 +1,29 @@
+"""Inputs of the evaluation of one policy in a pass."""
+
+from collections.abc import Mapping, Sequence
+
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.errors import FanoutError
+from fanout.gates.gate_facts import DependencyFacts
+from fanout.plan.observation.repository_state import RefListing
+from fanout.plan.records.policy_records import (
+    PolicyRecords,
+)
+from fanout.reconcile.ownership.path_ownership import PathOwnership
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.values import frozen
+
+
+@frozen
+class PolicyInputs:
+    """Inputs of the evaluation of one policy."""
+
+    resolved_policy: ResolvedPolicy
+    policy_state: PolicyRecords
+    path_ownership: PathOwnership
+    listings: Mapping[str, RefListing | FanoutError]
+    promotions: Sequence[PromotionPolicy]
+    is_sweep: bool
+    depends_on: tuple[DependencyFacts, ...] = ()  # of a variant written by hand
+    all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
+    removal_doubt: str = ""  # why nobody can be sure that a target is gone

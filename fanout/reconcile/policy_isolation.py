@@ -1,0 +1,139 @@
+"""Isolation of policies that an error stops, so that all other policies proceed.
+
+The change of a repository combines the plans of all policies. A plan that cannot be
+turned into changes, or whose releases cannot be recorded, is left out as a whole: its
+policy is stopped, nothing of it is pushed. Its drafts and publications stay, and stay
+visible in reports.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from fanout.errors import FanoutError
+from fanout.gates.evaluation_results import (
+    PolicyEvaluation,
+    StageEvaluation,
+    VariantEvaluation,
+    VariantState,
+)
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.removal_gate import RemovalEvaluation
+from fanout.plan.observation.repository_state import RepositoryChange
+from fanout.plan.policy_plan import PolicyPlan, join_plans
+from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.repository_changes import CommitSettings, build_changes
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.telemetry.error_isolation import run_without_faulty
+from fanout.values import replace
+
+
+def stop_policy(
+    rules: Sequence[StageRule],
+    cases: Sequence[VariantCase],
+    status: RecordedStatus,
+    error: FanoutError,
+) -> PolicyEvaluation:
+    """Return the decision that holds all variants for the error.
+
+    Verdicts are those on record.
+    """
+    hold = Hold(str(error.reason), str(error))
+    variants = {
+        case.spec.name: VariantEvaluation(
+            case.spec.name, case.spec.stage, "", VariantState.HELD, holds=(hold,)
+        )
+        for case in cases
+    }
+    stages = {rule.name: _stop_stage(rule.name, variants, status, hold) for rule in rules}
+    return PolicyEvaluation(stages, variants, status.history, holds=(hold,))
+
+
+def _stop_stage(
+    name: str, variants: dict[str, VariantEvaluation], status: RecordedStatus, hold: Hold
+) -> StageEvaluation:
+    members = sum(variant.stage == name for variant in variants.values())
+    return StageEvaluation(
+        name=name,
+        candidate="",
+        verdict=Verdict.PENDING,
+        verdicts={
+            revision: Verdict.PASSED
+            for (stage, revision), stage_history in sorted(status.history.items())
+            if stage == name and stage_history.passed is not None
+        },
+        gate=Verdict.PENDING,
+        holds=(hold,),
+        counts={VariantState.HELD: members} if members else {},
+    )
+
+
+PolicyErrors = Mapping[tuple[str, str], FanoutError]
+"""By namespace and name of the policy, or of the variant written by hand."""
+
+
+def compute_changes(
+    plans: Sequence[PolicyPlan], writing: CommitSettings
+) -> tuple[tuple[RepositoryChange, ...], PolicyErrors]:
+    """Return the change of each repository, and the errors of policies left out."""
+    # All plans are tried together first, because one push of a repository carries them all.
+    repository_changes, errors_by_index = run_without_faulty(
+        partial(build_changes, settings=writing), plans
+    )
+    return repository_changes, {
+        (plans[n].namespace, plans[n].name): error for n, error in errors_by_index.items()
+    }
+
+
+def without_failed_policies(pass_plan: PassPlan, policy_errors: PolicyErrors) -> PassPlan:
+    """Return the pass with nothing to do for these policies.
+
+    Raises Bug if changes cannot be computed.
+    """
+    if not policy_errors:
+        return pass_plan
+    plans = tuple(it for it in pass_plan.plans if (it.namespace, it.name) not in policy_errors)
+    assert pass_plan.writing is not None, "a pass that has plans is worded"
+    repository_changes, further_errors = compute_changes(plans, pass_plan.writing)
+    remaining_plan = replace(
+        pass_plan,
+        policies=tuple(_stop_result(it, policy_errors) for it in pass_plan.policies),
+        plans=plans,
+        plan=join_plans(plans),
+        changes=repository_changes,
+        snapshot=None,
+    )
+    # Changes without the failed plans are new changes and may fail for another policy; each
+    # round removes at least one, so this ends.
+    return without_failed_policies(remaining_plan, further_errors)
+
+
+def with_policy_errors(pass_plan: PassPlan, policy_errors: PolicyErrors) -> PassPlan:
+    """Return the pass with errors of policies that failed during execution."""
+    policies = (
+        replace(
+            it,
+            error=policy_errors.get(
+                (it.resolved_policy.namespace, it.resolved_policy.name), it.error
+            ),
+        )
+        for it in pass_plan.policies
+    )
+    return replace(pass_plan, policies=tuple(policies), snapshot=None)
+
+
+def _stop_result(policy_result: PolicyResult, policy_errors: PolicyErrors) -> PolicyResult:
+    error = policy_errors.get(
+        (policy_result.resolved_policy.namespace, policy_result.resolved_policy.name)
+    )
+    if error is None:
+        return policy_result
+    return replace(
+        policy_result,
+        error=error,
+        decision=stop_policy(policy_result.rules, policy_result.cases, policy_result.status, error),
+        publishing=frozenset(),
+        remaining_leftovers={},
+        removals=RemovalEvaluation(),
+    )

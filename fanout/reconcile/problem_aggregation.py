@@ -1,0 +1,152 @@
+"""Aggregation of equal problems and warnings into one line each.
+
+A repository that does not answer stops all its variants, and a mistake in a policy may
+fail all targets. Such a line states the number and names the first few.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from fanout.gates.gate_wording import format_count, format_names
+from fanout.plan.actions import ActionResult
+from fanout.reconcile.pass_results import PassProblem, PolicyResult
+from fanout.values import frozen
+
+_MAX_SEPARATE_LINES = 10  # policies with equal troubles that have a line each
+
+
+@frozen
+class ProblemGroup:
+    """Group of equal problems, represented by the first."""
+
+    first: PassProblem
+    subjects: tuple[str, ...]
+    is_repeated: bool = False  # all of it was told before
+
+    @property
+    def sentence(self) -> str:
+        """Subjects and sentence of the problem, without the policy."""
+        return self._with_subjects(self.first.sentence)
+
+    @property
+    def reminder(self) -> str:
+        """Subjects and sentence, shortened to one line if it was reported completely before."""
+        return self._with_subjects(self.first.again if self.is_repeated else self.first.sentence)
+
+    def _with_subjects(self, sentence: str) -> str:
+        if not self.first.subject or self.first.policy.endswith(f"/{self.first.subject}"):
+            return sentence  # the policy itself, or a variant written by hand, is named already
+        if len(self.subjects) == 1:
+            return f"{self.first.subject}: {sentence}"
+        number = format_count(len(self.subjects), self.first.noun)
+        return f"{number} ({format_names(self.subjects)}): {sentence}"
+
+
+def group_problems(problems: Iterable[PassProblem]) -> Iterator[ProblemGroup]:
+    """Yield one group per policy, reason and sentence, in the order of first occurrence."""
+    groups: dict[tuple[object, ...], list[PassProblem]] = {}
+    for problem in problems:
+        key = (problem.policy, problem.noun, problem.reason, problem.failed, _anonymize(problem))
+        groups.setdefault(key, []).append(problem)
+    for group in groups.values():
+        is_repeated = all(problem.again for problem in group)
+        yield ProblemGroup(group[0], tuple(problem.subject for problem in group), is_repeated)
+
+
+def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
+    """Yield whether it is a failure, and the line with the policy's name.
+
+    If more than a few policies have equal problems, they share one line.
+    """
+    equal_groups: dict[tuple[object, ...], list[ProblemGroup]] = {}
+    for group in groups:
+        first_problem = group.first
+        key = (
+            first_problem.noun,
+            first_problem.reason,
+            first_problem.failed,
+            group.is_repeated,
+            _anonymize(first_problem),
+        )
+        equal_groups.setdefault(key, []).append(group)
+    for same_groups in equal_groups.values():
+        first_group = same_groups[0]
+        if len(same_groups) <= _MAX_SEPARATE_LINES:
+            yield from (
+                (it.first.failed, f"{it.first.policy}: {it.reminder}") for it in same_groups
+            )
+            continue
+        policies = format_names(it.first.policy for it in same_groups)
+        problem_count = sum(len(it.subjects) for it in same_groups)
+        total = (
+            f", {format_count(problem_count, first_group.first.noun)} in all"
+            if first_group.first.subject
+            else ""
+        )
+        yield first_group.first.failed, f"{policies}{total}; the first: {first_group.reminder}"
+
+
+def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
+    """Yield a sentence for each problem.
+
+    A failed push is one, for all drafts it contained.
+    """
+    by_problem: dict[str, list[ActionResult]] = {}
+    for outcome in outcomes:
+        by_problem.setdefault(outcome.problem, []).append(outcome)
+    for problem, outcomes_of_problem in by_problem.items():
+        further = (
+            f" and {len(outcomes_of_problem) - 1} more" if len(outcomes_of_problem) > 1 else ""
+        )
+        yield f"{outcomes_of_problem[0].action.sentence()}{further}: {problem}"
+
+
+def count_failures(problems: Iterable[PassProblem]) -> str:
+    """Return the number of failures by kind, as `1 policy, 4 targets`.
+
+    "" if there are none.
+    """
+    count_by_noun = Counter(problem.noun for problem in problems if problem.failed)
+    parts = [_format_count(count_by_noun[noun], noun) for noun in ("policy", "target", "variant")]
+    return ", ".join(part for part in parts if part)
+
+
+def _format_count(number: int, noun: str) -> str:
+    if noun == "policy" and number > 1:
+        return f"{number} policies"
+    return format_count(number, noun) if number else ""
+
+
+def _anonymize(problem: PassProblem) -> str:
+    """Return the sentence without the names of its own subject."""
+    if problem.gone:
+        return ""  # each has its own place; what to do is the same
+    shape = problem.sentence
+    # Longest first: a name may be part of a longer one.
+    for name in sorted({problem.subject, *problem.names} - {""}, key=len, reverse=True):
+        shape = shape.replace(name, "\0")
+    return shape
+
+
+_MAX_NAMED = 3  # variants that one sentence has room for
+
+
+def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[str]:
+    """Return a sentence for each warning of functions, with the variants it concerns."""
+    variants_by_warning: dict[tuple[str, str], list[str]] = {}
+    for policy_result in policy_results:
+        for case in policy_result.cases:
+            for result in case.rendered.results if case.rendered else ():
+                if result.severity == "warning":
+                    key = (policy_result.resolved_policy.name, result.sentence)
+                    variants_by_warning.setdefault(key, []).append(case.spec.name)
+    return [
+        f"{policy}: {sentence} ({_list_names(variants)})"
+        for (policy, sentence), variants in variants_by_warning.items()
+    ]
+
+
+def _list_names(variants: Sequence[str]) -> str:
+    names = ", ".join(variants[:_MAX_NAMED])
+    rest_count = len(variants) - _MAX_NAMED
+    return f"{names} and {rest_count} more" if rest_count > 0 else names

@@ -1,0 +1,446 @@
+"""Reconciliation pass in its fixed order: resolve, read records, list, evaluate, plan.
+
+Data flows down and never up: each step is a function of the results of the steps before
+it. Between steps stand the queries to the outside: evaluate, list, read (design §3).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+
+from fanout.api.git_urls import canonicalize_url
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_findings import group_findings
+from fanout.errors import Bug, FanoutError
+from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
+from fanout.plan.policy_plan import PolicyPlan, join_plans
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.plan.repository_changes import CommitSettings
+from fanout.reconcile.edits.downstream_merge import DraftMerger
+from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
+from fanout.reconcile.evidence.check_probes import CheckProber
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.reconcile.memo.case_memo import CaseMemos
+from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
+from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_observer import RepositoryObserver
+from fanout.reconcile.observation.upstream_packages import UpstreamPackages
+from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
+from fanout.reconcile.pass_scope import PassMode, PassScope, ScopeInputs, build_scope
+from fanout.reconcile.policy_evaluator import PolicyEvaluator
+from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
+from fanout.reconcile.problem_aggregation import summarize_function_warnings
+from fanout.reconcile.records.record_integrity import refuse_lost_records
+from fanout.reconcile.records.undeclared_policies import find_undeclared
+from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
+from fanout.reconcile.rendering.commit_templates import CommitMessages, build_commit_messages
+from fanout.reconcile.rendering.draft_rendering import DraftRenderer
+from fanout.reconcile.rollback.rollback_selection import RollbackSelector
+from fanout.reconcile.selection.policy_resolution import (
+    ResolvedPolicy,
+    are_all_promotions_read,
+    describe_disabled_automation,
+    find_promotions,
+    full_branch_name,
+    policy_state_key,
+    repository_key,
+    resolve_policies,
+    with_error,
+)
+from fanout.reconcile.selection.propagation_conditions import PropagationConditions
+from fanout.reconcile.selection.selector_warnings import find_unmatched_selectors
+from fanout.reconcile.variant_dependencies import PolicyKey, policy_key
+from fanout.reconcile.world import World
+from fanout.telemetry.error_isolation import BARRIER, run_isolated
+from fanout.values import frozen, replace
+from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
+
+
+@frozen
+class _EvaluationContext:
+    """Inputs of a pass that the evaluation of every policy shares."""
+
+    scope: PassScope
+    mode: PassMode
+    pass_inputs: PassInputs
+    repository_states: Mapping[str, RepositoryState]
+    evaluator: PolicyEvaluator
+
+    def build_inputs(
+        self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
+    ) -> PolicyInputs:
+        """Build the inputs of one policy's evaluation.
+
+        `results` holds the policies evaluated before it.
+        """
+        scope, declared = self.scope, self.pass_inputs.declared
+        return PolicyInputs(
+            resolved_policy=resolved_policy,
+            policy_state=scope.policy_states[policy_state_key(resolved_policy)],
+            path_ownership=scope.path_ownership.for_policy(resolved_policy, self.repository_states),
+            listings=self.pass_inputs.listings,
+            promotions=find_promotions(resolved_policy, declared.promotions),
+            is_sweep=self.mode.is_sweep_for(resolved_policy),
+            all_promotions_read=are_all_promotions_read(declared, resolved_policy.namespace),
+            removal_doubt=find_removal_doubt(declared),
+            depends_on=scope.dependencies.find_dependencies(resolved_policy, results),
+        )
+
+
+class Reconciler:
+    """Observes the world and plans a pass.
+
+    Keeps between passes only what cannot have changed.
+    """
+
+    def __init__(self, world: World, *, long_running: bool = False) -> None:
+        """Create the reconciler.
+
+        `long_running`: it makes many passes and keeps memos that speed up all but the first.
+        """
+        self._world = world
+        self._observer = RepositoryObserver(world.git, world.setup.install)
+        self._content_cache = PackageContentCache()
+        self._edit_detector = DownstreamEditDetector(self._content_cache)
+        self._conditions = PropagationConditions(world.sandbox)
+        self._rollback = RollbackSelector(world.git)
+        self._policy_memo = PolicyMemo()
+        self._case_memos = CaseMemos(long_running)
+        self._packages = UpstreamPackages(world.git, world.setup.limits)
+        self._function_results = FunctionResultCache(world.function_runtime)
+        self._resolved_policies: (
+            tuple[DeclaredObjects | None, tuple[ResolvedPolicy, ...]] | None
+        ) = None
+
+    @property
+    def function_results(self) -> FunctionResultCache:
+        """Results of functions that renderings asked for."""
+        return self._function_results
+
+    @property
+    def packages(self) -> UpstreamPackages:
+        """Upstream packages that this process has read."""
+        return self._packages
+
+    def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
+        """Make one pass up to its plan; nothing is changed yet.
+
+        Raises Unavailable or Denied when records cannot be reached, InvalidInput when they are
+        lost.
+        """
+        phase, install = self._world.counters.times.phase, self._world.setup.install
+        resolved_policies = self._resolve_policies(declared)
+        with phase("records"):
+            policy_states = self._world.records.read_all(
+                [policy_state_key(policy) for policy in resolved_policies]
+            )
+        scope_inputs = ScopeInputs(declared.repositories, mode.covers, install)
+        scope = build_scope(resolved_policies, policy_states, scope_inputs)
+        with phase("listings"):
+            listing_requests, listings = self._list_repositories(scope)
+        with phase("views"):
+            repository_states = self._read_repository_states(scope, listings)
+        pass_inputs = PassInputs(declared, mode.publish, listings, scope.policy_states)
+        self._policy_memo.begin_pass(map(policy_key, scope.all_policies))
+        self._case_memos.retain(map(policy_key, scope.all_policies))
+        context = _EvaluationContext(
+            scope,
+            mode,
+            pass_inputs,
+            repository_states,
+            self._build_evaluator(declared, now, mode.publish),
+        )
+        results = {policy_key(it): _stopped_result(it, scope) for it in scope.stopped}
+        plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
+        # The order is topological: a variant's dependencies are evaluated before it, and their
+        # results are among its inputs.
+        for resolved_policy in scope.evaluated:
+            results[policy_key(resolved_policy)], plan_by_policy[policy_key(resolved_policy)] = (
+                self._evaluate_contained(resolved_policy, context, results)
+            )
+        covered_results = [
+            results[policy_key(resolved_policy)] for resolved_policy in scope.covered
+        ]
+        plans = [
+            it
+            for it in (
+                plan_by_policy[policy_key(resolved_policy)] for resolved_policy in scope.covered
+            )
+            if it is not None
+        ]
+        messages = self._build_messages(scope.covered, plans, declared)
+        writing = CommitSettings(install, self._world.setup.identity, messages.texts)
+        with phase("changes"):
+            repository_changes, policy_errors = compute_changes(plans, writing)
+        undeclared_warnings: tuple[str, ...] = ()
+        # Whoever names single policies did not ask about the rest of the directory.
+        if mode.only is None:
+            undeclared_warnings = _collect_warnings(
+                partial(find_undeclared, scope.policy_states, declared, mode.namespace)
+            )
+        pass_plan = PassPlan(
+            now=now,
+            policies=tuple(covered_results),
+            plans=tuple(plans),
+            plan=join_plans(plans),
+            changes=repository_changes,
+            writing=writing,
+            warnings=(
+                *undeclared_warnings,
+                *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
+                *messages.warnings,
+                *_collect_warnings(partial(summarize_function_warnings, covered_results)),
+            ),
+            undeclared_warnings=undeclared_warnings,
+            snapshot=self._build_snapshot(
+                scope.policy_states, listing_requests, listings, covered_results
+            ),
+        )
+        return without_failed_policies(pass_plan, policy_errors)
+
+    def _evaluate_contained(
+        self,
+        resolved_policy: ResolvedPolicy,
+        context: "_EvaluationContext",
+        results: Mapping[PolicyKey, PolicyResult],
+    ) -> tuple[PolicyResult, PolicyPlan | None]:
+        """Return result and plan of one policy; an internal error stops this policy alone."""
+        try:
+            with BARRIER:
+                return self._evaluate(
+                    context.build_inputs(resolved_policy, results),
+                    context.pass_inputs,
+                    context.evaluator,
+                )
+        except Bug as problem:
+            return _stopped_result(with_error(resolved_policy, problem), context.scope), None
+
+    def _evaluate(
+        self, inputs: PolicyInputs, pass_inputs: PassInputs, evaluator: PolicyEvaluator
+    ) -> tuple[PolicyResult, PolicyPlan | None]:
+        """Return the memoized result if its inputs are unchanged.
+
+        Otherwise evaluate the policy.
+        """
+        key, world = policy_key(inputs.resolved_policy), self._world
+        memoized = self._policy_memo.find_result(key, inputs, pass_inputs, evaluator.now)
+        if memoized is not None:
+            return memoized, None
+        with world.counters.times.phase("judging"):
+            result, plan = evaluator.evaluate(inputs)
+        world.counters.add("judged")
+        result = _with_upstream_failure(result, pass_inputs.listings)
+        self._policy_memo.store(key, inputs, pass_inputs, result, plan)
+        _locate_error(result, pass_inputs.declared)
+        return result, plan
+
+    def _build_messages(
+        self,
+        covered: Sequence[ResolvedPolicy],
+        plans: Sequence[PolicyPlan],
+        declared: DeclaredObjects,
+    ) -> CommitMessages:
+        """Build the commit messages, with warnings about templates that yield none."""
+        planned_policies = {(plan.namespace, plan.name) for plan in plans}
+        policy_by_name = {(it.namespace, it.name): it for it in covered}
+        promotions = {
+            it: find_promotions(policy_by_name[it], declared.promotions)
+            for it in sorted(planned_policies)
+        }
+        with self._world.counters.times.phase("changes"):
+            work = partial(build_commit_messages, plans, promotions, self._world.sandbox, declared)
+            messages = run_isolated(work)
+        if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
+            return CommitMessages({}, (f"commits have the default message: {messages}",))
+        return messages
+
+    def _build_evaluator(
+        self, declared: DeclaredObjects, now: datetime, publish: bool
+    ) -> PolicyEvaluator:
+        self._conditions.begin_pass()
+        world = self._world
+        renderer = DraftRenderer(
+            self._packages,
+            declared.objects,
+            world.counters,
+            world.progress,
+            DraftMerger(
+                world.git,
+                world.counters,
+                world.setup.limits,
+                self._function_results,
+                self._content_cache,
+            ),
+            self._function_results,
+            self._rollback,
+            read_scopes(declared.objects.of_kind(*CRD_KIND).values()),
+        )
+        prober = CheckProber(world.sandbox, world.probes, declared.objects, now)
+        return PolicyEvaluator(
+            world.git,
+            renderer,
+            prober,
+            world.setup,
+            now,
+            publish,
+            self._edit_detector,
+            self._conditions,
+            self._case_memos,
+        )
+
+    def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:
+        """Resolve all declared policies; unchanged declarations are not evaluated again.
+
+        Resolution depends on nothing but what is declared.
+        """
+        if self._resolved_policies is None or self._resolved_policies[0] is not declared:
+            previous = self._resolved_policies[1] if self._resolved_policies is not None else ()
+            with self._world.counters.times.phase("names"):
+                self._resolved_policies = (
+                    declared,
+                    resolve_policies(declared, self._world.sandbox, previous),
+                )
+            stages = [stage for policy in declared.policies for stage in policy.spec.stages]
+            texts = (text for stage in stages for text in stage.propagate_when)
+            # Many at once is quick; what fails here is prepared, and told, policy by policy.
+            run_isolated(partial(self._conditions.prepare, texts))
+        resolved_policies = self._resolved_policies[1]
+        if not all(resolved_policy.is_complete for resolved_policy in resolved_policies):
+            # What failed may have failed for want of memory, and is asked again.
+            self._resolved_policies = (None, resolved_policies)
+        return resolved_policies
+
+    def _list_repositories(
+        self, scope: PassScope
+    ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError]]:
+        """List every repository of the scope once, or of all policies without records.
+
+        Returns the listing requests, and by URL the listing or the error. Raises InvalidInput
+        when repositories show that records were lost.
+        """
+        git, setup = self._world.git, self._world.setup
+        # Listing the repositories of all policies is expensive and only needed to tell a first
+        # start from lost records, that is, while no policy has any.
+        has_records = setup.new_records or any(
+            policy_state.head for policy_state in scope.policy_states.values()
+        )
+        blank_reason = "" if has_records else self._world.records.empty_problem()
+        listing_requests = (
+            scope.request_all_listings(setup.install) if blank_reason else scope.listing_requests
+        )
+        listings = git.list_refs(listing_requests) if listing_requests else {}
+        if blank_reason:
+            refuse_lost_records(blank_reason, listings, setup.install)
+        return listing_requests, listings
+
+    def _build_snapshot(
+        self,
+        policy_states: Mapping[RecordsKey, PolicyRecords],
+        listing_requests: tuple[RefListingRequest, ...],
+        listings: Mapping[str, RefListing | FanoutError],
+        results: Sequence[PolicyResult],
+    ) -> NoopSnapshot | None:
+        """Return the inputs of a pass without work, or None if a repeated pass may differ."""
+        heads = {
+            key: policy_state.head
+            for key, policy_state in policy_states.items()
+            if policy_state.head
+        }
+        successful_listings = {
+            url: it for url, it in listings.items() if isinstance(it, RefListing)
+        }
+        # A repository that could not be listed may hide any change, so such a pass is not stored.
+        if not (
+            heads
+            and self._policy_memo.is_complete()
+            and successful_listings.keys() == listings.keys()
+        ):
+            return None
+        next_check_times = (it.decision.next for it in results if it.decision is not None)
+        next_check = min((it for it in next_check_times if it is not None), default=None)
+        return NoopSnapshot(heads, listing_requests, successful_listings, next_check)
+
+    def _read_repository_states(
+        self, scope: PassScope, listings: Mapping[str, RefListing | FanoutError]
+    ) -> dict[str, RepositoryState]:
+        """Read the state of every downstream repository, by Repository identity."""
+        paths: dict[str, list[str]] = {}
+        repositories = {}
+        for resolved_policy in scope.evaluated:
+            for variant in resolved_policy.variants:
+                repository = resolved_policy.repositories[variant.name]
+                repositories[repository_key(repository)] = repository
+                paths.setdefault(canonicalize_url(repository.spec.url), []).append(variant.path)
+        for former_repositories in scope.path_ownership.former_by_policy.values():
+            for repository, former_paths in former_repositories.values():
+                repositories.setdefault(repository_key(repository), repository)
+                paths.setdefault(canonicalize_url(repository.spec.url), []).extend(former_paths)
+        repository_states: dict[str, RepositoryState] = {}
+        states_by_url: dict[str, RepositoryState] = {}
+        for key, repository in repositories.items():
+            url, remote = canonicalize_url(repository.spec.url), build_remote(repository)
+            listing = scope.unusable_repositories.get(key, listings[remote.url])
+            if isinstance(listing, FanoutError):
+                repository_states[key] = self._observer.read_state(
+                    remote, full_branch_name(repository), listing, ()
+                )
+                continue
+            # Two Repository objects may name one repository: its state is read once, with the paths
+            # of both, so that it is the same object for all and memos by identity hold.
+            if url not in states_by_url:
+                states_by_url[url] = self._observer.read_state(
+                    remote, full_branch_name(repository), listing, paths[url]
+                )
+            repository_states[key] = states_by_url[url]
+        return repository_states
+
+
+def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:
+    """Return the result of a policy of which only the error that stopped it is available."""
+    return PolicyResult(
+        resolved_policy,
+        scope.policy_states[policy_state_key(resolved_policy)],
+        error=resolved_policy.error,
+    )
+
+
+def _with_upstream_failure(
+    result: PolicyResult, listings: Mapping[str, RefListing | FanoutError]
+) -> PolicyResult:
+    """Return the result with the error of listing its upstream repository, if any."""
+    upstream = result.resolved_policy.upstream
+    listing = listings.get(build_remote(upstream).url) if upstream is not None else None
+    return replace(result, upstream_failure=listing) if isinstance(listing, FanoutError) else result
+
+
+def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:
+    """Return the warnings that `work` yields, or the internal error that prevents them."""
+    warnings = run_isolated(lambda: tuple(work()))
+    return (str(warnings),) if isinstance(warnings, FanoutError) else warnings
+
+
+def _find_declaration_warnings(
+    covered: Sequence[ResolvedPolicy], declared: DeclaredObjects
+) -> tuple[str, ...]:
+    """Return warnings about disabled automation and selectors without a match."""
+    policies = [
+        resolved_policy.upstream_policy
+        for resolved_policy in covered
+        if resolved_policy.upstream_policy is not None and resolved_policy.is_complete
+    ]
+    unmatched_warnings = (
+        warning for _, warning in group_findings(find_unmatched_selectors(declared, policies))
+    )
+    return (*describe_disabled_automation(covered, declared), *unmatched_warnings)
+
+
+def _locate_error(result: PolicyResult, declared: DeclaredObjects) -> None:
+    """Add the file and line of its field to an error of the policy itself."""
+    declaration = result.resolved_policy.upstream_policy or result.resolved_policy.package_variant
+    error = result.error
+    if declaration is None or error is None or error.where.file:
+        return
+    if error.where.object == declaration.identity:
+        error.where = declared.where(declaration, error.where.field)

@@ -1,0 +1,1 @@
+"""Integrity of records: lost or restored records, recovered publications."""

@@ -1,0 +1,165 @@
+"""Recovery of publications from repositories: unrecorded ones, and interrupted pushes.
+
+Records can start empty while repositories still hold publications; the tag leads to the
+merged draft, whose trailers describe it. Git's file backend moves the refs of an atomic
+push one by one, so a server crash can leave only the rendering branch moved. A
+publication that no status line reports and no commit of the published branch ever
+contained did not happen (design §3).
+"""
+
+from datetime import datetime
+
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
+from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import ObjectReader
+from fanout.reconcile.observation.mirror_access import OpenReader
+from fanout.reconcile.rollback.publication_history import PublicationHistory
+from fanout.selection.variant_naming import draft_ref
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import replace
+
+
+def is_unrecorded_publication(case: VariantCase) -> bool:
+    """Return True if the rendering branch shows a publication that is not on record."""
+    path, repository_state = case.spec.path, case.repository_state
+    return (
+        case.published is None
+        and case.status_line.grant is None
+        and case.previous is None
+        and not case.published_for_another
+        and case.path_state.tree is not None
+        and path in repository_state.published_renderings
+        and path in repository_state.publication_numbers
+    )
+
+
+def recover_publication(
+    case: VariantCase,
+    open_reader: OpenReader,
+    trailers_by_tip: dict[str, DraftTrailers | None],
+    now: datetime,
+) -> VariantCase:
+    """Return the case with the publication that its newest tag shows.
+
+    Its clocks start now, because no record has its time. `trailers_by_tip` collects
+    trailers of drafts by their tips: many drafts share a merge.
+    """
+    # The present draft does not tell: it may be of a later revision. The tag leads to the
+    # merge, and that to the draft that was published.
+    newest_publication = PublicationHistory(
+        open_reader(case.repository_state.remote), case.repository_state, case.spec, trailers_by_tip
+    ).find_newest()
+    if newest_publication is None:
+        return case
+    tag, commit, publication = newest_publication
+    published = PublishedLine(
+        publication.revision,
+        publication.commit,
+        publication.digest,
+        publication.tree,
+        now,
+        merge=commit,
+        tag=tag.removeprefix("refs/tags/"),
+        pristine=publication.pristine_tree,
+    )
+    return replace(
+        case, published=published, status_line=replace(case.status_line, published=published)
+    )
+
+
+_MAX_COMMITS = 10_000  # commits of either branch
+
+
+def find_interrupted_publication(
+    spec: VariantSpec,
+    repository_state: RepositoryState,
+    status_line: VariantLine | None,
+    install: str,
+    open_reader: OpenReader,
+) -> PristineRenderings | None:
+    """Return the renderings at a path before an interrupted publication.
+
+    None if there is no such publication, which is nearly always decided without reading a
+    mirror. Raises what `open_reader` raises.
+    """
+    path = spec.path
+    rendered = repository_state.published_renderings.get(path)
+    if rendered is None or repository_state.failure is not None:
+        return None
+    location = repository_state.identity, path
+    published_line = (
+        status_line.published if status_line is not None and status_line.place == location else None
+    )
+    # The recorded publication has this rendering, so its push was complete.
+    if published_line is not None and published_line.pristine in ("", rendered):
+        return None
+    draft = repository_state.drafts.get(draft_ref(install, path, spec.policy or spec.name))
+    if draft is not None and draft.trailers.variant != spec.name:
+        draft = None
+    if draft is not None and draft.trailers.rendered not in ("", rendered):
+        return None  # of another variant, which this one follows at the path
+    grant = (
+        status_line.grant
+        if status_line is not None and status_line.granted_place == location
+        else None
+    )
+    present_tree = repository_state.path_states.get(path, EMPTY_PATH).tree
+    if grant is not None:
+        expected_tree = grant.tree
+    elif draft is not None and draft.trailers.rendered == rendered:
+        expected_tree = draft.tree or ""
+    elif published_line is None and present_tree is None:
+        expected_tree = ""
+    else:
+        return None
+    if expected_tree and present_tree == expected_tree:
+        return None  # it is in force, and only not on record yet
+    reader = open_reader(repository_state.remote)
+    earlier_renderings = _find_earlier_renderings(
+        reader, repository_state.vendor_head, path, rendered
+    )
+    return (
+        None
+        if earlier_renderings is None
+        or _branch_contained(reader, repository_state.head, path, expected_tree)
+        else earlier_renderings
+    )
+
+
+def _find_earlier_renderings(
+    reader: ObjectReader, vendor: str, path: str, rendered: str
+) -> PristineRenderings | None:
+    """Return the renderings before `rendered` moved from `drafts/` to `published/`."""
+    published, drafted = f"published/{path}", f"drafts/{path}"
+    commit = vendor
+    for _ in range(_MAX_COMMITS):
+        if not commit or not reader.has(commit):
+            return None
+        states = reader.paths(commit, (published, drafted))
+        if states[published].tree != rendered:
+            was_drafted = states[drafted].tree == rendered
+            return PristineRenderings(states[published].tree, rendered) if was_drafted else None
+        parents = reader.commit(commit).parents
+        commit = parents[0] if parents else ""
+    return None
+
+
+def _branch_contained(reader: ObjectReader, head: str, path: str, expected_tree: str) -> bool:
+    """Return True if a commit of the branch has the tree at the path.
+
+    "" stands for any tree.
+
+    A history that exceeds the limit counts as containing it: then a person decides.
+    """
+    commit = head
+    for _ in range(_MAX_COMMITS):
+        if not commit or not reader.has(commit):
+            return False
+        tree = reader.paths(commit, (path,))[path].tree
+        if tree is not None and expected_tree in ("", tree):
+            return True
+        parents = reader.commit(commit).parents
+        commit = parents[0] if parents else ""
+    return True

@@ -1,0 +1,275 @@
+"""Detection of lost or restored records by what repositories show of earlier activity.
+
+A mistyped records address or a deleted directory would otherwise forget every
+suspension and decide anew. A release is recorded before its publication is pushed, and
+the publication names its records in the trailer `Fanout-Records`. If the newest
+publication of a variant has that trailer but neither the record nor the release exists,
+the records are older than the repositories (design §3, "Order of effects").
+"""
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from fanout.api.commit_trailers import Trailer
+from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_last_record
+from fanout.plan.observation.repository_state import RefListing, RepositoryState
+from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
+from fanout.plan.records.policy_status import PublishedLine
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import GitStore
+from fanout.reconcile.observation.mirror_access import OpenReader
+from fanout.reconcile.rollback.publication_history import PublicationHistory
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.variant_naming import tag_ref, vendor_ref
+from fanout.values import frozen, replace
+
+REMEDY = (
+    "name the right records repository with --records; or, if suspensions, approvals and evidence"
+    " are to be forgotten, say --new-records"
+)
+
+
+def refuse_lost_records(
+    blank_reason: str, listings: Mapping[str, RefListing | FanoutError], install: str
+) -> None:
+    """Raise InvalidInput if a repository has the rendering branch of this installation.
+
+    `blank_reason`: why nothing at all is on record. Other branches below `drafts/` may
+    belong to anybody.
+    """
+    vendor = vendor_ref(install)
+    for url, listing in sorted(listings.items()):
+        if not isinstance(listing, FanoutError) and vendor in listing.refs:
+            branch = vendor.removeprefix("refs/heads/")
+            raise InvalidInput(
+                f"{blank_reason}, but {url} has branch {branch} of this installation",
+                reason="RecordsLost",
+                remedy=REMEDY,
+            )
+
+
+def refuse_lost_policy_state(
+    resolved_policy: ResolvedPolicy,
+    repository_states: Mapping[str, RepositoryState],
+    cases: Sequence[VariantCase],
+    git: GitStore,
+) -> None:
+    """Raise InvalidInput if a policy without records has written something downstream."""
+    for repository_state, artifact in _find_activity(
+        resolved_policy, repository_states, cases, git
+    ):
+        raise InvalidInput(
+            f"nothing of it is on record, but {repository_state.remote.url} has {artifact}",
+            reason="RecordsLost",
+            remedy=REMEDY,
+        )
+
+
+def find_bootstrap_repositories(
+    resolved_policy: ResolvedPolicy,
+    repository_states: Mapping[str, RepositoryState],
+    cases: Sequence[VariantCase],
+    git: GitStore,
+    install: str,
+) -> frozenset[str]:
+    """Return repositories with earlier activity of a policy whose records start empty.
+
+    They are recorded: a bootstrap that wrote nothing because everything is held would be
+    refused as lost records by the next pass.
+    """
+    own_keys = {
+        repository_state.identity
+        for repository_state, _ in _find_activity(resolved_policy, repository_states, cases, git)
+    }
+    return frozenset(
+        own_keys
+        | {it.identity for it in repository_states.values() if vendor_ref(install) in it.refs}
+    )
+
+
+def _find_activity(
+    resolved_policy: ResolvedPolicy,
+    repository_states: Mapping[str, RepositoryState],
+    cases: Sequence[VariantCase],
+    git: GitStore,
+) -> Iterator[tuple[RepositoryState, str]]:
+    """Yield repositories that show activity of the policy, with the artifact."""
+    policy = resolved_policy.name if resolved_policy.upstream_policy is not None else ""
+    owner = f"{resolved_policy.namespace}/{policy}"
+    own_variants = {case.spec.name for case in cases}
+    # Sorted, so that repeated passes name the same repository in their error.
+    for _, repository_state in sorted(repository_states.items()):
+        for draft in repository_state.drafts.values():
+            trailers = draft.trailers
+            if trailers.policy == owner and (
+                resolved_policy.upstream_policy is not None or trailers.variant in own_variants
+            ):
+                yield repository_state, f"its draft {draft.ref.removeprefix('refs/heads/')}"
+    trailer = f"{Trailer.POLICY.value}: {owner}"
+    for case in cases:
+        number = case.repository_state.publication_numbers.get(case.spec.path, 0)
+        if not number:
+            continue
+        tag = tag_ref(case.spec.path, number)
+        commit = case.repository_state.refs[tag]
+        with git.reader(case.repository_state.remote) as reader:
+            if reader.has(commit) and trailer in reader.commit(commit).message.splitlines():
+                yield case.repository_state, f"its publication {tag.removeprefix('refs/tags/')}"
+
+
+_MAX_LISTED = 5  # records that are missing
+
+
+@frozen
+class RecordBaseline:
+    """State of a policy's records that publications are compared with."""
+
+    record_names: Container[str]  # names
+    accepted_at: datetime | None  # when a person last decided that what is published counts
+    now: datetime
+
+
+def compare_with_publication(
+    case: VariantCase,
+    baseline: RecordBaseline,
+    open_reader: OpenReader,
+    trailers_by_tip: dict[str, DraftTrailers | None],
+) -> VariantCase:
+    """Return the case with its newest publication, if that is not on record.
+
+    If a person has accepted the repositories' state since then, it becomes the published
+    line. Otherwise `rewound` describes the missing record.
+    """
+    published, path, repository_state = case.published, case.spec.path, case.repository_state
+    number = repository_state.publication_numbers.get(path, 0)
+    if (
+        published is None
+        or not number
+        or case.path_state.tree == published.tree
+        or case.status_line.place != (repository_state.identity, path)
+        or case.published_for_another
+        or published.tag == tag_ref(path, number).removeprefix("refs/tags/")
+    ):
+        return case
+    newest_publication = PublicationHistory(
+        open_reader(repository_state.remote), repository_state, case.spec, trailers_by_tip
+    ).find_newest()
+    if newest_publication is None:
+        return case
+    tag, commit, publication = newest_publication
+    grant, reader = case.status_line.grant, open_reader(repository_state.remote)
+    # Only a publication after the recorded one can be missing because records were restored.
+    is_later = not published.merge or reader.contains(commit, published.merge)
+    if commit == published.merge or not is_later or (grant and grant.tree == publication.tree):
+        return case
+    commit_object = reader.commit(commit)
+    if not parse_last_record(commit_object.message):  # nothing says that its release was recorded
+        return case
+    if baseline.accepted_at is None or commit_object.timestamp > baseline.accepted_at.timestamp():
+        return replace(case, rewound_records=_describe_unrecorded(case, tag, commit))
+    published_line = PublishedLine(
+        publication.revision,
+        publication.commit,
+        publication.digest,
+        publication.tree,
+        baseline.now,
+        merge=commit,
+        tag=tag.removeprefix("refs/tags/"),
+        pristine=publication.pristine_tree,
+    )
+    return replace(
+        case,
+        published=published_line,
+        status_line=replace(case.status_line, published=published_line, grant=None),
+    )
+
+
+def mark_missing_records(
+    case: VariantCase, baseline: RecordBaseline, open_reader: OpenReader
+) -> VariantCase:
+    """Return the recovered case, marked if records of its release are missing."""
+    published = case.published
+    if published is None or not published.merge:
+        return case
+    commit_object = open_reader(case.repository_state.remote).commit(published.merge)
+    record_name = parse_last_record(commit_object.message)
+    if record_name in ("", NO_VALUE) or record_name in baseline.record_names:
+        return case
+    if (
+        baseline.accepted_at is not None
+        and commit_object.timestamp <= baseline.accepted_at.timestamp()
+    ):
+        return case
+    return replace(
+        case,
+        rewound_records=_describe_unrecorded(case, f"refs/tags/{published.tag}", published.merge),
+    )
+
+
+def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
+    """Raise InvalidInput if the records branch does not descend from its last seen commit."""
+    if rewound is None:
+        return
+    raise InvalidInput(
+        f"{rewound.branch} does not descend from commit {rewound.last_seen[:12]}, at which this"
+        " state"
+        f" directory saw it last: records were put back{_format_missing(rewound)}",
+        reason="RecordsRewound",
+        remedy=f"restore the branch (that commit, or a later one); {_accept_remedy(title)}",
+    )
+
+
+def refuse_missing_records(
+    title: str, policy_state: PolicyRecords, cases: tuple[VariantCase, ...]
+) -> None:
+    """Raise InvalidInput if a publication shows that records are missing."""
+    sentences = [case.rewound_records for case in cases if case.rewound_records]
+    if sentences:
+        more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
+        raise InvalidInput(
+            f"{sentences[0]}{more}: the records, at commit {policy_state.head[:12]}, were put back",
+            reason="RecordsRewound",
+            remedy=f"restore the newer records; {_accept_remedy(title)}",
+        )
+
+
+def describe_missing_records(rewound: RewoundBranch) -> list[str]:
+    """Return one line for each missing record."""
+    return [
+        f"{record.kind} {record.name} of {record.by}: {_describe_spec(record.spec)}"
+        for record in rewound.records or ()
+    ]
+
+
+def _format_missing(rewound: RewoundBranch) -> str:
+    if rewound.records is None:
+        return ""
+    if not rewound.records:
+        return "; no record is missing, only status"
+    lines = describe_missing_records(rewound)
+    more = f" and {len(lines) - _MAX_LISTED} more" if len(lines) > _MAX_LISTED else ""
+    return f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
+
+
+def _describe_spec(spec: object) -> str:
+    assert isinstance(spec, dict), "a record's spec was validated"
+    words = [spec.get(name) for name in ("action", "check", "status", "revision")]
+    stage_words = [f"stage {spec['stage']}"] if spec.get("stage") else []
+    return " ".join([*filter(None, words), *stage_words, *spec.get("variants", ())])
+
+
+def _describe_unrecorded(case: VariantCase, tag: str, commit: str) -> str:
+    name = tag.removeprefix("refs/tags/")
+    return (
+        f"publication {name} ({commit[:12]}) of {case.spec.repository} was recorded and is not on"
+        " record any more"
+    )
+
+
+def _accept_remedy(title: str) -> str:
+    namespace, _, name = title.partition("/")
+    return (
+        "or, if the older copy is meant, take what the repositories have published as the truth:"
+        f" `fanout accept-records {name} -n {namespace} --reason WHY`"
+    )

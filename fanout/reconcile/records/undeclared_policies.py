@@ -1,0 +1,102 @@
+"""Policies and variants that are on record but not declared.
+
+A bad merge or a forgotten `-f` removes no policy: its publications stay, but nothing
+maintains them, so each pass warns.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import InvalidInput
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile.world import World
+
+
+def find_undeclared(
+    policy_states: Mapping[RecordsKey, PolicyRecords], declared: DeclaredObjects, namespace: str
+) -> tuple[str, ...]:
+    """Return a warning for each undeclared policy or variant with recorded state.
+
+    `namespace`: "" for all. Empty while a file cannot be read, because it may contain the
+    declaration. An unusable object counts as declared.
+    """
+    # The unreadable file is reported elsewhere; a second warning about its policies would mislead.
+    if declared.unread:
+        return ()
+    declared_names = {(it.metadata.namespace, it.metadata.name) for it in declared.policies}
+    declared_names |= {
+        (it.namespace, it.name) for it in declared.left_out if it.kind == "UpstreamPolicy"
+    }
+    policies = (
+        f"policy {key.namespace}/{key.policy} is not declared, and it has {has}; {_REMEDY}"
+        f" `fanout remove {key.policy} --all-gone --reason WHY`"
+        for key, policy_state in sorted(policy_states.items())
+        if key.policy and (key.namespace, key.policy) not in declared_names
+        if namespace in ("", key.namespace)
+        if (has := " and ".join(_describe_state(policy_state)))
+    )
+    variants = (
+        sentence
+        for key, policy_state in sorted(policy_states.items())
+        if not key.policy and namespace in ("", key.namespace)
+        for sentence in _find_undeclared_variants(key.namespace, policy_state, declared)
+    )
+    return (*policies, *variants)
+
+
+def _find_undeclared_variants(
+    namespace: str, policy_state: PolicyRecords, declared: DeclaredObjects
+) -> Iterator[str]:
+    """Yield a warning for each hand-written variant of the namespace whose object is gone."""
+    declared_names = {(it.metadata.namespace, it.metadata.name) for it in declared.variants}
+    declared_names |= {
+        (it.namespace, it.name) for it in declared.left_out if it.kind == "PackageVariant"
+    }
+    for key, status_line in sorted(policy_state.status.items()):
+        kind, _, name = key.partition("/")
+        if kind != "variant" or (namespace, name) in declared_names:
+            continue
+        consequence = (
+            "its package stays published" if status_line.get("published") else "it is on record"
+        )
+        yield (
+            f"PackageVariant {namespace}/{name} is not declared any more: {consequence}"
+            f" ({status_line['repository']}, {status_line['path']}) and nothing looks after it;"
+            " declare it again,"
+            f" or remove it: fanout remove {name} --reason WHY"
+        )
+
+
+_REMEDY = "declare it again; if it is to go, give it targets that choose nothing, and then"
+
+
+def _describe_state(policy_state: PolicyRecords) -> Iterator[str]:
+    """Yield phrases that describe the recorded state of a policy."""
+    variant_lines = [
+        status_line
+        for key, status_line in policy_state.status.items()
+        if key.startswith("variant/")
+    ]
+    published = sum(bool(status_line.get("published")) for status_line in variant_lines)
+    if published:
+        yield f"{published} published {'variant' if published == 1 else 'variants'}"
+    if len(variant_lines) > published:
+        yield f"{len(variant_lines) - published} released"
+    if not variant_lines and any(key.startswith("repository/") for key in policy_state.status):
+        yield "drafts"
+
+
+def refuse_undeclared(world: World, declared: DeclaredObjects, namespace: str, policy: str) -> None:
+    """Raise InvalidInput if a policy is on record but not declared.
+
+    Only the declaration states whether its packages stay (`deletionPolicy`).
+    """
+    key = RecordsKey(namespace, policy)
+    warnings = find_undeclared({key: world.records.read([key])[key]}, declared, namespace)
+    if warnings:
+        raise InvalidInput(
+            f"policy {namespace}/{policy} is on record and not declared",
+            reason="NotFound",
+            remedy="declare it again, with targets that choose nothing, and run this again: its"
+            " deletionPolicy says whether its packages stay",
+        )

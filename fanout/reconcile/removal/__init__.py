@@ -1,0 +1,1 @@
+"""Removal of variants whose targets no longer exist."""

@@ -1,0 +1,398 @@
+"""Variants whose target no longer exists: their locations and their removal.
+
+They are found in records and among drafts. A target that exists but yields no variant,
+for example because of a failing expression, is not gone. What was declared but cannot
+be read may contain a target; keeping a variant a day too long costs nothing, so removal
+then waits (design §3, §6).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.api.upstream_policy import REMOVAL_LIMIT
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_wording import format_count
+from fanout.gates.removal_gate import (
+    OrphanedVariant,
+    RemovalConfirmation,
+    RemovalEvaluation,
+    RemovalFacts,
+    evaluate_removals,
+)
+from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.gate_inputs.policy_facts import CONFIRM_REMOVAL
+from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.records.policy_status import PackagePlace, RecordedStatus, VariantLine
+from fanout.plan.removal.removal_plan import (
+    PackageRemoval,
+    VariantRemoval,
+    draft_path,
+    removal_due_since,
+)
+from fanout.reconcile.observation.repository_listing import orphans_packages
+from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.variant_naming import variant_digest
+from fanout.selection.variant_spec import TargetFailure
+from fanout.values import frozen, replace
+
+
+def find_removal_doubt(declared: DeclaredObjects) -> str:
+    """Return why missing targets cannot be considered gone; "" if they can."""
+    # Expressions that fail are not among these: their targets are present, by their keys.
+    unusable_declarations = [*declared.unread, *declared.unusable]
+    if unusable_declarations:
+        return f"a target may be in what cannot be used: {unusable_declarations[0]}"
+    return ""
+
+
+@frozen
+class VariantLocation:
+    """Location at which something of a variant exists."""
+
+    place: PackagePlace
+    status_line: VariantLine | None = None
+    moved_tree: str = ""  # the tree that the variant took along when it left
+
+
+@frozen
+class OrphanLocations:
+    """Variant whose target is gone, with all its locations."""
+
+    name: str
+    stage: str  # as recorded
+    status_line: VariantLine | None
+    locations: tuple[VariantLocation, ...]
+
+
+@frozen
+class RemovalInputs:
+    """Inputs of the removal decision beside locations."""
+
+    facts: PolicyFacts
+    records: Sequence[RecordEntry]  # those that stand
+    removal_doubt: str = ""  # why nobody can be sure that a target is gone
+    is_publishing: bool = True  # False: the pass keeps drafts up to date and no more
+
+
+def find_orphans(
+    resolved_policy: ResolvedPolicy,
+    status: RecordedStatus,
+    repository_states: Iterable[RepositoryState],
+) -> tuple[OrphanLocations, ...]:
+    """Return variants on record or drafted that none of the policy's targets yields."""
+    if resolved_policy.upstream_policy is None or not resolved_policy.is_complete:
+        return ()
+    stages_by_variant = _find_draft_stages(
+        trailer_owner(resolved_policy),
+        repository_states,
+        ignores_edited=orphans_packages(resolved_policy),
+    )
+    # The name of a variant ends with a digest of its target. So a failing target protects its
+    # variant even though the failure left no name for it.
+    failed_digests = {
+        variant_digest(resolved_policy.namespace, resolved_policy.name, it.target)
+        for it in resolved_policy.failures
+    }
+    names = (status.variants.keys() | stages_by_variant.keys()) - {
+        variant.name for variant in resolved_policy.variants
+    }
+    return tuple(
+        locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}))
+        for name in sorted(names)
+        if name.rpartition("-")[2] not in failed_digests
+    )
+
+
+def locate_orphan(
+    name: str, status_line: VariantLine | None, stage_by_place: Mapping[PackagePlace, str]
+) -> OrphanLocations:
+    """Return the variant with its locations.
+
+    `stage_by_place` has the stage of each of its drafts.
+    """
+    location_by_place: dict[PackagePlace, VariantLocation] = {}
+    if status_line is not None:
+        location_by_place[status_line.place] = VariantLocation(status_line.place, status_line)
+        if status_line.granted_place is not None:
+            granted_location = VariantLocation(
+                status_line.granted_place, replace(status_line, published=None)
+            )
+            location_by_place.setdefault(status_line.granted_place, granted_location)
+        location_by_place |= {location.place: location for location in find_leftovers(status_line)}
+    for place in stage_by_place:
+        location_by_place.setdefault(place, VariantLocation(place))
+    stage = status_line.stage if status_line is not None else ""
+    draft_stages = (draft_stage for draft_stage in stage_by_place.values() if draft_stage)
+    return OrphanLocations(
+        name, stage or next(draft_stages, ""), status_line, tuple(location_by_place.values())
+    )
+
+
+def find_leftovers(status_line: VariantLine | None) -> tuple[VariantLocation, ...]:
+    """Return the locations a variant has moved from where a package of it remains."""
+    return tuple(
+        VariantLocation(left_line.place, moved_tree=left_line.tree)
+        for left_line in (status_line.left if status_line else ())
+    )
+
+
+def _find_draft_stages(
+    owner: str, repository_states: Iterable[RepositoryState], *, ignores_edited: bool
+) -> dict[str, dict[PackagePlace, str]]:
+    """Return the stage of each draft by place, by variant.
+
+    `ignores_edited`: a draft with a person's commits stays with them and shows no variant.
+    """
+    stages_by_variant: dict[str, dict[PackagePlace, str]] = {}
+    for name, place, stage in find_drafts(
+        owner, repository_states, includes_edited=not ignores_edited
+    ):
+        stages_by_variant.setdefault(name, {}).setdefault(place, stage)
+    return stages_by_variant
+
+
+def find_drafts(
+    owner: str, repository_states: Iterable[RepositoryState], *, includes_edited: bool = True
+) -> Iterator[tuple[str, PackagePlace, str]]:
+    """Yield variant, place and stage of each draft of a policy."""
+    for repository_state in repository_states:
+        for draft in repository_state.drafts.values():
+            trailers = draft.trailers
+            if trailers.policy == owner and (includes_edited or not draft.has_edits):
+                stage = "" if trailers.stage == NO_VALUE else trailers.stage
+                yield trailers.variant, (repository_state.identity, draft_path(draft.ref)), stage
+
+
+def plan_removals(
+    resolved_policy: ResolvedPolicy,
+    status: RecordedStatus,
+    path_ownership: PathOwnership,
+    orphans: Sequence[OrphanLocations],
+    removal_inputs: RemovalInputs,
+) -> tuple[RemovalEvaluation, tuple[VariantRemoval, ...]]:
+    """Return the removal decision about the orphans, and the removals of this pass."""
+    if not orphans:
+        return RemovalEvaluation(), ()
+    removals_by_name = {
+        it.name: _build_removals(resolved_policy, path_ownership, it) for it in orphans
+    }
+    facts = removal_inputs.facts
+    upstream_policy = resolved_policy.upstream_policy
+    assert upstream_policy is not None, "only a policy has targets"
+    removal_decision = evaluate_removals(
+        RemovalFacts(
+            policy=resolved_policy.name,
+            stages=facts.stages,
+            present_count=_count_targets(resolved_policy),
+            orphaned=tuple(
+                _build_gate_input(it, removals_by_name[it.name], path_ownership) for it in orphans
+            ),
+            now=facts.now,
+            limit=REMOVAL_LIMIT if (limit := upstream_policy.spec.removal_limit) is None else limit,
+            confirmations=read_confirmations(removal_inputs.records),
+            decisions=facts.records.decisions,
+            suspended=facts.suspended,
+            sweep=facts.sweep,
+            calendars=facts.calendars,
+            has_unreadable_calendar=facts.has_unreadable_calendar,
+            safety_hold=_doubt_hold(removal_inputs.removal_doubt),
+        )
+    )
+    orphan_by_name = {it.name: it for it in orphans} if removal_inputs.is_publishing else {}
+    return removal_decision, tuple(
+        _build_removal_plan(
+            resolved_policy, orphan_by_name[name], removals_by_name[name], status, facts.now
+        )
+        for name in removal_decision.removable
+        if name in orphan_by_name
+    )
+
+
+def _count_targets(resolved_policy: ResolvedPolicy) -> int:
+    """Return the number of existing targets, including those that failed."""
+    return len(
+        {it.target for it in resolved_policy.variants}
+        | {it.target for it in resolved_policy.failures}
+    )
+
+
+def _build_removal_plan(
+    resolved_policy: ResolvedPolicy,
+    orphan_locations: OrphanLocations,
+    removal_steps: tuple[PackageRemoval, ...],
+    status: RecordedStatus,
+    now: datetime,
+) -> VariantRemoval:
+    going_at = removal_due_since(
+        orphan_locations.name, orphan_locations.status_line, status.removed, now
+    )
+    return VariantRemoval(
+        resolved_policy.namespace,
+        resolved_policy.name,
+        orphan_locations.name,
+        orphan_locations.stage,
+        removal_steps,
+        going_at,
+    )
+
+
+def _build_removals(
+    resolved_policy: ResolvedPolicy,
+    path_ownership: PathOwnership,
+    orphan_locations: OrphanLocations,
+) -> tuple[PackageRemoval, ...]:
+    """Return the removal at each location that no other variant occupies."""
+    own_id = resolved_policy.namespace, orphan_locations.name
+    owner, orphan = trailer_owner(resolved_policy), orphans_packages(resolved_policy)
+    removal_steps = []
+    for location in orphan_locations.locations:
+        # Another variant was published there since; removing the path would remove its package.
+        if path_ownership.owner_by_path.get(location.place, own_id) != own_id:
+            continue
+        located = path_ownership.repository_by_place.get(location.place[0])
+        removal_steps.append(
+            PackageRemoval(
+                orphan_locations.name,
+                owner,
+                location.status_line,
+                location.place[1],
+                located.state if located is not None else None,
+                orphan,
+                location.moved_tree,
+                repository=located.repository if located is not None else "",
+            )
+        )
+    return tuple(removal_steps)
+
+
+def _build_gate_input(
+    orphan_locations: OrphanLocations,
+    removal_steps: Sequence[PackageRemoval],
+    path_ownership: PathOwnership,
+) -> OrphanedVariant:
+    published = (
+        orphan_locations.status_line.published if orphan_locations.status_line is not None else None
+    )
+    edited = {what: tree for removal in removal_steps for what, tree in removal.edits.items()}
+    return OrphanedVariant(
+        orphan_locations.name,
+        orphan_locations.stage,
+        published_at=published.at if published is not None else None,
+        local_edits=tuple(edited),
+        trees=frozenset(edited.values()),
+        held=_unreachable_hold(orphan_locations, removal_steps, path_ownership),
+    )
+
+
+def _unreachable_hold(
+    orphan_locations: OrphanLocations,
+    removal_steps: Sequence[PackageRemoval],
+    path_ownership: PathOwnership,
+) -> Hold | None:
+    """Return the hold if a repository of the orphan cannot be read or is not declared."""
+    for removal in removal_steps:
+        if removal.repository_state is not None and removal.repository_state.failure is not None:
+            failure = removal.repository_state.failure
+            return Hold(str(failure.reason), str(failure), "whoever keeps the repository")
+    missing_places = [
+        location.place
+        for location in orphan_locations.locations
+        if location.place[0] not in path_ownership.repository_by_place
+    ]
+    if not missing_places or all(removal.keeps_package for removal in removal_steps):
+        return None
+    name, path = missing_places[0]
+    return Hold(
+        Reason.UNKNOWN_REPOSITORY,
+        f"it is {path} in {name}, and no Repository that may be used is there: declare it again"
+        " with this url and branch, or give it up with deletionPolicy: Orphan",
+        "the policy's author",
+    )
+
+
+def _doubt_hold(sentence: str) -> Hold | None:
+    if not sentence:
+        return None
+    return Hold(Reason.INVALID_OBJECT, sentence, "whoever keeps the files: fanout validate")
+
+
+def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmation, ...]:
+    """Return the removals that people confirmed, in the order of the records."""
+    return tuple(
+        RemovalConfirmation(
+            at=record.at,
+            by=record.by,
+            variants=frozenset(record.spec["variants"]),
+            trees=frozenset(record.spec.get("trees", ())),
+        )
+        for record in records
+        if record.kind == "Decision" and record.spec["action"] == CONFIRM_REMOVAL
+    )
+
+
+def describe_orphans(
+    resolved_policy: ResolvedPolicy,
+    orphans: Sequence[OrphanLocations],
+    removal_decision: RemovalEvaluation,
+) -> tuple[TargetFailure, ...]:
+    """Return for each orphan the failure that is reported to people."""
+    return tuple(
+        TargetFailure(
+            resolved_policy.name,
+            it.name,
+            Reason.TARGET_GONE,
+            _describe_orphan(resolved_policy, it, removal_decision),
+        )
+        for it in orphans
+    )
+
+
+def summarize_orphans(
+    orphans: Sequence[OrphanLocations], removal_decision: RemovalEvaluation
+) -> tuple[str, str]:
+    """Return reason and sentence for the policy that has these orphans."""
+    orphan_count = f"{format_count(len(orphans), 'variant')} without a target"
+    if removal_decision.limit is not None:
+        return removal_decision.limit.reason, f"{orphan_count}: {removal_decision.limit.sentence}"
+    return Reason.TARGET_GONE, orphan_count
+
+
+def _describe_orphan(
+    resolved_policy: ResolvedPolicy,
+    orphan_locations: OrphanLocations,
+    removal_decision: RemovalEvaluation,
+) -> str:
+    places = ", ".join(
+        f"{location.place[1]} in {location.place[0]}" for location in orphan_locations.locations
+    )
+    holds = removal_decision.holds.get(orphan_locations.name)
+    description = f"variant {orphan_locations.name} ({places}) has no target any more"
+    if holds is None:
+        command = f"fanout remove {resolved_policy.name} {orphan_locations.name} --reason WHY"
+        return f"{description}; it is kept as it is until somebody removes it: {command}"
+    if not holds:
+        return f"{description}; the next sweep removes it"
+    who = f"; who can act: {holds[0].actor}" if holds[0].actor else ""
+    return f"{description}; it is kept for now: {holds[0].sentence}{who}"
+
+
+def add_removal_hold(
+    decision: PolicyEvaluation, removal_decision: RemovalEvaluation
+) -> PolicyEvaluation:
+    """Return the policy decision with the hold of its removals, and when that can change."""
+    holds = (
+        (*decision.holds, removal_decision.limit)
+        if removal_decision.limit is not None
+        else decision.holds
+    )
+    next_check_times = [
+        check_time
+        for check_time in (decision.next, removal_decision.next)
+        if check_time is not None
+    ]
+    return replace(decision, holds=holds, next=min(next_check_times, default=None))

@@ -1,0 +1,1 @@
+"""Rendering of drafts, results of functions, and commit messages."""

@@ -1,0 +1,97 @@
+"""Commit messages from an administrator's template (design §2, `commitTemplate`)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import FanoutError
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.repository_changes import PublicationGroup, group_publications
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import Sandbox
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.telemetry.error_isolation import BARRIER
+from fanout.values import frozen
+
+TEMPLATE_VARIABLES = ("namespace", "policy", "revision", "stage", "variants")  # of a template
+
+
+@frozen
+class CommitMessages:
+    """Commit messages by publication, and warnings about templates that yield none."""
+
+    texts: Mapping[PublicationGroup, str]
+    warnings: tuple[str, ...] = ()
+
+
+def build_commit_messages(
+    plans: Sequence[PolicyPlan],
+    promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]],
+    sandbox: Sandbox,
+    declared: DeclaredObjects,
+) -> CommitMessages:
+    """Build the message of each publication whose PromotionPolicies give a template.
+
+    `promotions`: PromotionPolicies by namespace and name of the policy. A failing template
+    yields a warning, and the publication gets the default message: its wording is no reason
+    to hold a promotion.
+    """
+    texts: dict[PublicationGroup, str] = {}
+    warnings: list[str] = []
+    for promotion, publications_and_contexts in _group_by_promotion(plans, promotions):
+        template = promotion.spec.commit_template or ""
+        where = declared.where(promotion, "spec.commitTemplate")
+        try:
+            with BARRIER:
+                [filled_texts] = sandbox.render(
+                    [template], [context for _, context in publications_and_contexts]
+                )
+        except FanoutError as error:
+            warnings.append(f"{where}: {error}; the commit has the default message")
+            continue
+        for (key, _), text in zip(publications_and_contexts, filled_texts, strict=True):
+            problem = "it gives an empty text"
+            if isinstance(text, ExpressionFailure):
+                problem = text.problem
+            elif text.strip():
+                texts[key] = f"{text.strip()}\n"
+                continue
+            warnings.append(f"{where}: {problem}; correct it, the commit has the default message")
+    return CommitMessages(texts, tuple(dict.fromkeys(warnings)))
+
+
+_PublicationContexts = list[tuple[PublicationGroup, Mapping[str, Any]]]
+
+
+def _group_by_promotion(
+    plans: Sequence[PolicyPlan], promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]]
+) -> list[tuple[PromotionPolicy, _PublicationContexts]]:
+    """Return the publications of each template, in order of the objects' names."""
+    groups: dict[str, tuple[PromotionPolicy, _PublicationContexts]] = {}
+    for key, cases in group_publications(plans).items():
+        policy_promotions = promotions.get((key.namespace, key.policy), ())
+        promotion = next((it for it in policy_promotions if it.spec.commit_template), None)
+        if promotion is not None:
+            name = f"{promotion.metadata.namespace}/{promotion.metadata.name}"
+            group = groups.setdefault(name, (promotion, []))[1]
+            group.append((key, _build_context(key, cases)))
+    return [groups[name] for name in sorted(groups)]
+
+
+def _build_context(key: PublicationGroup, cases: Sequence[VariantCase]) -> Mapping[str, Any]:
+    return {
+        "namespace": key.namespace,
+        "policy": key.policy,
+        "stage": key.stage,
+        "revision": ", ".join(sorted({case.revision for case in cases})),
+        "variants": [
+            {
+                "name": case.spec.name,
+                "path": case.spec.path,
+                "target": case.spec.target,
+                "revision": case.revision,
+            }
+            for case in cases
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Results of a pass for people and machines: problems, conditions, object views."""

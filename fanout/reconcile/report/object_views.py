@@ -1,0 +1,505 @@
+"""Views that `fanout get` prints: stages, targets, drafts, variants, repositories."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from fanout.api.object_meta import API_VERSION, Label
+from fanout.api.output_views import (
+    DraftView,
+    HoldView,
+    OtherRevisionView,
+    StageView,
+    TargetView,
+    View,
+    ViewMeta,
+)
+from fanout.api.reasons import Reason
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import FanoutError
+from fanout.gates.evaluation_results import VariantEvaluation, VariantState
+from fanout.gates.gate_facts import Hold
+from fanout.plan.observed_case import unreadable_repository_hold
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.edits.package_damage import (
+    describe_edits,
+    describe_faults,
+    describe_leftover_draft,
+    find_tag_problem,
+)
+from fanout.reconcile.execution.removal_execution import find_places
+from fanout.reconcile.observation.upstream_packages import describe_lost_tag
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.reconcile.removal.orphaned_variants import describe_orphans
+from fanout.reconcile.report.variant_conditions import (
+    build_conflict_conditions,
+    build_policy_conditions,
+    find_failed_variants,
+)
+from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
+from fanout.selection.target_selection import usable_repositories
+from fanout.selection.variant_spec import TargetFailure
+from fanout.values import replace
+
+Plain = dict[str, Any]
+
+
+def list_stages(pass_plan: PassPlan) -> list[Plain]:
+    """Return a StageView for every stage of every evaluated policy."""
+    return [
+        _dump_view(
+            StageView(
+                metadata=_build_meta(
+                    policy_result,
+                    f"{policy_result.resolved_policy.name}/{name}"
+                    if name
+                    else policy_result.resolved_policy.name,
+                    {**_policy_labels(policy_result), **_fanout_labels(policy_result, name)},
+                ),
+                policy=_policy_name(policy_result),
+                stage=name,
+                candidate=stage.candidate,
+                verdict=stage.verdict.value,
+                gate=stage.gate.value,
+                verdicts={rev: verdict.value for rev, verdict in stage.verdicts.items()},
+                counts={state.value: number for state, number in stage.counts.items() if number},
+                queued=stage.queued,
+                others=tuple(
+                    OtherRevisionView(
+                        revision=other.revision, newer=other.newer, holds=_build_holds(other.holds)
+                    )
+                    for other in stage.alternatives
+                ),
+                in_flight=stage.aggregates.in_flight,
+                budget=stage.budget,
+                halted=stage.halted,
+                holds=_build_holds(stage.holds),
+                next=_format_time(stage.next),
+            )
+        )
+        for policy_result in pass_plan.policies
+        if policy_result.decision is not None
+        for name, stage in policy_result.decision.stages.items()
+    ]
+
+
+def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
+    """Return a TargetView for every target, including failed ones and orphaned variants.
+
+    An orphaned variant shows where its package or draft still is.
+    """
+    target_views: list[Plain] = []
+    for policy_result in pass_plan.policies:
+        place_by_variant = dict(find_places(policy_result)) if policy_result.orphans else {}
+        repository_by_name = usable_repositories(
+            policy_result.resolved_policy.namespace, declared.repositories
+        )
+        name_by_place = {
+            repository_place(repository): name for name, repository in repository_by_name.items()
+        }
+        for case, decision in _list_decisions(policy_result):
+            target_views.append(_dump_view(_build_target(policy_result, case, decision)))
+        target_views += [
+            _dump_view(_build_target_without_variant(policy_result, it, VariantState.FAILED))
+            for it in policy_result.resolved_policy.failures
+        ]
+        failures = describe_orphans(
+            policy_result.resolved_policy, policy_result.orphans, policy_result.removals
+        )
+        for orphan, failure in zip(policy_result.orphans, failures, strict=True):
+            place, path = place_by_variant.get(orphan.name, ("", ""))
+            target_view = _build_target_without_variant(
+                policy_result,
+                failure,
+                VariantState.HELD,
+                (name_by_place.get(place, place), path),
+                orphan.stage,
+            )
+            holds = (
+                *target_view.holds,
+                *_build_holds(policy_result.removals.holds.get(orphan.name, ())),
+            )
+            target_views.append(_dump_view(target_view.model_copy(update={"holds": holds})))
+    return target_views
+
+
+def list_drafts(pass_plan: PassPlan) -> list[Plain]:
+    """Return a DraftView for every open draft of a declared variant."""
+    return [
+        _dump_view(
+            _build_draft_view(
+                policy_result, case, decision, undecided_conflicts.get(case.spec.name, 0)
+            )
+        )
+        for policy_result in pass_plan.policies
+        for undecided_conflicts in (policy_result.undecided_conflicts,)
+        for case, decision in _list_decisions(policy_result)
+        if case.draft is not None
+    ]
+
+
+def list_variants(pass_plan: PassPlan) -> list[Plain]:
+    """Return every variant as a PackageVariant object with its status."""
+    return [
+        _build_variant(policy_result, case, decision, undecided_conflicts.get(case.spec.name, 0))
+        for policy_result in pass_plan.policies
+        for undecided_conflicts in (policy_result.undecided_conflicts,)
+        for case, decision in _list_decisions(policy_result)
+    ]
+
+
+def list_policies(pass_plan: PassPlan) -> list[Plain]:
+    """Return every UpstreamPolicy object with its status."""
+    return [
+        _build_policy(policy_result)
+        for policy_result in pass_plan.policies
+        if policy_result.resolved_policy.upstream_policy is not None
+    ]
+
+
+def _build_policy(policy_result: PolicyResult) -> Plain:
+    assert policy_result.resolved_policy.upstream_policy is not None, "asked of policies only"
+    body: Plain = policy_result.resolved_policy.upstream_policy.model_dump(
+        mode="json", by_alias=True, exclude_unset=True
+    )
+    holds = policy_result.decision.holds if policy_result.decision else ()
+    decision = policy_result.decision
+    body["status"] = {
+        "observedGeneration": policy_result.resolved_policy.upstream_policy.metadata.generation
+        or 0,
+        "conditions": build_policy_conditions(policy_result, holds),
+        "variants": len(policy_result.cases),
+        "failedTargets": len(policy_result.resolved_policy.failures),
+        "failedVariants": len(find_failed_variants(policy_result)),
+        "goneVariants": len(policy_result.orphans),
+        "editedVariants": sum(case.has_edits_in_force for case in policy_result.cases),
+        "brokenVariants": sum(bool(case.published_faults) for case in policy_result.cases),
+        "stages": [
+            {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
+            for name, stage in (decision.stages.items() if decision else ())
+        ],
+    }
+    if decision and decision.next:
+        body["status"]["next"] = format_instant(decision.next)
+    return body
+
+
+def _build_variant(
+    policy_result: PolicyResult, case: VariantCase, decision: VariantEvaluation, undecided: int
+) -> Plain:
+    spec, published = case.spec, case.published
+    body: Plain = {
+        "apiVersion": API_VERSION,
+        "kind": "PackageVariant",
+        "metadata": {
+            "name": spec.name,
+            "namespace": spec.namespace,
+            "labels": _variant_labels(policy_result, case),
+            "annotations": dict(spec.annotations),
+        },
+        "spec": {
+            "upstream": {"repository": spec.upstream_repository, "package": spec.upstream_package},
+            "downstream": {"repository": spec.repository, "package": spec.path},
+        },
+        "status": {
+            "target": spec.target,
+            "state": decision.state.value,
+            "candidate": decision.candidate,
+            "conditions": _build_variant_conditions(case, decision, undecided),
+            "checks": [
+                {"name": check.name, "verdict": check.verdict.value, "message": check.sentence}
+                for check in decision.checks
+            ],
+        },
+    }
+    if policy_result.resolved_policy.upstream_policy is not None:
+        body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
+    if published is not None:
+        body["status"]["published"] = {
+            "revision": published.revision,
+            "digest": published.digest,
+            "tree": published.tree,
+            **({} if case.is_unrecorded else {"at": format_instant(published.at)}),
+            "commit": published.merge,
+            "tag": published.tag,
+            "outOfBand": published.out_of_band,
+        }
+    if case.is_moving:
+        home = case.package_location
+        body["status"]["published"] |= {"repository": home.repository, "package": home.path}
+    leftover_places = [leaving.location for leaving in case.abandoned if not leaving.is_vacant]
+    if leftover_places:
+        body["status"]["left"] = [
+            {"repository": it.repository, "package": it.path} for it in leftover_places
+        ]
+    if case.draft is not None:
+        body["status"]["draft"] = {
+            "branch": case.draft_ref.removeprefix("refs/heads/"),
+            "revision": case.draft.trailers.revision,
+            "tree": case.draft.tree or "",
+        }
+    return body
+
+
+def _build_variant_conditions(
+    case: VariantCase, decision: VariantEvaluation, undecided: int
+) -> list[Plain]:
+    hold = decision.holds[0] if decision.holds else None
+    conditions = [
+        {
+            "type": "Ready",
+            "status": "True" if decision.state is VariantState.READY else "False",
+            "reason": hold.reason if hold else decision.state.value,
+            "message": hold.sentence if hold else f"it is {decision.state.value}",
+        }
+    ]
+    if case.published is not None and case.published.out_of_band:
+        message = "a person merged the draft without its gates"
+        conditions.append(
+            {"type": "OutOfBand", "status": "True", "reason": "OutOfBand", "message": message}
+        )
+    conditions += [
+        _build_condition(*condition_parts)
+        for condition_parts in build_conflict_conditions(case, undecided)
+    ]
+    if case.has_edits_in_force:
+        conditions.append(_build_condition("Edited", "EditedDownstream", describe_edits(case)))
+    if case.revert_hold is not None:
+        conditions.append(
+            _build_condition("Reverted", case.revert_hold.reason, case.revert_hold.sentence)
+        )
+    conditions += [
+        _build_condition(reason, reason, condition_parts)
+        for reason, condition_parts in _find_tag_problems(case).items()
+    ]
+    if leftover_draft := describe_leftover_draft(case):
+        conditions.append(_build_condition("DraftLeft", Reason.DELETION_REFUSED, leftover_draft))
+    if case.published_faults:
+        conditions.append(_build_condition("Broken", Reason.PACKAGE_BROKEN, describe_faults(case)))
+    return conditions
+
+
+def _find_tag_problems(case: VariantCase) -> dict[str, str]:
+    """Return problems of upstream tag and publication tag, one sentence per reason."""
+    sentence_by_reason: dict[str, str] = {}
+    if case.missing_tag:
+        sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(case)
+    if (tag_problem := find_tag_problem(case)) is not None:
+        reason, sentence = tag_problem
+        # Both tags may be missing, and a condition type may occur only once in a status.
+        sentence_by_reason[reason] = "; ".join(
+            filter(None, (sentence_by_reason.get(reason), sentence))
+        )
+    return sentence_by_reason
+
+
+def _build_condition(name: str, reason: str, message: str) -> Plain:
+    return {"type": name, "status": "True", "reason": str(reason), "message": message}
+
+
+def _build_target(
+    policy_result: PolicyResult, case: VariantCase, decision: VariantEvaluation
+) -> TargetView:
+    spec = case.spec
+    return TargetView(
+        metadata=_build_meta(
+            policy_result,
+            spec.target,
+            {
+                **policy_result.resolved_policy.labels_by_target.get(spec.target, {}),
+                **_fanout_labels(policy_result, spec.stage, spec.repository),
+            },
+        ),
+        policy=_policy_name(policy_result),
+        target=spec.target,
+        variant=spec.name,
+        stage=spec.stage,
+        repository=spec.repository,
+        path=spec.path,
+        state=decision.state.value,
+        holds=_build_holds(decision.holds),
+    )
+
+
+def _build_target_without_variant(
+    policy_result: PolicyResult,
+    failure: TargetFailure,
+    state: VariantState,
+    location: tuple[str, str] = ("", ""),
+    stage: str = "",
+) -> TargetView:
+    """Build the view of a target without a variant, or of an orphaned variant.
+
+    `location`: repository and path of what remains of it; `stage`: its last recorded stage.
+    """
+    return TargetView(
+        metadata=_build_meta(
+            policy_result,
+            failure.target,
+            {
+                **policy_result.resolved_policy.labels_by_target.get(failure.target, {}),
+                **_fanout_labels(policy_result, stage, location[0]),
+            },
+        ),
+        policy=_policy_name(policy_result),
+        target=failure.target,
+        stage=stage,
+        repository=location[0],
+        path=location[1],
+        state=state.value,
+        holds=(HoldView(reason=failure.reason, message=failure.problem),),
+    )
+
+
+def _build_draft_view(
+    policy_result: PolicyResult, case: VariantCase, decision: VariantEvaluation, conflicts: int
+) -> DraftView:
+    assert case.draft is not None, "asked of variants with a draft"
+    spec, draft = case.spec, case.draft
+    return DraftView(
+        metadata=_build_meta(policy_result, spec.name, _variant_labels(policy_result, case)),
+        policy=_policy_name(policy_result),
+        variant=spec.name,
+        stage=spec.stage,
+        repository=spec.repository,
+        path=spec.path,
+        branch=case.draft_ref.removeprefix("refs/heads/"),
+        commit=draft.commit,
+        tree=draft.tree or "",
+        revision=draft.trailers.revision,
+        digest=draft.trailers.digest,
+        conflicts=conflicts,
+        edited=draft.is_edited,
+        current=case.has_current_draft,
+        state=decision.state.value,
+        holds=_build_holds(decision.holds),
+    )
+
+
+def _list_decisions(policy_result: PolicyResult) -> Iterable[tuple[VariantCase, VariantEvaluation]]:
+    if policy_result.decision is None:
+        return ()
+    return (
+        (case, _with_read_failure(case, policy_result.decision.variants[case.spec.name]))
+        for case in policy_result.cases
+    )
+
+
+def _with_read_failure(case: VariantCase, decision: VariantEvaluation) -> VariantEvaluation:
+    """Return the decision as shown, with a hold if the repository cannot be read.
+
+    Gates use what is on record; without the repository it cannot be confirmed.
+    """
+    failure = case.package_location.repository_state.failure or case.repository_state.failure
+    if failure is None:
+        return decision
+    hold = unreadable_repository_hold(failure, f"the maintainers of {case.spec.repository}")
+    holds = (hold, *(it for it in decision.holds if it != hold))
+    state = VariantState.HELD if decision.state is VariantState.READY else decision.state
+    return replace(decision, state=state, holds=holds)
+
+
+def _policy_name(policy_result: PolicyResult) -> str:
+    return (
+        policy_result.resolved_policy.name
+        if policy_result.resolved_policy.upstream_policy is not None
+        else ""
+    )
+
+
+def _build_meta(policy_result: PolicyResult, name: str, labels: Mapping[str, str]) -> ViewMeta:
+    return ViewMeta(
+        name=name, namespace=policy_result.resolved_policy.namespace, labels=dict(labels)
+    )
+
+
+def _policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
+    declaration = (
+        policy_result.resolved_policy.upstream_policy
+        or policy_result.resolved_policy.package_variant
+    )
+    return declaration.metadata.labels if declaration else {}
+
+
+def _variant_labels(policy_result: PolicyResult, case: VariantCase) -> dict[str, str]:
+    package_variant, spec = policy_result.resolved_policy.package_variant, case.spec
+    fanout_labels = _fanout_labels(policy_result, spec.stage, spec.repository)
+    return {
+        **(package_variant.metadata.labels if package_variant else {}),
+        **spec.labels,
+        **fanout_labels,
+    }
+
+
+def _fanout_labels(
+    policy_result: PolicyResult, stage: str = "", repository: str = ""
+) -> dict[str, str]:
+    """Return the labels that fanout adds to a policy's objects, for `-l`."""
+    text_by_label = {
+        Label.POLICY: _policy_name(policy_result),
+        Label.STAGE: stage,
+        Label.REPOSITORY: repository,
+    }
+    return {key.value: text for key, text in text_by_label.items() if text}
+
+
+def _build_holds(holds: Iterable[Hold]) -> tuple[HoldView, ...]:
+    return tuple(
+        HoldView(
+            reason=hold.reason,
+            message=hold.sentence,
+            who=hold.actor,
+            since=_format_time(hold.since),
+            until=_format_time(hold.until),
+        )
+        for hold in holds
+    )
+
+
+def _format_time(moment: datetime | None) -> str | None:
+    return format_instant(moment) if moment else None
+
+
+def _dump_view(view: View) -> Plain:
+    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+RepositoryObject = dict[str, Any]
+
+
+def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[RepositoryObject]:
+    """Return every Repository object with its listing result and variant count."""
+    # None: its listing brought no failure.
+    failures: dict[str, FanoutError | None] = {}
+    for policy_result in pass_plan.policies:
+        if policy_result.resolved_policy.upstream is not None:
+            failures[repository_key(policy_result.resolved_policy.upstream)] = (
+                policy_result.upstream_failure
+            )
+    for policy_result in pass_plan.policies:
+        for case in policy_result.cases:
+            key = repository_key(policy_result.resolved_policy.repositories[case.spec.name])
+            if not isinstance(failures.get(key), FanoutError):
+                failures[key] = case.repository_state.failure
+    counts = Counter(
+        repository_key(policy_result.resolved_policy.repositories[case.spec.name])
+        for policy_result in pass_plan.policies
+        for case in policy_result.cases
+    )
+    bodies: list[RepositoryObject] = []
+    for repository in declared.repositories:
+        body: RepositoryObject = repository.model_dump(
+            mode="json", by_alias=True, exclude_unset=True
+        )
+        key = repository_key(repository)
+        body["status"] = {"variants": counts[key]}
+        if key in failures:
+            failure = failures[key]
+            condition = {"type": "Ready", "status": "False" if failure else "True"}
+            condition["reason"] = failure.reason if failure else "Listed"
+            condition["message"] = str(failure) if failure else "it answered"
+            body["status"]["conditions"] = [condition]
+        bodies.append(body)
+    return bodies

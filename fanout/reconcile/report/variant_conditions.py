@@ -1,0 +1,105 @@
+"""Conditions of policies (readiness) and of variants (merge conflicts)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import VariantEvaluation, VariantState
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import format_count
+from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
+from fanout.plan.observed_case import unreadable_repository_hold
+from fanout.plan.variant_case import VariantCase
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.removal.orphaned_variants import summarize_orphans
+
+Plain = dict[str, Any]
+
+
+def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) -> list[Plain]:
+    """Build the conditions of a policy; `holds` are those of the policy itself."""
+    if policy_result.error is not None:
+        stalled = {"reason": policy_result.error.reason, "message": str(policy_result.error)}
+        return [
+            {"type": "Ready", "status": "False", **stalled},
+            {"type": "Stalled", "status": "True", **stalled},
+        ]
+    ready, reason, sentence = _find_readiness(policy_result, holds)
+    return [{"type": "Ready", "status": ready, "reason": reason, "message": sentence}]
+
+
+def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple[str, str, str]:
+    decisions = policy_result.decision.variants.values() if policy_result.decision else ()
+    ready_count = sum(variant.state is VariantState.READY for variant in decisions)
+    ready_sentence = f"{ready_count} of {format_count(len(decisions), 'variant')} ready"
+    # Most pressing first: a condition has one reason, and what a person must fix outranks what
+    # only waits.
+    if policy_result.resolved_policy.failures:
+        targets = format_count(len(policy_result.resolved_policy.failures), "target")
+        return "False", Reason.TARGETS_FAILED, f"{targets} without a variant; {ready_sentence}"
+    if failures := find_failed_variants(policy_result):
+        hold = failures[0].holds[0] if failures[0].holds else None
+        detail = f": {hold.sentence}" if hold else ""
+        reason = hold.reason if hold else Reason.VERIFICATION_FAILED
+        summary_text = f"{format_count(len(failures), 'variant')} failed, {failures[0].name} first"
+        return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
+    if unreadable_cases := [
+        case
+        for case in policy_result.cases
+        if case.package_location.repository_state.failure is not None
+    ]:
+        first_case = unreadable_cases[0]
+        assert first_case.package_location.repository_state.failure is not None, "those were chosen"
+        hold = unreadable_repository_hold(first_case.package_location.repository_state.failure, "")
+        summary_text = (
+            f"{format_count(len(unreadable_cases), 'variant')} cannot be looked at,"
+            f" {first_case.spec.name} first"
+        )
+        return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
+    if policy_result.orphans:
+        reason, orphan_summary = summarize_orphans(policy_result.orphans, policy_result.removals)
+        return "False", reason, f"{orphan_summary}; {ready_sentence}"
+    if decisions and ready_count == len(decisions):
+        return "True", Reason.READY, ready_sentence
+    if holds:
+        return "False", holds[0].reason, f"{holds[0].sentence}; {ready_sentence}"
+    return "False", Reason.PROGRESSING, ready_sentence
+
+
+def find_failed_variants(policy_result: PolicyResult) -> list[VariantEvaluation]:
+    """Return decisions of variants that failed, or that name a missing stage."""
+    decisions = policy_result.decision.variants.values() if policy_result.decision else ()
+    return [it for it in decisions if it.state is VariantState.FAILED or _is_misplaced(it)]
+
+
+def _is_misplaced(decision: VariantEvaluation) -> bool:
+    """Return True if the variant names a missing stage, a failure in sweeps too."""
+    return bool(decision.stage) and any(it.reason == Reason.NOT_IN_STAGE for it in decision.holds)
+
+
+def build_conflict_conditions(
+    case: VariantCase, undecided: int
+) -> Iterator[tuple[str, Reason, str]]:
+    """Yield type, reason and message of each condition about merge conflicts.
+
+    `undecided`: number of undecided conflicts of the open draft. Rejected values are
+    reported of the draft and of the published package.
+    """
+    decided_parts: list[str] = []
+    lines = rejected_lines_of_draft(case.draft) if case.draft is not None else ()
+    if case.draft is not None and lines:
+        draft_title = f"in the draft of {case.draft.trailers.revision}"
+        if undecided:
+            headline = f"{format_count(undecided, 'undecided merge conflict')} {draft_title}"
+            yield "MergeConflict", Reason.MERGE_CONFLICT, _format_list(headline, lines)
+        else:
+            decided_parts.append(_format_list(f"decided merge conflicts {draft_title}", lines))
+    if case.published is not None and case.published.rejected:
+        draft_title = f"merge conflicts decided in {case.published.revision}, which is published"
+        decided_parts.append(_format_list(draft_title, case.published.rejected))
+    if decided_parts:
+        yield "ConflictsDecided", Reason.CONFLICT_DECIDED, "\n".join(decided_parts)
+
+
+def _format_list(title: str, lines: Sequence[str]) -> str:
+    return "\n".join((f"{title}:", *limit_lines(lines)))

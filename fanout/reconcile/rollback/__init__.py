@@ -1,0 +1,1 @@
+"""Rollback of variants to earlier publications."""

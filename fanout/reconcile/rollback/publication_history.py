@@ -1,0 +1,303 @@
+"""History of a variant's publications, as its downstream repository keeps it.
+
+Every publication has a tag, and the merged draft describes it in its trailers. If a
+person merged it in another way, for example by squashing, Kptfile and rendering branch
+describe it.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+from fanout.errors import FanoutError
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.plan.adoption.adoption_base import UpstreamLock, parse_upstream_lock
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
+from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
+from fanout.plan.rollback.earlier_publication import (
+    EarlierPublication,
+    is_other_state,
+    locked_revision,
+)
+from fanout.ports import ObjectReader
+from fanout.selection.variant_naming import tag_ref
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen
+
+_MAX_EDIT_COMMITS = 64  # of a person's commits on top of a draft
+_MAX_RENDERING_COMMITS = 10_000  # commits on the branch of renderings
+_MAX_BRANCH_COMMITS = 10_000  # of the branch
+_DIGEST_LENGTH = 40  # of a digest
+
+
+def parse_publication_number(tag: str, path: str) -> int:
+    """Return the number in a publication's tag, given without `refs/tags/`.
+
+    0 for another path's tag.
+    """
+    number = tag.removeprefix(f"{path}/v")
+    return int(number) if number != tag and number.isdecimal() else 0
+
+
+def read_tree_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
+    """Return the upstream lock in the Kptfile of a package tree, or None."""
+    if not reader.has(tree):
+        return None
+    try:
+        entry = reader.entry(tree, KPTFILE)
+        return parse_upstream_lock(reader.blob(entry.oid), KPTFILE) if entry is not None else None
+    except FanoutError:
+        return None
+
+
+def list_renderings(reader: ObjectReader, vendor: str, path: str) -> Iterator[str]:
+    """Yield trees that the rendering branch had published at the path, newest first."""
+    commit, previous_tree = vendor, ""
+    for _ in range(_MAX_RENDERING_COMMITS):
+        if not commit or not reader.has(commit):
+            return
+        tree = reader.paths(commit, [f"published/{path}"])[f"published/{path}"].tree
+        if tree is not None and tree != previous_tree:
+            yield tree
+            previous_tree = tree
+        parents = reader.commit(commit).parents
+        commit = parents[0] if parents else ""
+
+
+@frozen
+class PublicationHistory:
+    """Publications of one variant at its path."""
+
+    reader: ObjectReader
+    repository_state: RepositoryState
+    spec: VariantSpec
+    trailers_by_tip: dict[
+        str, DraftTrailers | None
+    ]  # what is known of drafts by their tips: many share a merge
+    recorded_number: int = 0  # of the newest publication on record
+
+    def list_revisions(self) -> tuple[str, ...]:
+        """Return the revision of each publication that is on the branch, newest first."""
+        publications = self._list_by_commits() if self._lacks_tags else self._list_by_tags()
+        return tuple(publication.revision for publication, _, _ in publications)
+
+    def find_newest(self) -> tuple[str, str, EarlierPublication] | None:
+        """Return the newest tagged publication: tag, commit, and the description in its draft.
+
+        None if no draft describes it; a person may have merged it in another way.
+        """
+        present_tree = self.repository_state.path_states.get(self.spec.path, EMPTY_PATH).tree
+        # Downwards past tags that point nowhere on the branch: an interrupted push leaves such
+        # tags.
+        for number in range(
+            self.repository_state.publication_numbers.get(self.spec.path, 0), 0, -1
+        ):
+            commit, trailers, publication = self._read_tagged(number)
+            if not commit or not (
+                self._tree_at(commit) == present_tree or self._is_on_branch(commit)
+            ):
+                continue
+            if trailers is None or publication is None:
+                return None
+            return tag_ref(self.spec.path, number), commit, publication
+        return None
+
+    def _tree_at(self, commit: str) -> str | None:
+        return self.reader.paths(commit, [self.spec.path])[self.spec.path].tree
+
+    def _is_on_branch(self, commit: str) -> bool:
+        """Return True if the commit is on the branch.
+
+        A tag alone proves no publication: a server crash during a push leaves only some refs.
+        """
+        return self.reader.contains(self.repository_state.head, commit)
+
+    def find_last(self, revision: str) -> EarlierPublication | None:
+        """Return the last publication of a revision, as it was when it was last in force.
+
+        It includes people's edits from before the next publication.
+        """
+        for publication, last_commit, replaced_tree in self._list_by_tags():
+            if publication.revision == revision:
+                return self._with_last_tree(publication, last_commit, replaced_tree)
+        for publication, last_commit, replaced_tree in (
+            self._list_by_commits() if self._lacks_tags else ()
+        ):
+            if publication.revision == revision:
+                return self._with_last_tree(publication, last_commit, replaced_tree)
+        return None
+
+    @property
+    def _lacks_tags(self) -> bool:
+        """True if tags of publications are missing, or two of them point to one commit.
+
+        Numbers are assigned without gaps. Only in this case the branch is walked, because that
+        reads each of its commits.
+        """
+        highest_tag = self.repository_state.publication_numbers.get(self.spec.path, 0)
+        newest_number = max(
+            highest_tag,
+            self.recorded_number,
+            int(self.spec.path in self.repository_state.published_renderings),
+        )
+        numbers = range(1, highest_tag + 1)
+        commits = {
+            self.repository_state.refs.get(tag_ref(self.spec.path, number), "")
+            for number in numbers
+        }
+        return len(commits - {""}) < newest_number
+
+    def _list_by_commits(self) -> Iterator[tuple[EarlierPublication, str, str]]:
+        """Yield publications by the branch commits that merged a draft of the variant."""
+        commit = last_commit = self.repository_state.head
+        replaced_tree = ""
+        for _ in range(_MAX_BRANCH_COMMITS):
+            if not commit or not self.reader.has(commit):
+                return
+            parents = self.reader.commit(commit).parents
+            first_parent = parents[0] if parents else ""
+            tree = self._tree_at(commit)
+            trailers = None
+            if tree is not None and not (first_parent and self._tree_at(first_parent) == tree):
+                trailers = self._find_trailers(commit)
+            if trailers is not None and tree is not None:
+                publication = self._describe_publication(tree, trailers)
+                if publication is not None:
+                    yield publication, last_commit, replaced_tree
+                last_commit, replaced_tree = first_parent, trailers.onto
+            commit = first_parent
+
+    def _list_by_tags(self) -> Iterator[tuple[EarlierPublication, str, str]]:
+        """Yield each publication with its last commit and the tree that replaced it."""
+        last_commit, replaced_tree = self.repository_state.head, ""
+        for number in range(
+            self.repository_state.publication_numbers.get(self.spec.path, 0), 0, -1
+        ):
+            commit, trailers, publication = self._read_tagged(number)
+            if not commit:
+                continue
+            if publication is not None:
+                yield publication, last_commit, replaced_tree
+            parents = self.reader.commit(commit).parents
+            last_commit, replaced_tree = (
+                parents[0] if parents else "",
+                trailers.onto if trailers is not None else "",
+            )
+
+    def _read_tagged(
+        self, number: int
+    ) -> tuple[str, DraftTrailers | None, EarlierPublication | None]:
+        """Return commit, trailers and publication of the tag with this number."""
+        path = self.spec.path
+        commit = self.repository_state.refs.get(tag_ref(path, number), "")
+        if not commit or not self.reader.has(commit):
+            return "", None, None
+        trailers, tree = self._find_trailers(commit), self.reader.paths(commit, [path])[path].tree
+        return (
+            commit,
+            trailers,
+            self._describe_publication(tree, trailers) if tree is not None else None,
+        )
+
+    def _describe_publication(
+        self, tree: str, trailers: DraftTrailers | None
+    ) -> EarlierPublication | None:
+        if trailers is not None:
+            pristine = (
+                trailers.rendered
+                if trailers.rendered and self.reader.has(trailers.rendered)
+                else ""
+            )
+            if not pristine:
+                lock = read_tree_lock(self.reader, tree)
+                pristine = self._find_rendering(lock) if lock is not None else ""
+            return EarlierPublication(
+                trailers.revision, trailers.commit, trailers.digest, tree, pristine
+            )
+        lock = read_tree_lock(self.reader, tree)
+        pristine = self._find_rendering(lock) if lock is not None else ""
+        if lock is None or not pristine:
+            return None  # not one of fanout's
+        # what it was made of is not written down anywhere: no other inputs have this digest
+        digest = sha256(f"published {pristine}".encode()).hexdigest()[:_DIGEST_LENGTH]
+        return EarlierPublication(
+            locked_revision(lock, lock.directory), lock.commit, digest, tree, pristine
+        )
+
+    def _with_last_tree(
+        self, publication: EarlierPublication, last_commit: str, replaced_tree: str
+    ) -> EarlierPublication:
+        """Return the publication with the last tree that has the same revision."""
+        path = self.spec.path
+        last_tree = (
+            self.reader.paths(last_commit, [path])[path].tree
+            if self.reader.has(last_commit)
+            else None
+        )
+        if last_tree == publication.tree:
+            return publication
+        published_lock = read_tree_lock(self.reader, publication.tree)
+        # The last commit before the next publication may not be in the mirror, or be a revert by a
+        # person; the tree that the next draft was based on is the second witness.
+        for tree in (last_tree, replaced_tree):
+            if tree in (None, "", NO_VALUE):
+                continue
+            lock = read_tree_lock(self.reader, tree)
+            if (
+                published_lock is not None
+                and lock is not None
+                and not is_other_state(lock, published_lock)
+            ):
+                return EarlierPublication(
+                    publication.revision,
+                    publication.commit,
+                    publication.digest,
+                    tree,
+                    publication.pristine_tree,
+                )
+        return publication
+
+    def _find_trailers(self, commit: str) -> DraftTrailers | None:
+        """Return the trailers of the variant's draft that a commit published, or None."""
+        commit_object = self.reader.commit(commit)
+        own_trailers = parse_trailers(
+            commit_object.message
+        )  # a person moved the branch forward to the draft
+        if own_trailers is not None and own_trailers.variant == self.spec.name:
+            return own_trailers
+        for parent in commit_object.parents[1:]:
+            trailers = self._draft_trailers(parent)
+            if trailers is not None and trailers.variant == self.spec.name:
+                return trailers
+        return None
+
+    def _draft_trailers(self, tip: str) -> DraftTrailers | None:
+        if tip not in self.trailers_by_tip:
+            self.trailers_by_tip[tip] = self._read_draft_trailers(tip)
+        return self.trailers_by_tip[tip]
+
+    def _read_draft_trailers(self, tip: str) -> DraftTrailers | None:
+        commit = tip
+        for _ in range(_MAX_EDIT_COMMITS):
+            if not self.reader.has(commit):
+                return None
+            commit_object = self.reader.commit(commit)
+            trailers = parse_trailers(commit_object.message)
+            if trailers is not None or not commit_object.parents:
+                return trailers
+            commit = commit_object.parents[0]
+        return None
+
+    def _find_rendering(self, lock: UpstreamLock) -> str:
+        """Return the newest published rendering of the same upstream state, or ""."""
+        for tree in list_renderings(self.reader, self.repository_state.vendor_head, self.spec.path):
+            rendering_lock = read_tree_lock(self.reader, tree)
+            is_same_upstream = rendering_lock is not None and rendering_lock.refers_to(
+                lock.repo, lock.directory
+            )
+            if (
+                rendering_lock is not None
+                and is_same_upstream
+                and not is_other_state(rendering_lock, lock)
+            ):
+                return tree
+        return ""

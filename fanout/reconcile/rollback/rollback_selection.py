@@ -1,0 +1,197 @@
+"""Selection of the earlier publication for pinned variants, written as a new draft.
+
+Nothing is rendered for them: inputs and upstream packages are ignored until the pin is
+removed (design §6, "Order and change").
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from fanout.errors import FanoutError, InvalidInput
+from fanout.gates.gate_facts import Hold
+from fanout.gates.rollback_pins import Pin
+from fanout.package.package_limits import add_package
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.edits.edit_merge import MergedRendering, PackageFiles
+from fanout.plan.rollback.earlier_publication import (
+    EarlierPublication,
+    edited_draft_hold,
+    missing_base_hold,
+    moved_away_hold,
+    never_published_hold,
+)
+from fanout.plan.variant_case import VariantCase
+from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.rollback.publication_history import (
+    PublicationHistory,
+    parse_publication_number,
+)
+from fanout.selection.variant_naming import tag_ref
+from fanout.values import replace
+from fanout.variants.render_model import RenderedPackage, RenderInputs
+
+_MemoKey = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class RollbackSelector:
+    """Selects earlier publications; results are kept until the variant is published again."""
+
+    git: GitStore
+    _memo: dict[tuple[str, str, str], tuple[_MemoKey, EarlierPublication | None]] = field(
+        default_factory=dict
+    )
+
+    def choose_publications(
+        self, cases: Iterable[VariantCase], pins: Mapping[str, Pin]
+    ) -> dict[str, VariantCase]:
+        """Return the pinned cases by variant, at the revision of their pin."""
+        with ExitStack() as stack:
+            readers = _Readers(self.git, stack)
+            return {
+                case.spec.name: self._pin_case(case, pins[case.spec.name], readers)
+                for case in cases
+                if case.spec.name in pins
+            }
+
+    def load_content(self, case: VariantCase) -> VariantCase:
+        """Return the case with the content of its earlier publication. Raises what Git raises."""
+        publication = case.earlier_publication
+        assert publication is not None, "the caller has looked"
+        with self.git.reader(case.repository_state.remote) as reader:
+            try:
+                pristine, _ = _read_tree(reader, publication.pristine_tree)
+                content, files = _read_tree(reader, publication.tree)
+            except InvalidInput as error:
+                raise add_package(error, f"{case.spec.repository}:{case.spec.path}") from error
+        case = replace(case, rendered=pristine)
+        return (
+            case if content == pristine else replace(case, merged=MergedRendering(content, files))
+        )
+
+    def _pin_case(self, case: VariantCase, pin: Pin, readers: "_Readers") -> VariantCase:
+        case = replace(
+            case,
+            revision=pin.revision,
+            is_rollback=True,
+            package=None,
+            inputs=None,
+            rendered=None,
+            merged=None,
+            render_failure=None,
+        )
+        try:
+            publication = self._find_publication(case, pin.revision, readers)
+        except FanoutError as error:
+            return replace(case, render_failure=error)
+        inputs = RenderInputs(publication.digest) if publication is not None else None
+        case = replace(case, earlier_publication=publication, inputs=inputs)
+        if case.is_in_force or case.has_current_draft:
+            return case
+        return replace(case, rollback_hold=_find_rollback_hold(case, pin))
+
+    def _find_publication(
+        self, case: VariantCase, revision: str, readers: "_Readers"
+    ) -> EarlierPublication | None:
+        published_line = case.published
+        if published_line is not None and published_line.revision == revision:
+            pristine = published_line.pristine or case.pristine_tree or ""
+            return EarlierPublication(
+                revision,
+                published_line.commit,
+                published_line.digest,
+                published_line.tree,
+                pristine,
+            )
+        if case.repository_state.failure is not None:
+            return None
+        path = case.spec.path
+        number = case.repository_state.publication_numbers.get(path, 0)
+        memo_key = (case.repository_state.identity, path, case.spec.name)
+        key = (
+            revision,
+            case.repository_state.refs.get(tag_ref(path, number), ""),
+            case.package_state.tree or "",
+        )
+        previous_key, publication = self._memo.get(memo_key, ((), None))
+        # The key changes with every publication, so a kept result never outlives one.
+        if previous_key != key or (
+            publication is not None and not publication.pristine_tree
+        ):  # it may be put back
+            publication = readers.open_history(case).find_last(revision)
+            self._memo[memo_key] = key, publication
+        return publication
+
+
+def list_published_revisions(
+    git: GitStore, cases: Iterable[VariantCase]
+) -> dict[str, tuple[str, ...]]:
+    """Return the revisions of all publications by variant, newest first.
+
+    Raises what Git raises.
+
+    Variants whose repository cannot be read are left out.
+    """
+    with ExitStack() as stack:
+        readers = _Readers(git, stack)
+        return {
+            case.spec.name: readers.open_history(case).list_revisions()
+            for case in cases
+            if case.repository_state.failure is None
+        }
+
+
+@dataclass(slots=True)
+class _Readers:
+    """Readers of repositories, one each, opened on demand."""
+
+    git: GitStore
+    stack: ExitStack
+    _open: dict[str, tuple[ObjectReader, dict[str, DraftTrailers | None]]] = field(
+        default_factory=dict
+    )
+
+    def open_history(self, case: VariantCase) -> PublicationHistory:
+        """Return the publication history of the case's variant."""
+        url = case.repository_state.remote.url
+        if url not in self._open:
+            self._open[url] = (
+                self.stack.enter_context(self.git.reader(case.repository_state.remote)),
+                {},
+            )
+        reader, trailers_by_tip = self._open[url]
+        tag = case.published.tag if case.published is not None else ""
+        return PublicationHistory(
+            reader,
+            case.repository_state,
+            case.spec,
+            trailers_by_tip,
+            parse_publication_number(tag, case.spec.path),
+        )
+
+
+def _find_rollback_hold(case: VariantCase, pin: Pin) -> Hold | None:
+    """Return the hold that prevents a variant from rolling back, if any."""
+    spec = case.spec
+    if case.is_moving:
+        return moved_away_hold(
+            spec, f"{case.package_location.path} in {case.package_location.repository}", pin
+        )
+    if case.earlier_publication is None:
+        return never_published_hold(spec, pin)
+    drafts = [case.draft] if case.draft is not None else []
+    drafts += [stray.draft for stray in case.misplaced_drafts]
+    merged_tree = case.path_state.tree if case.is_unrecorded else None
+    edited_draft = next((it for it in drafts if it.has_edits and it.tree != merged_tree), None)
+    if edited_draft is not None:
+        return edited_draft_hold(spec, edited_draft, pin)
+    return missing_base_hold(spec, pin) if not case.earlier_publication.pristine_tree else None
+
+
+def _read_tree(reader: ObjectReader, tree: str) -> tuple[RenderedPackage, PackageFiles]:
+    tree_files = reader.files(tree)
+    entries = {path: entry for path, (entry, _) in tree_files.items()}
+    blobs = {entry.oid: data for entry, data in tree_files.values()}
+    files = {path: (entry.mode, data) for path, (entry, data) in tree_files.items()}
+    return RenderedPackage(tree, entries, blobs), files

@@ -1,0 +1,1 @@
+"""Resolution of declared policies, dependencies, conditions, and findings about them."""

@@ -1,0 +1,493 @@
+"""Resolution of declared policies: their variants, repositories and PromotionPolicies.
+
+This is the first step of a pass and needs no Git access.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import partial
+
+from fanout.api.git_repository import Repository
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.package_variant import PackageVariant
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.errors import ErrorLocation, FanoutError, InvalidInput
+from fanout.gates.gate_rules import Variables
+from fanout.plan.evidence.due_checks import has_machine_checks
+from fanout.plan.gate_inputs.stage_rule_builder import governing_promotions
+from fanout.plan.observation.repository_state import repository_identity
+from fanout.plan.records.policy_records import RecordsKey
+from fanout.ports import Sandbox
+from fanout.selection.rollout_inputs import build_rollout_variables, find_rollout_group
+from fanout.selection.target_selection import (
+    TargetInventory,
+    VariantTarget,
+    select_targets,
+    to_object,
+    usable_repositories,
+)
+from fanout.selection.template_expressions import (
+    ExpressionBatch,
+    ExpressionValues,
+    list_repository_batches,
+    list_variant_batches,
+)
+from fanout.selection.variant_builder import VariantBuilder, build_hand_written
+from fanout.selection.variant_spec import TargetFailure, VariantSpec
+from fanout.telemetry.error_isolation import BARRIER, run_isolated
+from fanout.values import frozen, replace
+
+
+@frozen
+class ResolvedPolicy:
+    """Declared policy or hand-written variant, with variants and repositories resolved.
+
+    Git is not read. All mappings are by variant name unless stated otherwise.
+    """
+
+    namespace: str
+    name: str  # of the policy, or of the hand-written variant
+    upstream_policy: UpstreamPolicy | None
+    package_variant: PackageVariant | None
+    upstream: Repository | None
+    variants: tuple[VariantSpec, ...] = ()
+    repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
+    place_by_variant: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by variant: `place_of` these
+    labels_by_target: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
+    rollout_groups: Mapping[str, int] = field(
+        default_factory=dict
+    )  # of its stage's rollout, by variant
+    expression_variables: Mapping[str, Variables] = field(
+        default_factory=dict
+    )  # for propagateWhen and checks
+    failures: tuple[TargetFailure, ...] = ()
+    error: FanoutError | None = None
+    is_complete: bool = True  # False: what variants it has could not be found out
+    targets: Mapping[str, VariantTarget] = field(default_factory=dict)  # by key
+
+
+def resolve_policies(
+    declared: DeclaredObjects, sandbox: Sandbox, previous: Sequence[ResolvedPolicy] = ()
+) -> tuple[ResolvedPolicy, ...]:
+    """Resolve all policies and hand-written variants, in order of name.
+
+    `previous`: result for earlier declarations; unchanged targets are not evaluated again.
+    A failure becomes the `error` of its policy or variant.
+    """
+    previous_by_name = {
+        (it.namespace, it.name): it for it in previous if it.upstream_policy is not None
+    }
+    resolved_policies = []
+    for policy in declared.policies:
+        meta = policy.metadata
+        previous_policy = previous_by_name.get((meta.namespace, meta.name))
+        outcome = run_isolated(partial(_resolve_policy, policy, declared, sandbox, previous_policy))
+        failed_policy = ResolvedPolicy(meta.namespace, meta.name, policy, None, None)
+        resolved_policies.append(
+            with_error(failed_policy, outcome) if isinstance(outcome, FanoutError) else outcome
+        )
+    for variant in declared.variants:
+        outcome = run_isolated(partial(_resolve_package_variant, variant, declared))
+        failed_policy = ResolvedPolicy(
+            variant.metadata.namespace, variant.metadata.name, None, variant, None
+        )
+        resolved_policies.append(
+            with_error(failed_policy, outcome) if isinstance(outcome, FanoutError) else outcome
+        )
+    return tuple(resolved_policies)
+
+
+def with_error(resolved_policy: ResolvedPolicy, error: FanoutError) -> ResolvedPolicy:
+    """Return the policy without variants, stopped by an error before resolution."""
+    return ResolvedPolicy(
+        resolved_policy.namespace,
+        resolved_policy.name,
+        resolved_policy.upstream_policy,
+        resolved_policy.package_variant,
+        None,
+        error=error,
+        is_complete=False,
+    )
+
+
+def _resolve_policy(
+    policy: UpstreamPolicy,
+    declared: DeclaredObjects,
+    sandbox: Sandbox,
+    previous: ResolvedPolicy | None,
+) -> ResolvedPolicy:
+    meta = policy.metadata
+    repository_by_name = usable_repositories(meta.namespace, declared.repositories)
+    upstream = repository_by_name.get(policy.spec.upstream.repository)
+    error = None
+    if upstream is None:
+        where = declared.where(policy, "spec.upstream.repository")
+        error = _unknown_repository_error(
+            policy.spec.upstream.repository, meta.namespace, repository_by_name, where
+        )
+    targets, failures = select_targets(
+        policy, TargetInventory(repository_by_name, declared.objects)
+    )
+    # With thousands of targets a pass is mostly their expressions, and few targets change.
+    unchanged = _reuse_unchanged(previous, policy, targets, repository_by_name)
+    changed_targets = [target for target in targets if target.key not in unchanged]
+    # Two rounds of expressions: all other fields may read the repository, so the repository's
+    # own expression is evaluated first and cannot see it.
+    repository_by_target, failures_without_repository = _resolve_repositories(
+        policy, changed_targets, repository_by_name, sandbox
+    )
+    spec_by_target = _build_variants(
+        policy,
+        [it for it in changed_targets if it.key in repository_by_target],
+        repository_by_target,
+        sandbox,
+    )
+    target_by_key = {target.key: target for target in targets}
+    spec_by_target |= unchanged
+    variants = tuple(
+        _locate_unclear(spec, target.entry, policy, declared)
+        for target in targets
+        if isinstance(spec := spec_by_target.get(target.key), VariantSpec)
+    )
+    failed_targets = tuple(
+        spec for spec in spec_by_target.values() if isinstance(spec, TargetFailure)
+    )
+    labels = _TargetLabels(target_by_key, repository_by_name)
+    return ResolvedPolicy(
+        meta.namespace,
+        meta.name,
+        policy,
+        None,
+        upstream,
+        variants=variants,
+        repositories={spec.name: repository_by_name[spec.repository] for spec in variants},
+        place_by_variant=_find_places(variants, repository_by_name),
+        labels_by_target=labels,
+        rollout_groups=_find_rollout_groups(policy, variants, labels),
+        expression_variables=_build_variables(policy, variants, target_by_key),
+        failures=tuple(
+            _locate_failure(it, policy, declared)
+            for it in (*failures, *failures_without_repository, *failed_targets)
+        ),
+        error=error,
+        targets=target_by_key,
+    )
+
+
+def _reuse_unchanged(
+    previous: ResolvedPolicy | None,
+    policy: UpstreamPolicy,
+    targets: Sequence[VariantTarget],
+    repository_by_name: Mapping[str, Repository],
+) -> dict[str, VariantSpec | TargetFailure]:
+    """Return the variants of targets whose templates would read unchanged values.
+
+    A failure may be due to lack of time or memory and is evaluated again.
+    """
+    if previous is None or previous.upstream_policy is not policy:
+        return {}
+    spec_by_target = {spec.target: spec for spec in previous.variants if not spec.offline_error}
+    reused: dict[str, VariantSpec | TargetFailure] = {}
+    for target in targets:
+        spec, previous_target = spec_by_target.get(target.key), previous.targets.get(target.key)
+        if spec is None or previous_target is None:
+            continue
+        # By identity: an unchanged object is the same object in each pass, and a comparison by
+        # value of every target would cost as much as its expressions.
+        is_same_target = (
+            previous_target.object is target.object and previous_target.entry == target.entry
+        )
+        if (
+            is_same_target
+            and repository_by_name.get(spec.repository) is previous.repositories[spec.name]
+        ):
+            reused[target.key] = spec
+    return reused
+
+
+def _find_places(
+    variants: Sequence[VariantSpec], repository_by_name: Mapping[str, Repository]
+) -> dict[str, str]:
+    place_by_repository = {
+        name: repository_place(repository_by_name[name])
+        for name in {spec.repository for spec in variants}
+    }
+    return {spec.name: place_by_repository[spec.repository] for spec in variants}
+
+
+def _build_variants(
+    policy: UpstreamPolicy,
+    targets: Sequence[VariantTarget],
+    repository_by_target: Mapping[str, Repository],
+    sandbox: Sandbox,
+) -> dict[str, VariantSpec | TargetFailure]:
+    """Build the variant, or the failure, of each target with a repository, by key."""
+    repository_by_name = {it.metadata.name: it for it in repository_by_target.values()}
+    # One object per repository, shared by its targets: thousands may go to one repository.
+    objects = {name: to_object(repository) for name, repository in repository_by_name.items()}
+    object_by_target = {
+        key: objects[repository.metadata.name] for key, repository in repository_by_target.items()
+    }
+    assembly = VariantBuilder(
+        policy,
+        _evaluate_questions(list_variant_batches(policy, targets, object_by_target), sandbox),
+    )
+    spec_by_target: dict[str, VariantSpec | TargetFailure] = {}
+    for target in targets:
+        try:
+            with BARRIER:
+                spec_by_target[target.key] = assembly.build_variant(
+                    target, repository_by_target[target.key]
+                )
+        except FanoutError as error:
+            spec_by_target[target.key] = _build_failure(policy, target, error)
+    return spec_by_target
+
+
+def _find_rollout_groups(
+    policy: UpstreamPolicy,
+    variants: Sequence[VariantSpec],
+    labels: Mapping[str, Mapping[str, str]],
+) -> Mapping[str, int]:
+    stages = {it.name: it for it in policy.spec.stages if it.rollout and it.rollout.groups}
+    return {
+        spec.name: find_rollout_group(stages[spec.stage], spec, labels[spec.target])
+        for spec in variants
+        if spec.stage in stages
+    }
+
+
+def _build_variables(
+    policy: UpstreamPolicy, variants: Sequence[VariantSpec], targets: Mapping[str, VariantTarget]
+) -> Mapping[str, Variables]:
+    """Build the expression variables of variants whose stage has expressions."""
+    stages_with_expressions = {
+        it.name for it in policy.spec.stages if it.propagate_when or has_machine_checks(it)
+    }
+    return {
+        spec.name: build_rollout_variables(policy, spec, targets[spec.target])
+        for spec in variants
+        if spec.stage in stages_with_expressions
+    }
+
+
+class _TargetLabels(Mapping[str, Mapping[str, str]]):
+    """Labels of target objects by key, read on demand.
+
+    A target by name has its Repository's labels.
+
+    Few callers need them, and for few targets.
+    """
+
+    __slots__ = ("_targets", "_usable_repositories")
+
+    def __init__(
+        self, targets: Mapping[str, VariantTarget], usable: Mapping[str, Repository]
+    ) -> None:
+        self._targets = targets
+        self._usable_repositories = usable
+
+    def __getitem__(self, key: str) -> Mapping[str, str]:
+        target = self._targets[key]
+        if "metadata" not in target.object:
+            repository = self._usable_repositories.get(target.repository)
+            return repository.metadata.labels if repository else {}
+        labels = target.object["metadata"].get("labels")
+        texts = labels.items() if isinstance(labels, Mapping) else ()
+        return {str(key): value for key, value in texts if isinstance(value, str)}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._targets)
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+
+def _resolve_repositories(
+    policy: UpstreamPolicy,
+    targets: Sequence[VariantTarget],
+    repository_by_name: Mapping[str, Repository],
+    sandbox: Sandbox,
+) -> tuple[dict[str, Repository], list[TargetFailure]]:
+    """Return the downstream repository of each target by key, and the failures."""
+    assembly = VariantBuilder(
+        policy, _evaluate_questions(list_repository_batches(policy, targets), sandbox)
+    )
+    repository_by_target: dict[str, Repository] = {}
+    failures: list[TargetFailure] = []
+    for target in targets:
+        try:
+            with BARRIER:
+                name = assembly.find_repository(target)
+        except FanoutError as error:
+            name = _build_failure(policy, target, error)
+        if isinstance(name, TargetFailure):
+            failures.append(name)
+        elif name not in repository_by_name:
+            failures.append(_unknown_repository_failure(policy, target, name, repository_by_name))
+        else:
+            repository_by_target[target.key] = repository_by_name[name]
+    return repository_by_target, failures
+
+
+def _build_failure(
+    policy: UpstreamPolicy, target: VariantTarget, error: FanoutError
+) -> TargetFailure:
+    """Build the failure of a target for which no variant can be made."""
+    field_name = f"spec.targets[{target.entry}]"
+    return TargetFailure(policy.metadata.name, target.key, error.reason, str(error), field_name)
+
+
+def _unknown_repository_failure(
+    policy: UpstreamPolicy,
+    target: VariantTarget,
+    name: str,
+    repository_by_name: Mapping[str, Repository],
+) -> TargetFailure:
+    downstream = policy.spec.targets[target.entry].template.downstream
+    field_name = "repositoryExpr" if downstream.repository_expr else "repository"
+    return TargetFailure(
+        policy.metadata.name,
+        target.key,
+        "UnknownRepository",
+        str(
+            _unknown_repository_error(
+                name, policy.metadata.namespace, repository_by_name, ErrorLocation()
+            )
+        ),
+        f"spec.targets[{target.entry}].template.downstream.{field_name}",
+    )
+
+
+def _locate_failure(
+    failure: TargetFailure, policy: UpstreamPolicy, declared: DeclaredObjects
+) -> TargetFailure:
+    """Return the failure with the location of its field at the start of its sentence."""
+    where = declared.where(policy, failure.field)
+    return replace(failure, problem=f"{where}: {failure.problem}")
+
+
+def _locate_unclear(
+    spec: VariantSpec, entry: int, policy: UpstreamPolicy, declared: DeclaredObjects
+) -> VariantSpec:
+    """Return the variant; an undecidable `offlineWhen` gets the location of its field."""
+    if not spec.offline_error:
+        return spec
+    where = declared.where(policy, f"spec.targets[{entry}].offlineWhen")
+    return replace(spec, offline_error=f"{where}: {spec.offline_error}")
+
+
+def _evaluate_questions(questions: Sequence[ExpressionBatch], sandbox: Sandbox) -> ExpressionValues:
+    answers: dict[tuple[int, str], dict[str, object]] = {}
+    for question in questions:
+        columns_by_expression = sandbox.evaluate(question.expressions, question.rows)
+        keys = [target.key for target in question.targets]
+        for expression, column in zip(question.expressions, columns_by_expression, strict=True):
+            answers[question.entry, expression] = dict(zip(keys, column, strict=True))
+    return answers
+
+
+def _unknown_repository_error(
+    name: str, namespace: str, repository_by_name: Mapping[str, Repository], where: ErrorLocation
+) -> InvalidInput:
+    default_remedy = "create it, or add the namespace to its spec.allowedNamespaces"
+    return InvalidInput(
+        f"there is no Repository {name} that namespace {namespace} may use",
+        reason="UnknownRepository",
+        remedy=suggest_name(name, sorted(repository_by_name), default_remedy),
+        where=where,
+    )
+
+
+def _resolve_package_variant(variant: PackageVariant, declared: DeclaredObjects) -> ResolvedPolicy:
+    meta = variant.metadata
+    repository_by_name = usable_repositories(meta.namespace, declared.repositories)
+    upstream = repository_by_name.get(variant.spec.upstream.repository)
+    downstream = repository_by_name.get(variant.spec.downstream.repository)
+    resolved_policy = ResolvedPolicy(meta.namespace, meta.name, None, variant, upstream)
+    for repository, side in ((upstream, "upstream"), (downstream, "downstream")):
+        if repository is None:
+            name = getattr(variant.spec, side).repository
+            where = declared.where(variant, f"spec.{side}.repository")
+            resolved_policy = replace(
+                resolved_policy,
+                error=_unknown_repository_error(name, meta.namespace, repository_by_name, where),
+            )
+    if downstream is None:
+        return resolved_policy
+    spec = build_hand_written(variant, downstream)
+    return replace(
+        resolved_policy,
+        variants=(spec,),
+        repositories={spec.name: downstream},
+        place_by_variant={spec.name: repository_place(downstream)},
+        labels_by_target={spec.target: {**variant.metadata.labels, **variant.spec.labels}},
+    )
+
+
+def policy_state_key(resolved_policy: ResolvedPolicy) -> RecordsKey:
+    """Return the key of a policy's records.
+
+    Hand-written variants of a namespace share one.
+    """
+    return RecordsKey(
+        resolved_policy.namespace,
+        resolved_policy.name if resolved_policy.upstream_policy is not None else "",
+    )
+
+
+def full_branch_name(repository: Repository) -> str:
+    """Return the full name of the branch that packages are published to."""
+    return f"refs/heads/{repository.spec.branch}"
+
+
+def repository_place(repository: Repository) -> str:
+    """Return the name of a repository in the status: canonical URL and branch."""
+    return repository_identity(repository.spec.url, full_branch_name(repository))
+
+
+def repository_key(repository: Repository) -> str:
+    """Return the identity of a Repository object across namespaces."""
+    return f"{repository.metadata.namespace}/{repository.metadata.name}"
+
+
+def find_promotions(
+    resolved_policy: ResolvedPolicy, promotions: Sequence[PromotionPolicy]
+) -> tuple[PromotionPolicy, ...]:
+    """Return the PromotionPolicies that name the policy, or the hand-written variant."""
+    if resolved_policy.upstream_policy is not None:
+        return governing_promotions(resolved_policy.upstream_policy, promotions)
+    return tuple(
+        promotion
+        for promotion in promotions
+        if promotion.metadata.namespace == resolved_policy.namespace
+        and resolved_policy.name in promotion.spec.variants
+    )
+
+
+def are_all_promotions_read(declared: DeclaredObjects, namespace: str) -> bool:
+    """Return True if every PromotionPolicy of the namespace could be read."""
+    return not declared.unread and not any(
+        key.kind == "PromotionPolicy" and key.namespace == namespace for key in declared.left_out
+    )
+
+
+def describe_disabled_automation(
+    resolved_policies: Sequence[ResolvedPolicy], declared: DeclaredObjects
+) -> tuple[str, ...]:
+    """Return why automation is off although a PromotionPolicy may have enabled it."""
+    namespaces = {resolved_policy.namespace for resolved_policy in resolved_policies}
+    unusable_promotions = [
+        f"{key.kind} {key.namespace}/{key.name}"
+        for key in declared.left_out
+        if key.kind == "PromotionPolicy" and key.namespace in namespaces
+    ]
+    return tuple(
+        f"nothing is promoted automatically while {what} cannot be read: a PromotionPolicy may"
+        " restrict what others allow; correct it"
+        for what in (*declared.unread, *dict.fromkeys(unusable_promotions))
+    )

@@ -1,0 +1,132 @@
+"""Conditions of `propagateWhen` as plain callables, although some need the sandbox.
+
+A condition of the bounded subset is a closure. Any other is answered from memoized
+sandbox answers for a row with equal values. The gates return missing answers as
+questions, and are evaluated again once these are answered (design §6, "Expressions";
+§12).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import PendingCondition, PolicyEvaluation
+from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_rules import UNKNOWN, PropagationCondition, Variables
+from fanout.ports import Sandbox
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.variants.canonical_json import canonical_text
+
+MAX_ROUNDS = 64  # of questions in one pass; what is unanswered then is held until the next one
+_TOO_MANY_ROUNDS = ExpressionFailure(
+    Reason.LIMIT_EXCEEDED,
+    "its answers brought up too many further questions in one pass",
+    "write what does not depend on `stage` as an entry of its own",
+)
+_LIMIT_REASON = Reason.LIMIT_EXCEEDED
+MAX_ANSWERS = 100_000  # answers; all are forgotten at once where there are more
+
+
+@dataclass(slots=True)
+class PropagationConditions:
+    """Conditions of all policies, and their memoized answers; one per process."""
+
+    sandbox: Sandbox
+    _callable_by_text: dict[str, Callable[[Variables], object]] = field(
+        default_factory=dict
+    )  # by text
+    _variables_by_text: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # of those for the sandbox
+    _answers: dict[tuple[str, str], object] = field(default_factory=dict)  # text, what it reads
+
+    _default_answer: object = UNKNOWN  # the answer to what nobody has asked
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Determine which conditions can be answered in process, in one batch."""
+        new_texts = [text for text in dict.fromkeys(texts) if text not in self._callable_by_text]
+        if not new_texts:
+            return
+        names_by_text, _ = self.sandbox.free_variables(new_texts, [])
+        for text, names, closure in zip(
+            new_texts, names_by_text, self.sandbox.closures(new_texts), strict=True
+        ):
+            self._variables_by_text[text] = tuple(sorted(names))
+            self._callable_by_text[text] = (
+                closure if closure is not None else self._memoized_callable(text)
+            )
+
+    def begin_pass(self) -> None:
+        """Begin a pass: drop answers over a limit, and all if there are too many.
+
+        A limit may have been exceeded because the machine was busy, so it is evaluated again.
+        """
+        # Dropped between passes only: the rounds of one pass rely on the answers before them.
+        if len(self._answers) > MAX_ANSWERS:
+            self._answers.clear()
+        answers = self._answers.items()
+        keys_over_limit = [
+            key
+            for key, it in answers
+            if isinstance(it, ExpressionFailure) and it.reason == _LIMIT_REASON
+        ]
+        for key in keys_over_limit:
+            del self._answers[key]
+
+    def get_condition(self, text: str) -> PropagationCondition:
+        """Return the condition for the gates."""
+        self.prepare([text])
+        return PropagationCondition(text, self._callable_by_text[text])
+
+    def decide(self, facts: PolicyFacts) -> PolicyEvaluation:
+        """Return the decision of the gates with all their questions answered.
+
+        Gates continue with a guess where an answer is missing, so an answer may raise further
+        questions. After `MAX_ROUNDS` rounds the remaining questions have no answer in this
+        pass, and hold.
+        """
+        decision = evaluate_gates(facts)
+        for _ in range(MAX_ROUNDS):
+            if not decision.unanswered:
+                break
+            self._evaluate_questions(decision.unanswered)
+            decision = evaluate_gates(facts)
+        if decision.unanswered:
+            self._default_answer = _TOO_MANY_ROUNDS
+            try:
+                decision = evaluate_gates(facts)
+            # The object is shared by all policies of the pass.
+            finally:  # other policies are asked next
+                self._default_answer = UNKNOWN
+        return decision
+
+    def _memoized_callable(self, text: str) -> Callable[[Variables], object]:
+        return lambda row: self._answers.get((text, self._row_key(text, row)), self._default_answer)
+
+    def _row_key(self, text: str, row: Variables) -> str:
+        """Return the canonical text of the values that the condition reads from a row."""
+        return canonical_text(
+            {name: row[name] for name in self._variables_by_text[text] if name in row}
+        )
+
+    def _evaluate_questions(self, questions: Sequence[PendingCondition]) -> None:
+        """Evaluate the questions in the sandbox, one batch per condition.
+
+        Each is evaluated with the guessed numbers of its stage and with the certain ones, which
+        the first question has. So one round answers all variants before the next released one,
+        however many.
+        """
+        rows_by_text: dict[str, dict[str, Variables]] = {}
+        certain_counts: dict[tuple[str, str], object] = {}
+        for question in questions:
+            row, stage = question.variables, question.variables.get("variant", {}).get("stage", "")
+            stage_counts = certain_counts.setdefault((question.text, stage), row.get("stage"))
+            for variables in (row, {**row, "stage": stage_counts}):
+                rows_by_text.setdefault(question.text, {})[
+                    self._row_key(question.text, variables)
+                ] = variables
+        for text, row_by_key in rows_by_text.items():
+            [answers] = self.sandbox.evaluate([text], list(row_by_key.values()))
+            answered_rows = zip(row_by_key, answers, strict=True)
+            self._answers |= {(text, part): answer for part, answer in answered_rows}

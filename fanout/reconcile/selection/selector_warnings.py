@@ -1,0 +1,162 @@
+"""Warnings about selectors and references without a match."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.package_variant import PackageVariant
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_findings import FileFinding
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.label_selector import matches
+from fanout.selection.target_selection import (
+    TargetInventory,
+    find_unmatched,
+    select_targets,
+    usable_repositories,
+)
+from fanout.selection.variant_spec import InjectorSpec, Object, VariantSpec
+
+
+def find_unmatched_selectors(
+    declared: DeclaredObjects, policies: Iterable[UpstreamPolicy]
+) -> tuple[FileFinding, ...]:
+    """Return a warning for every objectSelector of these policies that matches no object.
+
+    Returns nothing while a file cannot be read, because it may contain a match.
+    """
+    if declared.unread:
+        return ()
+    return tuple(it for policy in policies for it in _check_object_selectors(policy, declared))
+
+
+def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[FileFinding, ...]:
+    """Return a warning for every `dependsOn` on a target that its policy does not have.
+
+    Returns nothing while a file cannot be read, because it may contain the target.
+    """
+    dependent_variants = [
+        it
+        for it in declared.variants
+        if any(dependency.target for dependency in it.spec.depends_on)
+    ]
+    if declared.unread or not dependent_variants:
+        return ()
+    referenced_policies = {
+        (it.metadata.namespace, dependency.policy)
+        for it in dependent_variants
+        for dependency in it.spec.depends_on
+    }
+    targets_by_policy: dict[tuple[str, str], dict[str, None]] = {}
+    for policy in declared.policies:
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        if (namespace, name) in referenced_policies:
+            repository_by_name = usable_repositories(namespace, declared.repositories)
+            targets, _ = select_targets(
+                policy, TargetInventory(repository_by_name, declared.objects)
+            )
+            targets_by_policy[namespace, name] = dict.fromkeys(target.key for target in targets)
+    return tuple(
+        it
+        for variant in dependent_variants
+        for it in _check_dependencies(variant, targets_by_policy, declared)
+    )
+
+
+def find_missing_sources(
+    spec: VariantSpec, objects: ClusterObjectIndex
+) -> Iterator[tuple[int, str]]:
+    """Yield injectors of a variant without a source: index and problem.
+
+    An injection point takes the first existing object among the injectors of its kind, so a
+    kind is missing only if none of its injectors has an object. Injectors without a kind
+    are left out: the package defines their kind.
+    """
+    for kind in dict.fromkeys(it.kind for it in spec.injectors if it.kind):
+        fitting_injectors = [
+            (position, it) for position, it in enumerate(spec.injectors) if it.kind in (None, kind)
+        ]
+        sources = [
+            source
+            for _, it in fitting_injectors
+            if (source := _find_source(kind, it, spec, objects))
+        ]
+        if not sources:
+            index = next(position for position, it in fitting_injectors if it.kind == kind)
+            names = " or ".join(dict.fromkeys(it.name for _, it in fitting_injectors))
+            yield index, f"there is no {kind} {names} in namespace {spec.namespace}"
+
+
+def _find_source(
+    kind: str, injector: InjectorSpec, spec: VariantSpec, objects: ClusterObjectIndex
+) -> Object | None:
+    groups = objects.groups(kind) if injector.group is None else (injector.group,)
+    candidates = (objects.get(group, kind, spec.namespace, injector.name) for group in groups)
+    return next((it for it in candidates if it is not None), None)
+
+
+def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[FileFinding, ...]:
+    """Return a warning for every repositorySelector that matches no repository."""
+    if declared.unread:
+        return ()
+    return tuple(
+        it for policy in declared.policies for it in _check_repository_selectors(policy, declared)
+    )
+
+
+def _check_repository_selectors(
+    policy: UpstreamPolicy, declared: DeclaredObjects
+) -> Iterator[FileFinding]:
+    repository_by_name = usable_repositories(
+        policy.metadata.namespace, declared.repositories
+    ).values()
+    for index, entry in enumerate(policy.spec.targets):
+        selector = entry.repository_selector
+        if selector is None or any(
+            matches(selector, it.metadata.labels) for it in repository_by_name
+        ):
+            continue
+        where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
+        problem = f"0 of {len(repository_by_name)} Repository objects match, so nothing is made"
+        yield FileFinding(
+            where, problem, "compare its labels with those of the repositories", "warning"
+        )
+
+
+def _check_dependencies(
+    variant: PackageVariant,
+    targets_by_policy: Mapping[tuple[str, str], dict[str, None]],
+    declared: DeclaredObjects,
+) -> Iterator[FileFinding]:
+    for index, dependency in enumerate(variant.spec.depends_on):
+        targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
+        if targets is None or dependency.target is None or dependency.target in targets:
+            continue  # a policy that is not there is told elsewhere
+        where = declared.where(variant, f"spec.dependsOn[{index}].target")
+        problem = (
+            f"UpstreamPolicy {dependency.policy} has no target {dependency.target}, so the"
+            " variant waits"
+        )
+        remedy = suggest_name(
+            dependency.target, [*targets], "correct it, or nothing to do if it is to come"
+        )
+        yield FileFinding(where, problem, remedy, "warning")
+
+
+def _check_object_selectors(
+    policy: UpstreamPolicy, declared: DeclaredObjects
+) -> Iterator[FileFinding]:
+    for index, total in find_unmatched(policy, declared.objects):
+        selector = policy.spec.targets[index].object_selector
+        assert selector is not None, "it has chosen nothing"
+        group = group_of(selector.api_version)
+        kind = f"{selector.kind}.{group}" if group else selector.kind
+        if total:
+            problem = f"0 of {total} {selector.kind} objects match, so nothing is made"
+            remedy = "compare its labels and name with those of the objects"
+        else:
+            namespace = policy.metadata.namespace
+            problem = f"there is no {kind} in namespace {namespace}, nor one without a namespace"
+            remedy = "correct kind and group, or give the objects to -f too"
+        where = declared.where(policy, f"spec.targets[{index}].objectSelector")
+        yield FileFinding(where, problem, remedy, "warning")

@@ -1,0 +1,1 @@
+"""Validation of declared objects that needs the sandbox: expressions, templates, selectors."""

@@ -1,0 +1,301 @@
+"""Findings of `fanout validate` about targets, selectors and function configuration.
+
+Variants of every policy are resolved as in a pass, without Git, to report what a pass
+would refuse or hold. An error makes a target fail in every sweep; a warning may be
+intended, or only the package can decide. Equal findings of many targets are combined.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from fanout.api.field_errors import Severity
+from fanout.api.function_pipeline import Function
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.object_meta import GROUP
+from fanout.api.reasons import Reason
+from fanout.api.stages import Stage
+from fanout.api.target_spec import FunctionTemplate, VariantTemplate
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_findings import FileFinding
+from fanout.errors import InvalidInput
+from fanout.gates.gate_wording import format_count
+from fanout.ports import Sandbox
+from fanout.reconcile.pass_results import PassProblem
+from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
+from fanout.reconcile.selection.selector_warnings import find_missing_sources
+from fanout.selection.label_selector import matches
+from fanout.selection.path_collisions import find_collisions
+from fanout.selection.target_selection import VariantTarget
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen
+from fanout.variants.function_registry import find_function, find_script_function
+from fanout.variants.functions.function_config import UnknownField
+
+Locate = Callable[[str, str, str, str], str]
+"""Group, kind, namespace and name of an object → `file:line`, or "" where that is not known."""
+
+_MAX_SHOWN = 3  # targets that a finding names
+
+
+@frozen
+class _TargetProblem:
+    """Problem of one target, at a field of its policy."""
+
+    field: str
+    target: str  # its key
+    problem: str
+    reason: str
+    severity: Severity = "error"
+
+
+def find_target_findings(
+    declared: DeclaredObjects,
+    sandbox: Sandbox,
+    locate: Locate,
+    reported_findings: Iterable[FileFinding],
+) -> tuple[FileFinding, ...]:
+    """Evaluate all policies.
+
+    Fields for which `reported_findings` has an error are left out.
+
+    Returns nothing while a file cannot be read, because it may contain what is missing.
+    """
+    if declared.unread:
+        return ()
+    fields_with_errors = {
+        (it.where.object, it.where.field) for it in reported_findings if it.severity == "error"
+    }
+    resolved_policies = resolve_policies(declared, sandbox)
+    collisions_by_variant = _find_collisions(resolved_policies)
+    return tuple(
+        finding
+        for resolved_policy in resolved_policies
+        if resolved_policy.upstream_policy is not None
+        or resolved_policy.package_variant is not None
+        for finding in _find_policy_findings(
+            resolved_policy, collisions_by_variant, declared, locate
+        )
+        if (finding.where.object, finding.where.field) not in fields_with_errors
+    )
+
+
+def _find_policy_findings(
+    resolved_policy: ResolvedPolicy,
+    collisions_by_variant: Mapping[str, str],
+    declared: DeclaredObjects,
+    locate: Locate,
+) -> Iterator[FileFinding]:
+    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    assert declaration is not None, "it was named for one of them"
+    problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
+    for target_problem in _find_target_problems(resolved_policy, collisions_by_variant, declared):
+        target = resolved_policy.targets.get(target_problem.target)
+        aliases = (target.readable,) if target is not None else ()
+        problem = PassProblem(
+            declaration.identity,
+            target_problem.target,
+            target_problem.reason,
+            target_problem.problem,
+            "target",
+            names=aliases,
+        )
+        problems_by_field[target_problem.field, target_problem.severity].append(problem)
+    for (field, severity), problems in problems_by_field.items():
+        where = declared.where(declaration, field)
+        for group in group_problems(problems):
+            yield FileFinding(where, _format_group(group, resolved_policy, locate), "", severity)
+    if resolved_policy.upstream_policy is not None:
+        for index, stage in enumerate(resolved_policy.upstream_policy.spec.stages):
+            yield from _find_unmatched_groups(resolved_policy, index, stage, declared)
+
+
+def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: Locate) -> str:
+    """Format the targets of a group, the first of them with locations, and their problem."""
+    names = sorted(group.subjects)
+    if resolved_policy.upstream_policy is None:
+        return group.first.sentence
+    shown = [
+        _locate_target(name, resolved_policy.targets.get(name), resolved_policy.namespace, locate)
+        for name in names[:_MAX_SHOWN]
+    ]
+    hidden_count = len(names) - len(shown)
+    target_list = ", ".join(shown) + (f" and {hidden_count} more" if hidden_count else "")
+    prefix = f"{format_count(len(names), 'target')}: " if len(names) > 1 else "target "
+    return f"{prefix}{target_list}: {group.first.sentence}"
+
+
+def _locate_target(name: str, target: VariantTarget | None, namespace: str, locate: Locate) -> str:
+    """Return the target's key with the location of its object."""
+    kind, _, qualified_name = name.partition("/")
+    kind, _, group = kind.partition(".")
+    object_namespace, _, object_name = qualified_name.partition("/")
+    if target is not None and "repo" in target.object:  # a repository that was chosen by name
+        group, object_namespace, object_name = GROUP, namespace, target.repository
+    elif kind == "Repository" and not group:
+        group = GROUP
+    location = locate(group, kind, object_namespace, object_name)
+    return f"{name} ({location})" if location else name
+
+
+def _find_target_problems(
+    resolved_policy: ResolvedPolicy,
+    collisions_by_variant: Mapping[str, str],
+    declared: DeclaredObjects,
+) -> Iterator[_TargetProblem]:
+    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    assert declaration is not None, "it was named for one of them"
+    for failure in resolved_policy.failures:
+        # The sentence of a pass begins with the place, which the finding has by itself.
+        place = f"{declared.where(declaration, failure.field)}: "
+        problem = failure.problem.removeprefix(place)
+        yield _TargetProblem(failure.field, failure.target, problem, failure.reason)
+    for spec in resolved_policy.variants:
+        yield from _find_variant_problems(resolved_policy, spec, declared)
+        if spec.name in collisions_by_variant:
+            field = _package_field(resolved_policy, spec.target)
+            # Whoever has the path keeps it, and that is not known here.
+            yield _TargetProblem(
+                field,
+                spec.target,
+                collisions_by_variant[spec.name],
+                Reason.PATH_COLLISION,
+                "warning",
+            )
+
+
+def _find_variant_problems(
+    resolved_policy: ResolvedPolicy, spec: VariantSpec, declared: DeclaredObjects
+) -> Iterator[_TargetProblem]:
+    if resolved_policy.upstream_policy is not None:
+        stages = [stage.name for stage in resolved_policy.upstream_policy.spec.stages]
+        if stages and spec.stage not in stages:
+            yield _stage_problem(resolved_policy, spec, stages)
+        if spec.offline_error:
+            field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
+            place = f"{declared.where(resolved_policy.upstream_policy, field)}: "
+            yield _TargetProblem(
+                field, spec.target, spec.offline_error.removeprefix(place), Reason.OFFLINE
+            )
+    for index, problem in find_missing_sources(spec, declared.objects):
+        field = _injector_field(resolved_policy, spec.target, index)
+        sentence = f"{problem}; a required injection point of the package holds the variant"
+        reason = Reason.REQUIRED_INJECTION_MISSING
+        yield _TargetProblem(field, spec.target, sentence, reason, "warning")
+
+
+def _stage_problem(
+    resolved_policy: ResolvedPolicy, spec: VariantSpec, stages: Sequence[str]
+) -> _TargetProblem:
+    """Return the problem: an unknown stage is an error, no stage may be intended."""
+    field = _stage_field(resolved_policy, spec.target)
+    if not spec.stage:
+        problem = "it is in no stage, so its variant is held"
+        return _TargetProblem(field, spec.target, problem, Reason.NOT_IN_STAGE, "warning")
+    remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
+    problem = f"the policy has no stage {spec.stage}; {remedy}"
+    return _TargetProblem(field, spec.target, problem, Reason.NOT_IN_STAGE)
+
+
+def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:
+    """Return the field path that defines a target's variant, and its template."""
+    if resolved_policy.upstream_policy is None:
+        return "spec", None
+    entry = resolved_policy.targets[key].entry
+    return f"spec.targets[{entry}].template", resolved_policy.upstream_policy.spec.targets[
+        entry
+    ].template
+
+
+def _injector_field(resolved_policy: ResolvedPolicy, key: str, index: int) -> str:
+    path, template = _find_template(resolved_policy, key)
+    by_expression = template is not None and template.injectors[index].name_expr
+    return f"{path}.injectors[{index}].{'nameExpr' if by_expression else 'name'}"
+
+
+def _package_field(resolved_policy: ResolvedPolicy, key: str) -> str:
+    path, template = _find_template(resolved_policy, key)
+    by_expression = template is not None and template.downstream.package_expr
+    return f"{path}.downstream.{'packageExpr' if by_expression else 'package'}"
+
+
+def _stage_field(resolved_policy: ResolvedPolicy, key: str) -> str:
+    path, template = _find_template(resolved_policy, key)
+    by_expression = template is not None and template.stage_expr
+    return f"{path}.{'stageExpr' if by_expression else 'stage'}"
+
+
+def _find_unmatched_groups(
+    resolved_policy: ResolvedPolicy, index: int, stage: Stage, declared: DeclaredObjects
+) -> Iterator[FileFinding]:
+    """Yield a warning for each rollout group that selects no variant of its stage."""
+    assert resolved_policy.upstream_policy is not None, "hand-written variants have no stages"
+    stage_variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
+    groups = stage.rollout.groups if stage.rollout and stage_variants else ()
+    for number, group in enumerate(groups):
+        if any(
+            matches(group, {**resolved_policy.labels_by_target[it.target], **it.labels})
+            for it in stage_variants
+        ):
+            continue
+        where = declared.where(
+            resolved_policy.upstream_policy, f"spec.stages[{index}].rollout.groups[{number}]"
+        )
+        problem = (
+            f"none of {format_count(len(stage_variants), 'variant')} of stage {stage.name} has"
+            " these labels"
+        )
+        yield FileFinding(where, problem, "compare them with the labels of the targets", "warning")
+
+
+def _find_collisions(resolved_policies: Collection[ResolvedPolicy]) -> Mapping[str, str]:
+    """Return the problem of variants with equal or nested paths, by variant name."""
+    return find_collisions(
+        (
+            (resolved_policy.place_by_variant[spec.name], spec)
+            for resolved_policy in resolved_policies
+            for spec in resolved_policy.variants
+        ),
+        {},
+    )
+
+
+_SECTIONS = ("mutators", "validators")
+
+
+def find_function_findings(declared: DeclaredObjects) -> tuple[FileFinding, ...]:
+    """Return a finding for every configuration that its function would refuse.
+
+    Values of expressions are not available; of such a configuration only the keys are
+    validated.
+    """
+    policy_pipelines = [
+        (policy, f"spec.targets[{index}].template.pipeline", entry.template.pipeline)
+        for policy in declared.policies
+        for index, entry in enumerate(policy.spec.targets)
+    ]
+    variant_pipelines = [
+        (variant, "spec.pipeline", variant.spec.pipeline) for variant in declared.variants
+    ]
+    return tuple(
+        FileFinding(declared.where(declaration, f"{field}.{section}[{index}].configMap"), *words)
+        for declaration, field, pipeline in (*policy_pipelines, *variant_pipelines)
+        for section in _SECTIONS
+        for index, function in enumerate(getattr(pipeline, section))
+        for words in _find_refusal(function)
+    )
+
+
+def _find_refusal(function: Function) -> Iterator[tuple[str, str]]:
+    """Yield problem and remedy if the function refuses its configuration."""
+    implementation = find_function(function.image) or find_script_function(function.image)
+    if implementation is None or function.config_path:
+        return
+    exprs = function.config_map_exprs if isinstance(function, FunctionTemplate) else ()
+    data: dict[str, str] = {**function.config_map}
+    data |= {pair.key: pair.value or "x" for pair in exprs if pair.key}
+    try:
+        implementation.configure({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
+    except InvalidInput as error:
+        if not exprs or isinstance(error, UnknownField):
+            yield f"{implementation.name}: {error.problem.removeprefix('data.')}", error.remedy

@@ -1,0 +1,184 @@
+"""Validation of expressions, templates and version ranges in declared objects.
+
+`fanout validate` reports all that cannot be parsed or compiled.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.object_meta import KRMObject
+from fanout.api.package_variant import PackageVariant
+from fanout.api.text_fields import join_words
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
+from fanout.cluster.file_findings import FileFinding
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.revision import parse_range
+from fanout.plan.evidence.due_checks import RESPONSE_VARIABLES as ANSWERS
+from fanout.ports import Sandbox
+from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
+from fanout.selection.rollout_inputs import VARIABLES as ROLLOUT_VARIABLES
+from fanout.selection.template_expressions import FIRST_VARIABLES, VARIABLES
+
+_LABEL_PATTERN = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
+_CONDITION_PATTERN = re.compile(r"\.propagateWhen\[\d+\]")
+_CHECK_PATTERN = re.compile(r"\.stages\[\d+\]\.(?:verification|requires)\[\d+\]\.(\w+)\.(\w+)")
+_ANSWER_FIELDS = frozenset({"cel", "observedRevision"})
+_CHECK_VARIABLES = ("target", "upstream", "variant")
+_STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
+_FIELD_PATTERN = re.compile(r"(?<![\w.\])])(stage|upstream|variant)\s*\.\s*([A-Za-z_]\w*)")
+_PLAIN_TEXT_PATTERN = re.compile(r"[A-Za-z][-/A-Za-z0-9]*")
+
+
+class DeclaredCode(NamedTuple):
+    """Expression or template, and the path of its field."""
+
+    field: str
+    text: str
+    is_template: bool = False
+
+    @property
+    def is_condition(self) -> bool:
+        """True if it is an entry of `propagateWhen`."""
+        return _CONDITION_PATTERN.search(self.field) is not None
+
+    @property
+    def is_of_check(self) -> bool:
+        """True if it is part of a check."""
+        return _CHECK_PATTERN.search(self.field) is not None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Variables that it may read."""
+        if self.is_template:
+            return TEMPLATE_VARIABLES
+        if self.is_condition:
+            return tuple(ROLLOUT_VARIABLES)
+        if check_match := _CHECK_PATTERN.search(self.field):
+            answer = (ANSWERS[check_match[1]],) if check_match[2] in _ANSWER_FIELDS else ()
+            return (*answer, *_CHECK_VARIABLES)
+        first = self.field.endswith(".downstream.repositoryExpr")
+        return FIRST_VARIABLES if first else VARIABLES
+
+
+def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[FileFinding, ...]:
+    """Return a finding for every invalid expression, template and version range."""
+    located_code = list(_find_code(declared))
+    faults = find_code_faults([code for _, code in located_code], sandbox)
+    broken = [
+        FileFinding(where, *fault)
+        for (where, _), fault in zip(located_code, faults, strict=True)
+        if fault
+    ]
+    return (*broken, *_find_invalid_ranges(declared))
+
+
+def _find_code(declared: DeclaredObjects) -> Iterator[tuple[ErrorLocation, DeclaredCode]]:
+    """Yield all code with its location, including that of faulty objects."""
+    for declaration in (*declared.policies, *declared.promotions):
+        for code in _find_object_code(declaration):
+            yield declared.where(declaration, code.field), code
+    for scenario in declared.scenarios:
+        for code in _find_object_code(scenario):
+            if code.field.startswith("spec.stages["):  # the rest is data, whatever it is called
+                yield declared.where(scenario, code.field), code
+    reported_fields = {(fault.where.object, fault.where.field) for fault in declared.faults}
+    for key, place in declared.broken:
+        for code in _walk_fields(place.value.get("spec"), "spec"):
+            where = locate_broken(key, place, code.field)
+            if (where.object, where.field) not in reported_fields:
+                yield where, code
+
+
+def find_code_faults(
+    codes: Sequence[DeclaredCode], sandbox: Sandbox
+) -> list[tuple[str, str] | None]:
+    """Return problem and remedy of each code, or None where it is valid."""
+    expressions = [code.text for code in codes if not code.is_template]
+    templates = [code.text for code in codes if code.is_template]
+    broken = sandbox.compile(expressions, templates)
+    of_expressions, of_templates = map(iter, sandbox.free_variables(expressions, templates))
+    faults: list[tuple[str, str] | None] = []
+    for code in codes:
+        names = next(of_templates if code.is_template else of_expressions)
+        if code.text in broken:
+            refusal = broken[code.text]
+            faults.append((f"{code.text}: {refusal.problem}", refusal.remedy or "correct it"))
+        else:
+            unknown = sorted(names - set(code.variables))
+            faults.append(
+                _unknown_variable_fault(code, unknown) if unknown else _find_unknown_field(code)
+            )
+    return faults
+
+
+def _find_unknown_field(code: DeclaredCode) -> tuple[str, str] | None:
+    """Return the fault of a condition that reads a field which does not exist.
+
+    Such a condition would hold its variants forever.
+    """
+    if not code.is_condition and not code.is_of_check:
+        return None
+    # String literals are blanked first: a text such as 'stage.dev' is no field access.
+    for name, field in _FIELD_PATTERN.findall(_STRING_PATTERN.sub("''", code.text)):
+        known_fields = ROLLOUT_VARIABLES[name]
+        if field not in known_fields:
+            available = f"there are {join_words(sorted(known_fields), 'and')}"
+            remedy = f"{suggest_name(field, sorted(known_fields), '')} {available}".strip()
+            return f"{code.text}: {name} has no field {field}", remedy
+    return None
+
+
+def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[str, str]:
+    """Return the fault of unknown variables; most often the code is text without quotes."""
+    available = f"there are {join_words(code.variables, 'and')}"
+    verb_phrase = "is no variable" if len(names) == 1 else "are no variables"
+    problem = f"{code.text}: {join_words(names, 'and')} {verb_phrase} here"
+    if names == ["repository"] and not code.is_condition:
+        return f"{problem}: this expression is what chooses it", available
+    if _LABEL_PATTERN.search(code.text):
+        return problem, f"keys that are no names stand in brackets: labels['a/b']; {available}"
+    if not code.is_template and _PLAIN_TEXT_PATTERN.fullmatch(code.text):
+        return problem, f"if it is text, write \"'{code.text}'\", with both quotes; {available}"
+    return problem, f"{suggest_name(names[0], code.variables, '')} {available}".strip()
+
+
+def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[FileFinding]:
+    """Yield findings about version ranges that cannot be parsed."""
+    with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
+        *declared.policies,
+        *declared.variants,
+    )
+    for declaration in with_upstream:
+        try:
+            if semver := declaration.spec.upstream.revision.semver:
+                parse_range(semver)
+        except InvalidInput as error:
+            where = declared.where(declaration, "spec.upstream.revision.semver")
+            yield FileFinding(where, error.problem, error.remedy)
+
+
+def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:
+    """Yield all expressions and templates in the spec of an object."""
+    spec = declaration.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
+    yield from _walk_fields(spec, "spec")
+
+
+def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
+    check_match = _CHECK_PATTERN.search(path)
+    if check_match and check_match[2] in ("headers", "body"):
+        return  # whatever they are called, they are sent as they are
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield from _walk_fields(child, f"{path}.{name}")
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _walk_fields(child, f"{path}[{index}]")
+    elif isinstance(value, str):
+        field = path.rpartition(".")[2].partition("[")[0]
+        if field.endswith(("Expr", "Exprs", "When")) or (check_match and field in _ANSWER_FIELDS):
+            yield DeclaredCode(path, value)
+        elif field.endswith("Template"):
+            yield DeclaredCode(path, value, is_template=True)

@@ -1,0 +1,274 @@
+"""Dependencies of hand-written variants (`dependsOn`): order and readiness.
+
+A pass evaluates dependencies before their dependents, also when it covers only the
+dependents, so candidate and readiness of a dependency are available (design §2).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.package_variant import Dependency as DeclaredDependency
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_facts import DependencyFacts
+from fanout.plan.gate_inputs.policy_facts import AttributesByVariant, VariantAttributes
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+
+PolicyKey = tuple[str, str, bool]
+"""Namespace and name of a policy (True), or of a variant written by hand"""
+
+_AUTHOR = "the variant's author: dependsOn"
+
+
+def policy_key(resolved_policy: ResolvedPolicy) -> PolicyKey:
+    """Return the unique key of a policy or variant.
+
+    A policy and a variant may share a name.
+    """
+    return (
+        resolved_policy.namespace,
+        resolved_policy.name,
+        resolved_policy.upstream_policy is not None,
+    )
+
+
+def build_variant_details(
+    resolved_policy: ResolvedPolicy, depends_on: tuple[DependencyFacts, ...]
+) -> AttributesByVariant:
+    """Build rollout group, expression variables and dependencies of each variant."""
+    if resolved_policy.upstream_policy is None:
+        return {
+            spec.name: VariantAttributes(depends_on=depends_on) for spec in resolved_policy.variants
+        }
+    return {
+        name: VariantAttributes(
+            resolved_policy.rollout_groups.get(name, 0),
+            resolved_policy.expression_variables.get(name, {}),
+        )
+        for name in resolved_policy.rollout_groups.keys()
+        | resolved_policy.expression_variables.keys()
+    }
+
+
+def find_dependents(declared: DeclaredObjects, namespace: str, name: str) -> tuple[str, ...]:
+    """Return hand-written variants that may depend on this policy or variant.
+
+    Variant names begin with the policy's name, so the result may contain one too many.
+    """
+    return tuple(
+        variant.metadata.name
+        for variant in declared.variants
+        if variant.metadata.namespace == namespace
+        and any(
+            dependency.policy == name or (dependency.variant or "").startswith(name)
+            for dependency in variant.spec.depends_on
+        )
+    )
+
+
+@dataclass(slots=True)
+class VariantDependencies:
+    """Dependencies between all declared policies and hand-written variants."""
+
+    all_policies: Sequence[ResolvedPolicy]
+    _policy_by_name: dict[tuple[str, str], ResolvedPolicy] = field(default_factory=dict)
+    _policy_by_variant: dict[tuple[str, str], ResolvedPolicy] = field(
+        default_factory=dict
+    )  # by variant
+    _variant_by_target: dict[tuple[str, str, str], str] = field(
+        default_factory=dict
+    )  # by policy and target
+    _cycle_by_key: dict[PolicyKey, tuple[str, ...]] = field(default_factory=dict)  # those in one
+
+    def __post_init__(self) -> None:
+        # Few installations use `dependsOn`; the indexes over all variants are then not needed.
+        if not any(map(_declared_dependencies, self.all_policies)):
+            return
+        for resolved_policy in self.all_policies:
+            if resolved_policy.upstream_policy is not None:
+                self._policy_by_name[resolved_policy.namespace, resolved_policy.name] = (
+                    resolved_policy
+                )
+            for spec in resolved_policy.variants:
+                self._policy_by_variant[resolved_policy.namespace, spec.name] = resolved_policy
+                self._variant_by_target[resolved_policy.namespace, spec.policy, spec.target] = (
+                    spec.name
+                )
+
+    def with_dependencies(self, covered: Sequence[ResolvedPolicy]) -> tuple[ResolvedPolicy, ...]:
+        """Return the covered policies with their dependencies in evaluation order.
+
+        Policies come first.
+        """
+        wanted_keys = dict.fromkeys(map(policy_key, covered))
+        pending = list(covered)
+        while pending:
+            resolved_policy = pending.pop()
+            dependencies = (
+                self._find_policy(resolved_policy.namespace, dependency)
+                for dependency in _declared_dependencies(resolved_policy)
+            )
+            new_dependencies = [
+                home
+                for home in dependencies
+                if home is not None and policy_key(home) not in wanted_keys
+            ]
+            wanted_keys |= dict.fromkeys(map(policy_key, new_dependencies))
+            pending += new_dependencies
+        if len(wanted_keys) == len(covered) and not any(map(_declared_dependencies, covered)):
+            return tuple(covered)
+        selected = [
+            resolved_policy
+            for resolved_policy in self.all_policies
+            if policy_key(resolved_policy) in wanted_keys
+        ]
+        ordered_variants = self._sort_topologically(
+            [
+                resolved_policy
+                for resolved_policy in selected
+                if resolved_policy.upstream_policy is None
+            ]
+        )
+        return (
+            *(
+                resolved_policy
+                for resolved_policy in selected
+                if resolved_policy.upstream_policy is not None
+            ),
+            *ordered_variants,
+        )
+
+    def find_dependencies(
+        self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
+    ) -> tuple[DependencyFacts, ...]:
+        """Return the dependencies with their readiness.
+
+        `results` holds the policies evaluated before.
+        """
+        return tuple(
+            self._check_dependency(resolved_policy, dependency, results)
+            for dependency in _declared_dependencies(resolved_policy)
+        )
+
+    def _sort_topologically(self, hand_written: Sequence[ResolvedPolicy]) -> list[ResolvedPolicy]:
+        """Sort topologically; members of a cycle are stored, and the cycle is cut at one edge."""
+        policy_by_key = {
+            policy_key(resolved_policy): resolved_policy for resolved_policy in hand_written
+        }
+        # Dictionaries instead of sets: the sorter's order must not depend on hash seeds.
+        dependencies_by_key = {
+            key: dict.fromkeys(self._dependency_keys(resolved_policy))
+            for key, resolved_policy in policy_by_key.items()
+        }
+        dependencies_by_key = {
+            key: {it: None for it in of if it in policy_by_key}
+            for key, of in dependencies_by_key.items()
+        }
+        while True:
+            sorter = TopologicalSorter(dependencies_by_key)
+            try:
+                return [policy_by_key[key] for key in sorter.static_order()]
+            except CycleError as error:
+                cycle = list(error.args[1])
+                names = tuple(name for _, name, _ in reversed(cycle))
+                for key in cycle:
+                    self._cycle_by_key.setdefault(key, names)
+                # Any edge of the cycle will do: all its members are held for the cycle anyway.
+                del dependencies_by_key[cycle[1]][cycle[0]]
+
+    def _dependency_keys(self, resolved_policy: ResolvedPolicy) -> Iterator[PolicyKey]:
+        for dependency in _declared_dependencies(resolved_policy):
+            dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
+            if dependency_policy is not None and dependency_policy.upstream_policy is None:
+                yield policy_key(dependency_policy)
+
+    def _find_policy(self, namespace: str, dependency: DeclaredDependency) -> ResolvedPolicy | None:
+        if dependency.policy is not None:
+            return self._policy_by_name.get((namespace, dependency.policy))
+        return self._policy_by_variant.get((namespace, dependency.variant or ""))
+
+    def _check_dependency(
+        self,
+        resolved_policy: ResolvedPolicy,
+        dependency: DeclaredDependency,
+        results: Mapping[PolicyKey, PolicyResult],
+    ) -> DependencyFacts:
+        dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
+        name = dependency.variant or ""
+        if dependency.policy is not None:
+            name = self._variant_by_target.get(
+                (resolved_policy.namespace, dependency.policy, dependency.target or ""), ""
+            )
+        if dependency_policy is None or not name:
+            return DependencyFacts(
+                dependency.variant or dependency.target or "",
+                False,
+                _describe_missing(dependency_policy, dependency),
+                _AUTHOR,
+            )
+        cycle = self._cycle_by_key.get(policy_key(resolved_policy), ())
+        if cycle and name in cycle:
+            sentence = f"variants wait for each other: {' → '.join(cycle)}"
+            return DependencyFacts(name, False, sentence, _AUTHOR)
+        return _check_readiness(name, results.get(policy_key(dependency_policy)))
+
+
+def _check_readiness(name: str, policy_result: PolicyResult | None) -> DependencyFacts:
+    """Return whether the variant is ready at its candidate.
+
+    If not, its own first hold is the reason.
+    """
+    decision = policy_result.decision if policy_result is not None else None
+    variant_decision = decision.variants.get(name) if decision is not None else None
+    if decision is None or variant_decision is None:
+        return DependencyFacts(
+            name, False, f"it waits for variant {name}, of which nothing is known"
+        )
+    if variant_decision.state is VariantState.READY:
+        return DependencyFacts(name, True)
+    candidate_text = f" at {variant_decision.candidate}" if variant_decision.candidate else ""
+    sentence = (
+        f"it waits for variant {name}, which is {variant_decision.state}{candidate_text} and not"
+        " ready"
+    )
+    who = ""
+    if variant_decision.holds:
+        first_hold = variant_decision.holds[0]
+        sentence, who = f"{sentence}: {first_hold.sentence}", first_hold.actor
+    return DependencyFacts(name, False, sentence, who, decision.next)
+
+
+def _describe_missing(
+    dependency_policy: ResolvedPolicy | None, dependency: DeclaredDependency
+) -> str:
+    if dependency.policy is None:
+        return f"it waits for variant {dependency.variant}, and there is none of this name"
+    if dependency_policy is None:
+        return f"it waits for a variant of UpstreamPolicy {dependency.policy}, which is not there"
+    failure_text = next(
+        (it.problem for it in dependency_policy.failures if it.target == dependency.target), ""
+    )
+    if failure_text:
+        return (
+            f"it waits for target {dependency.target} of {dependency.policy}, which has no"
+            f" variant: {failure_text}"
+        )
+    target_keys = sorted(spec.target for spec in dependency_policy.variants)
+    remedy = suggest_name(
+        dependency.target or "", target_keys[:1000], "correct spec.dependsOn, or add the target"
+    )
+    return (
+        f"it waits for target {dependency.target}, which UpstreamPolicy {dependency.policy} has"
+        f" not; {remedy}"
+    )
+
+
+def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:
+    return (
+        resolved_policy.package_variant.spec.depends_on
+        if resolved_policy.package_variant is not None
+        else ()
+    )

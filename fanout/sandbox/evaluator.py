@@ -1,0 +1,416 @@
+"""Evaluation of untrusted expressions and templates in limited worker processes.
+
+Policies may be written by many (design §9), and neither celpy nor Jinja bounds what a
+text costs: 328 characters of CEL took 5 GiB. So they run in workers with limits of
+memory, processor time and wall time. The parent learns the free variables of a text,
+sends only these, each distinct part of a row once, and keeps the answers by the values
+read. Expressions whose shape bounds their cost are computed in process, from the AST
+that a worker serialized (design §9, §12).
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
+from fanout.errors import Bug
+from fanout.sandbox.builtin_names import CALLABLE_NAMES, GLOBALS
+from fanout.sandbox.expression_closures import ASK, build_closure
+from fanout.sandbox.free_variables import FreeVariables, answer_key, encode_part, project_row
+from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
+from fanout.telemetry.metrics import Counters
+from fanout.values import frozen
+
+MAX_ENTRIES = 4096  # expressions; beyond it the file begins anew
+
+
+class SerializedAstCache:
+    """File cache of serialized ASTs.
+
+    Several processes may use the file; the last writer wins. Starting a worker takes longer
+    than most commands, so a later command reads what an earlier one learned. The file may
+    be deleted at any time (`fanout.keeping`). Only simple expressions are cached: all
+    others need a worker anyway.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        """Use the file at `path`; None caches nothing."""
+        self._path = path
+        self._entries: dict[str, Any] | None = None
+
+    def find(self, texts: Iterable[str]) -> dict[str, ParsedText]:
+        """Return the cached texts among these."""
+        entries = self._read_entries()
+        return {
+            text: ParsedText(entries[text]["reads"], entries[text]["outline"])
+            for text in texts
+            if text in entries
+        }
+
+    def store(self, parsed: Mapping[str, ParsedText]) -> None:
+        """Add to the file. A failed write is ignored: the next command parses again."""
+        if self._path is None or not parsed:
+            return
+        new_entries = {
+            text: {"reads": it.free_variables, "outline": it.ast} for text, it in parsed.items()
+        }
+        entries = self._read_entries()
+        self._entries = (
+            entries | new_entries if len(entries) + len(new_entries) <= MAX_ENTRIES else new_entries
+        )
+        write_cache_file(self._path, json.dumps(self._entries).encode(), _cache_version())
+
+    def _read_entries(self) -> dict[str, Any]:
+        if self._entries is None:
+            self._entries = {} if self._path is None else _load_entries(self._path)
+        return self._entries
+
+
+def _load_entries(path: Path) -> dict[str, Any]:
+    try:
+        entries = json.loads(read_cache_file(path, _cache_version()) or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return entries if isinstance(entries, dict) else {}
+
+
+def _cache_version() -> str:
+    """Return the versions that the entries depend on: fanout's format of celpy's trees."""
+    return f"{version('fanout')} {version('cel-python')}"
+
+
+MAX_ANSWERS = 200_000
+MAX_TEXTS = 4096
+_ROWS_PER_BLOCK = 128  # rows
+
+_AnswerKey = str | bytes  # of a row's part: what its answer is kept under
+
+
+@frozen
+class CompiledText:
+    """Free variables of a text, and a function that computes it if it is simple."""
+
+    free_variables: FreeVariables
+    compute: Callable[[Mapping[str, Any]], Any] | None
+
+
+@dataclass(slots=True)
+class _PendingAnswers:
+    """Answers of one text, and the keys of those that are still to come, by row number."""
+
+    answers: list[Any]
+    pending_keys: dict[int, _AnswerKey]
+
+
+class TextEvaluator:
+    """Evaluator of texts of one kind."""
+
+    def __init__(
+        self, workers: WorkerPool, counters: Counters, ast_cache: SerializedAstCache
+    ) -> None:
+        self.workers = workers
+        self._counters = counters
+        self._ast_cache = ast_cache
+        self._texts: dict[str, CompiledText | ExpressionFailure] = {}
+        self._answers: dict[str, dict[_AnswerKey, Any]] = {}  # least recently asked text first
+
+    def evaluate_texts(
+        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any]]:
+        """Evaluate each text over each row: `answers[text][row]`, plain data or Broken."""
+        if not rows:
+            return [[] for _ in texts]
+        columns: dict[str, _PendingAnswers] = {}
+        tasks: list[EvaluationTask] = []
+        try:
+            compiled = self.compile_texts(texts)
+            computed = _compute_in_process(compiled, rows)
+            for text, compiled_text in compiled.items():
+                if isinstance(compiled_text, ExpressionFailure):
+                    columns[text] = _PendingAnswers([compiled_text] * len(rows), {})
+                else:
+                    # A closure returns ASK where celpy's answer is not certain: these rows alone go
+                    # to a worker.
+                    answers = computed.get(text) or [ASK] * len(rows)
+                    columns[text], missing_parts = self._collect_answers(
+                        text, compiled_text.free_variables, answers, rows
+                    )
+                    tasks += _split_tasks(text, missing_parts)
+            failures = self.workers.run_tasks(tasks, self._store_answers) if tasks else {}
+        finally:
+            self.workers.finish_batch()
+        for text, column in columns.items():
+            self._fill_pending(text, column, failures.get(text))
+        self._evict()
+        return [columns[text].answers for text in texts]
+
+    def compile_texts(self, texts: Sequence[str]) -> dict[str, CompiledText | ExpressionFailure]:
+        """Compile texts; new ones are parsed together."""
+        distinct = list(dict.fromkeys(texts))
+        new_texts = [text for text in distinct if text not in self._texts]
+        compiled = {text: self._texts[text] for text in distinct if text in self._texts}
+        for text, parsed in self._parse_new(new_texts).items():
+            compiled[text] = _compile(parsed)
+            # Everything else about a text is final; a limit may be met because the machine was
+            # busy.
+            if not (isinstance(parsed, ExpressionFailure) and parsed.reason == "LimitExceeded"):
+                self._texts[text] = compiled[text]  # a limit may have been the machine's fault
+        return {text: compiled[text] for text in distinct}
+
+    def _parse_new(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
+        """Return the parsed form of new texts, from the file cache or from a worker."""
+        if not texts:
+            return {}
+        cached = self._ast_cache.find(texts)
+        missing = [text for text in texts if text not in cached]
+        parsed = self.workers.parse_texts(missing) if missing else {}
+        self._ast_cache.store(
+            {
+                text: parsed_text
+                for text, parsed_text in parsed.items()
+                if isinstance(parsed_text, ParsedText) and parsed_text.ast is not None
+            }
+        )
+        return {**cached, **parsed}
+
+    def compile_batch(self, texts: Sequence[str]) -> dict[str, CompiledText | ExpressionFailure]:
+        """Compile texts as a batch of its own."""
+        try:
+            return self.compile_texts(texts)
+        finally:
+            self.workers.finish_batch()
+            self._evict()
+
+    def _collect_answers(
+        self,
+        text: str,
+        free_variables: FreeVariables,
+        answers: list[Any],
+        rows: Sequence[Mapping[str, Any]],
+    ) -> tuple[_PendingAnswers, list[str]]:
+        """Return the known answers, and the parts of rows that a worker has to evaluate."""
+        column = _PendingAnswers(answers, {})
+        missing_parts: dict[_AnswerKey, str] = {}
+        # Taken out and put in again: a dict keeps insertion order, so this makes it the
+        # most recently used.
+        known_answers = self._answers[text] = self._answers.pop(text, {})
+        for number, answer in enumerate(answers):
+            if answer is not ASK:
+                continue
+            try:
+                part = encode_part(project_row(rows[number], free_variables))
+            # Only rows whose part is no plain data become Broken; a worker answers the others.
+            except (TypeError, ValueError, RecursionError) as error:
+                problem = f"it reads what is no plain data: {error}"
+                answers[number] = ExpressionFailure("ExpressionError", problem)
+                continue
+            key = column.pending_keys[number] = answer_key(part)
+            if key not in known_answers:
+                missing_parts[key] = part
+        return column, list(missing_parts.values())
+
+    def _store_answers(self, task: EvaluationTask, answers: list[Any]) -> None:
+        known_answers = self._answers[task.text]
+        for part, answer in zip(task.rows, answers, strict=True):
+            known_answers[answer_key(part)] = (
+                answer[0] if len(answer) == 1 else ExpressionFailure(*answer)
+            )
+        self._counters.add("evaluations", len(answers))
+
+    def _fill_pending(
+        self, text: str, column: _PendingAnswers, failure: ExpressionFailure | None
+    ) -> None:
+        if failure is not None:  # what exceeded a limit is Broken for all rows
+            column.answers = [failure] * len(column.answers)
+            return
+        known_answers = self._answers.get(text, {})
+        for number, key in column.pending_keys.items():
+            column.answers[number] = known_answers[key]
+
+    def _evict(self) -> None:
+        """Evict the least recently evaluated texts while too many answers or texts are kept."""
+        answer_count = sum(map(len, self._answers.values()))
+        while answer_count > MAX_ANSWERS or len(self._answers) > MAX_TEXTS:
+            oldest = next(iter(self._answers))
+            answer_count -= len(self._answers.pop(oldest))
+        while len(self._texts) > MAX_TEXTS:
+            del self._texts[next(iter(self._texts))]
+
+
+def _compile(parsed: ParsedText | ExpressionFailure) -> CompiledText | ExpressionFailure:
+    if isinstance(parsed, ExpressionFailure):
+        return parsed
+    ast = parsed.ast
+    return CompiledText(
+        parsed.free_variables, None if ast is None else build_closure(ast, parsed.free_variables)
+    )
+
+
+def _split_tasks(text: str, rows: Sequence[str]) -> list[EvaluationTask]:
+    return [
+        EvaluationTask(text, rows[start : start + ROWS_PER_REQUEST])
+        for start in range(0, len(rows), ROWS_PER_REQUEST)
+    ]
+
+
+def _compute_in_process(
+    texts: Mapping[str, CompiledText | ExpressionFailure], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """Compute the answers of simple texts in process, block by block of rows.
+
+    So the fields of a row that one text has read are still in the processor's cache for the
+    next one.
+    """
+    computations = {
+        text: compiled_text.compute
+        for text, compiled_text in texts.items()
+        if isinstance(compiled_text, CompiledText) and compiled_text.compute is not None
+    }
+    answers: dict[str, list[Any]] = {text: [] for text in computations}
+    for start in range(0, len(rows), _ROWS_PER_BLOCK):
+        block = rows[start : start + _ROWS_PER_BLOCK]
+        for text, compute in computations.items():
+            answers[text] += [compute(row) for row in block]
+    return answers
+
+
+class ProcessSandbox:
+    """Implementation of `fanout.ports.Sandbox`; a context manager that ends its workers."""
+
+    def __init__(
+        self, limits: WorkerLimits, counters: Counters, cache_file: Path | None = None
+    ) -> None:
+        """`cache_file`: file for serialized ASTs of expressions.
+
+        None: each process parses anew.
+        """
+        self._limits = limits
+        self._counters = counters
+        self._lock = Lock()
+        self._closed = False
+        self._expressions = TextEvaluator(
+            WorkerPool("fanout.sandbox.cel_worker", limits),
+            counters,
+            SerializedAstCache(cache_file),
+        )
+        self._templates = TextEvaluator(
+            # Templates have no AST that a parent could compute from, so there is nothing to
+            # cache.
+            WorkerPool("fanout.sandbox.jinja_worker", limits),
+            counters,
+            SerializedAstCache(None),
+        )
+
+    def evaluate(
+        self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any]]:
+        """Evaluate expressions: `answers[expression][row]`, immutable plain data or Broken."""
+        # One batch at a time: a worker has one pipe, and requests of two batches must not
+        # interleave.
+        with self._lock:
+            return self._require_open(self._expressions).evaluate_texts(expressions, rows)
+
+    def render(
+        self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> list[list[Any]]:
+        """Fill templates: `answers[template][row]`, text or Broken."""
+        with self._lock:
+            return self._require_open(self._templates).evaluate_texts(templates, rows)
+
+    def closures(self, expressions: Sequence[str]) -> list[InProcessExpression | None]:
+        """Return each expression as a function of one row.
+
+        None if it must be passed to `evaluate`. A closure calls the sandbox for answers it
+        cannot compute, so the sandbox must be open then.
+        """
+        with self._lock:
+            compiled = self._require_open(self._expressions).compile_batch(expressions)
+        return [self._build_closure(text, compiled[text]) for text in expressions]
+
+    def _build_closure(
+        self, text: str, compiled_text: CompiledText | ExpressionFailure
+    ) -> InProcessExpression | None:
+        if isinstance(compiled_text, ExpressionFailure) or compiled_text.compute is None:
+            return None
+        return InProcessExpression(
+            text, compiled_text.free_variables, self._with_fallback(text, compiled_text.compute)
+        )
+
+    def _with_fallback(
+        self, text: str, compute: Callable[[Mapping[str, Any]], Any]
+    ) -> Callable[[Mapping[str, Any]], Any]:
+        def compute_or_evaluate(row: Mapping[str, Any]) -> Any:
+            value = compute(row)
+            return self.evaluate([text], [row])[0][0] if value is ASK else value
+
+        return compute_or_evaluate
+
+    def compile(
+        self, expressions: Sequence[str], templates: Sequence[str]
+    ) -> Mapping[str, ExpressionFailure]:
+        """Return the texts that are no valid expressions or templates, with their problem."""
+        with self._lock:
+            compiled = [
+                *self._require_open(self._expressions).compile_batch(expressions).items(),
+                *self._require_open(self._templates).compile_batch(templates).items(),
+            ]
+        return {text: answer for text, answer in compiled if isinstance(answer, ExpressionFailure)}
+
+    def free_variables(
+        self, expressions: Sequence[str], templates: Sequence[str]
+    ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+        """Return the variables that each expression and template names.
+
+        None if it does not compile.
+        """
+        with self._lock:
+            return (
+                _find_names(self._require_open(self._expressions), expressions, CALLABLE_NAMES),
+                _find_names(self._require_open(self._templates), templates, GLOBALS),
+            )
+
+    def _require_open(self, evaluator: TextEvaluator) -> TextEvaluator:
+        if self._closed:
+            raise Bug("the sandbox was closed before it was asked")
+        return evaluator
+
+    def close(self) -> None:
+        """End all workers; may be called again."""
+        with self._lock:
+            self._closed = True
+            self._expressions.workers.close()
+            self._templates.workers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _find_names(
+    evaluator: TextEvaluator, texts: Sequence[str], builtin_names: frozenset[str]
+) -> list[frozenset[str]]:
+    """Return the variables that each text names, without the language's own names."""
+    compiled = evaluator.compile_batch(texts)
+    return [_variable_names(compiled[text]) - builtin_names for text in texts]
+
+
+def _variable_names(compiled_text: CompiledText | ExpressionFailure) -> frozenset[str]:
+    return (
+        frozenset()
+        if isinstance(compiled_text, ExpressionFailure)
+        else frozenset(compiled_text.free_variables)
+    )

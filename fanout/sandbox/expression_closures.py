@@ -1,0 +1,374 @@
+"""Simple expressions as closures that return in process what celpy would return.
+
+A closure takes the values that the expression reads from a row, its activation, once,
+and computes from these alone. Each node is called at most once, none reads or builds a
+text or list beyond a fixed size, and none recurses into data. So the cost is bounded by
+the text (1,024 characters) and the size of the activation. Where celpy's result is not
+certain, or is an error, the result is `ASK` and celpy evaluates the expression, whose
+error messages are used.
+
+celpy converts all values that an expression reads before it evaluates, needed or not.
+So a value that celpy could not convert, or that is too large or unusual to be judged
+quickly, makes the result of the whole expression `ASK`.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from fanout.sandbox.cel_operators import (
+    BINARY_OPERATORS,
+    INT_LIMIT,
+    MAX_TEXT_LENGTH,
+    UNARY_OPERATORS,
+    EvaluationFaultError,
+    UncertainAnswerError,
+    check_int64,
+)
+from fanout.sandbox.free_variables import FreeVariables
+
+MAX_DEPTH = 20  # lists and maps in each other, where one is taken as a whole
+ITEM_WEIGHT = 16  # characters that an item of such a list or map counts as, however short it is
+MISSING: Any = object()  # in place of a value: there is none at that path
+
+
+def read_path(row: Mapping[str, Any], name: str, field_path: Sequence[str]) -> Any:
+    """Return the value of a variable, or of a field path below it.
+
+    `MISSING` if there is none. Raises UncertainAnswerError.
+    """
+    if name not in row:
+        return MISSING
+    value = row[name]
+    for step in field_path:
+        if value.__class__ is not dict:
+            # Only for its error: celpy would convert this value too, although the field is
+            # missing.
+            normalize_value(value)
+            return MISSING
+        if step not in value:
+            return MISSING
+        value = value[step]
+    if value.__class__ is str and len(value) <= MAX_TEXT_LENGTH and value.isascii():
+        return value  # nearly always
+    return normalize_value(value)
+
+
+def normalize_value(value: Any) -> Any:
+    """Return the value as celpy has it: `3.0` in a file is the whole number 3.
+
+    Raises UncertainAnswerError.
+    """
+    kind = value.__class__
+    if kind is str:
+        return _check_text(value)
+    if kind is bool or value is None:
+        return value
+    if kind is int:
+        return check_int64(value)
+    if kind is float:
+        if not math.isfinite(value):
+            raise UncertainAnswerError
+        return int(value) if value.is_integer() and abs(value) < INT_LIMIT else value
+    if kind is dict or kind is list:
+        _check_container(value)
+        return value
+    raise UncertainAnswerError
+
+
+def _check_text(text: str) -> str:
+    """Return the text if it is short enough and can be encoded.
+
+    Raises UncertainAnswerError.
+    """
+    if len(text) > MAX_TEXT_LENGTH:
+        raise UncertainAnswerError
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UncertainAnswerError from None
+    return text
+
+
+def _check_container(container: Any) -> None:
+    """Check that a container needs no conversion and is not too large or too deep.
+
+    Raises UncertainAnswerError.
+    """
+    remaining = MAX_TEXT_LENGTH
+    level = [container]
+    # Level by level and not by recursion: deep data must not exhaust the parent's
+    # stack.
+    for _ in range(MAX_DEPTH):
+        nested: list[Any] = []
+        for collection in level:
+            remaining -= _container_weight(collection, nested)
+            if remaining < 0:
+                raise UncertainAnswerError
+        if not nested:
+            return
+        level = nested
+    raise UncertainAnswerError
+
+
+def _container_weight(container: Any, nested: list[Any]) -> int:
+    """Return the size of a container in characters and items.
+
+    Adds nested ones to `nested`.
+    """
+    weight, items = ITEM_WEIGHT * len(container), container
+    if weight > MAX_TEXT_LENGTH:
+        raise UncertainAnswerError
+    if container.__class__ is dict:
+        for key in container:
+            if key.__class__ is not str:
+                raise UncertainAnswerError
+            weight += len(_check_text(key))
+        items = container.values()
+    for item in items:
+        kind = item.__class__
+        if kind is dict or kind is list:
+            nested.append(item)
+        elif kind is float:  # it might have to be replaced
+            raise UncertainAnswerError
+        elif kind is str:
+            weight += len(normalize_value(item))
+        else:
+            normalize_value(item)
+    return weight
+
+
+ASK: Any = object()  # the answer where celpy has to be asked
+
+FieldPath = tuple[str, ...]
+ClosureNode = Callable[[Sequence[Any]], Any]  # over the values that the expression reads
+
+
+def build_closure(
+    ast: Sequence[Any], free_variables: FreeVariables
+) -> Callable[[Mapping[str, Any]], Any]:
+    """Return a function from a row of variables to plain data or `ASK`."""
+    paths = _leaf_paths(free_variables)
+    # Most expressions are one path: without the general machinery they take a fraction
+    # of the time.
+    if ast[0] == "path" and paths == [tuple(ast[1:])]:
+        return _build_path_closure(*paths)
+    node = _build_node(ast, {path: number for number, path in enumerate(paths)})
+    variable_paths = [(path[0], path[1:]) for path in paths]
+
+    def evaluate_row(row: Mapping[str, Any]) -> Any:
+        try:
+            return _as_response(
+                node([read_path(row, name, field_path) for name, field_path in variable_paths])
+            )
+        except (EvaluationFaultError, UncertainAnswerError):
+            return ASK
+
+    return evaluate_row
+
+
+def _build_path_closure(path: FieldPath) -> Callable[[Mapping[str, Any]], Any]:
+    """Build the closure of an expression that is one path, as most are."""
+    name, *field_path = path
+
+    def read_row(row: Mapping[str, Any]) -> Any:
+        try:
+            value = read_path(row, name, field_path)
+        except UncertainAnswerError:
+            return ASK
+        return ASK if value is MISSING else value
+
+    return read_row
+
+
+def _leaf_paths(free_variables: FreeVariables, parent_path: FieldPath = ()) -> list[FieldPath]:
+    """Return the paths of all leaves, whose values are read completely."""
+    if not free_variables:
+        return [parent_path] if parent_path else []
+    return [
+        path
+        for name, subfields in free_variables.items()
+        for path in _leaf_paths(subfields, (*parent_path, name))
+    ]
+
+
+def _as_response(value: Any) -> Any:
+    """Return a result as a worker would send it: integral fractions become whole numbers."""
+    kind = value.__class__
+    if kind is str or kind is bool or kind is int or value is None:
+        return value
+    return normalize_value(value)
+
+
+def _build_node(ast: Sequence[Any], numbers: Mapping[FieldPath, int]) -> ClosureNode:
+    """Build the closure of a node and all below it.
+
+    `numbers`: index of each value, by path.
+    """
+    node_type, *parts = ast
+    if node_type == "value":
+        return _build_constant(parts[0])
+    if node_type == "path":
+        return _build_value(*_locate_value(tuple(parts), numbers))
+    nodes = [_build_node(part, numbers) for part in parts]
+    if node_type in UNARY_OPERATORS:
+        return _build_unary(UNARY_OPERATORS[node_type], *nodes)
+    if node_type in NODE_BUILDERS:
+        return NODE_BUILDERS[node_type](*nodes)
+    return _build_binary(BINARY_OPERATORS[node_type], *nodes)
+
+
+def _locate_value(path: FieldPath, numbers: Mapping[FieldPath, int]) -> tuple[int, FieldPath]:
+    """Return the index of the value that contains a path, and the rest of the path."""
+    length = next(length for length in range(1, len(path) + 1) if path[:length] in numbers)
+    return numbers[path[:length]], path[length:]
+
+
+def _build_constant(value: Any) -> ClosureNode:
+    return lambda _: value
+
+
+def _build_value(number: int, field_path: FieldPath) -> ClosureNode:
+    def read_value(values: Sequence[Any]) -> Any:
+        value = values[number]
+        if value is MISSING:
+            raise EvaluationFaultError
+        return value
+
+    def read_field(values: Sequence[Any]) -> Any:
+        value = values[number]
+        for name in field_path:
+            if value.__class__ is not dict or name not in value:
+                raise EvaluationFaultError
+            value = value[name]
+        return value
+
+    return read_field if field_path else read_value
+
+
+def _build_has(node: ClosureNode) -> ClosureNode:
+    def has(values: Sequence[Any]) -> bool:
+        try:
+            node(values)
+        except EvaluationFaultError:
+            return False
+        return True
+
+    return has
+
+
+def _without_faults(node: ClosureNode) -> ClosureNode:
+    """Make faults of a node uncertain where celpy does not simply return an error."""
+
+    def certain(values: Sequence[Any]) -> Any:
+        try:
+            return node(values)
+        except EvaluationFaultError:
+            raise UncertainAnswerError from None
+
+    return certain
+
+
+def _build_list(*nodes: ClosureNode) -> ClosureNode:
+    certain = [_without_faults(node) for node in nodes]
+    return lambda values: [each(values) for each in certain]
+
+
+def _build_map(*nodes: ClosureNode) -> ClosureNode:
+    items = _build_list(*nodes)
+
+    def node(values: Sequence[Any]) -> dict[str, Any]:
+        keys_and_values = items(values)
+        return dict(zip(keys_and_values[0::2], keys_and_values[1::2], strict=True))
+
+    return node
+
+
+def _build_conditional(
+    condition: ClosureNode, if_true: ClosureNode, if_false: ClosureNode
+) -> ClosureNode:
+    def node(values: Sequence[Any]) -> Any:
+        try:
+            chosen = condition(values)
+        except EvaluationFaultError:
+            # Its value is not used. celpy evaluates this branch even so, and that may raise an
+            # uncertain result.
+            if_true(values)  # as celpy does
+            raise
+        if chosen is True:
+            return if_true(values)
+        if chosen is False:
+            return if_false(values)
+        raise UncertainAnswerError
+
+    return node
+
+
+def _build_logic(left: ClosureNode, right: ClosureNode, *, deciding: bool) -> ClosureNode:
+    """Build `&&` (decided by false) or `||` (by true), which absorb faults.
+
+    celpy evaluates both sides, and returns a value that is no boolean beside one that
+    decides nothing.
+    """
+
+    def node(values: Sequence[Any]) -> Any:
+        try:
+            left_value = left(values)
+        except EvaluationFaultError:
+            # The right side is evaluated although the left one failed: CEL lets a deciding
+            # value absorb errors.
+            if right(values) is deciding:
+                return deciding
+            raise
+        try:
+            right_value = right(values)
+        except EvaluationFaultError:
+            if left_value is deciding:
+                return deciding
+            raise
+        if left_value is deciding or right_value is deciding:
+            return deciding
+        if left_value is (not deciding):
+            return right_value
+        if right_value is (not deciding):
+            return left_value
+        raise EvaluationFaultError
+
+    return node
+
+
+def _build_unary(operation: Callable[[Any], Any], operand: ClosureNode) -> ClosureNode:
+    return lambda values: operation(operand(values))
+
+
+def _build_binary(
+    operation: Callable[[Any, Any], Any], left: ClosureNode, right: ClosureNode
+) -> ClosureNode:
+    def node(values: Sequence[Any]) -> Any:
+        try:
+            left_value = left(values)
+        except EvaluationFaultError:
+            right(values)  # celpy looks at both, and what it does there may be worse than a fault
+            raise
+        return operation(left_value, right(values))
+
+    return node
+
+
+def _build_remainder(left: ClosureNode, right: ClosureNode) -> ClosureNode:
+    """Build `%`. celpy takes `%` after a text for string formatting, and fills a fault in."""
+    return _build_binary(BINARY_OPERATORS["%"], _without_faults(left), _without_faults(right))
+
+
+NODE_BUILDERS: dict[str, Callable[..., ClosureNode]] = {
+    "%": _build_remainder,
+    "&&": partial(_build_logic, deciding=False),
+    "?:": _build_conditional,
+    "has": _build_has,
+    "list": _build_list,
+    "map": _build_map,
+    "||": partial(_build_logic, deciding=True),
+}

@@ -1,0 +1,74 @@
+"""Free variables of an expression: the part of a row that it reads.
+
+`FreeVariables` is a tree of field names; a leaf (an empty mapping) stands for the
+complete value. Only this part is sent to a worker, and answers are kept by it: ten
+thousand targets have few regions and stages, so rows that are equal to an expression
+are evaluated once.
+"""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+# Mapping[str, "Reads"], which the type checker cannot be told in Python 3.11.
+FreeVariables = Mapping[str, Any]
+
+MAX_PLAIN_KEY = 64  # characters of a key that is not worth hashing
+
+
+def add_path(free_variables: dict[str, Any], path: tuple[str, ...]) -> None:
+    """Add a path whose value is read completely; paths below it need no entry."""
+    *parents, last_name = path
+    for name in parents:
+        if name in free_variables and not free_variables[name]:
+            # The complete value contains the path. Descending would turn the leaf into a node,
+            # and drop the rest.
+            return  # it is read whole already
+        free_variables = free_variables.setdefault(name, {})
+    free_variables[last_name] = {}
+
+
+def project_row(row: Mapping[str, Any], free_variables: FreeVariables) -> dict[str, Any]:
+    """Return the part of a row that is read.
+
+    A missing field stays missing and a value without fields stays as it is, so evaluating
+    the part returns the value or the error that evaluating the row would.
+    """
+    return {
+        name: _project_value(row[name], subfields)
+        for name, subfields in free_variables.items()
+        if name in row
+    }
+
+
+def _project_value(value: Any, free_variables: FreeVariables) -> Any:
+    if not free_variables or not isinstance(value, Mapping):
+        return value
+    return {
+        name: _project_value(value[name], subfields)
+        for name, subfields in free_variables.items()
+        if name in value
+    }
+
+
+def encode_part(part: Mapping[str, Any]) -> str:
+    """Encode the part for a worker.
+
+    Raises ValueError or TypeError if it is not plain data.
+    """
+    return _ENCODER.encode(part)
+
+
+def answer_key(text: str) -> str | bytes:
+    """Return the key under which the answer for an encoded part is kept."""
+    return text if len(text) <= MAX_PLAIN_KEY else blake2b(text.encode(), digest_size=24).digest()
+
+
+def _as_dict(value: object) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} is no plain data")
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_as_dict)

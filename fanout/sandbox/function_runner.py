@@ -1,0 +1,406 @@
+"""Runner of functions: allowed executables, container images, Starlark scripts.
+
+Each program run has a temporary directory, an environment without anything of fanout's,
+and limits. An executable can read and reach what fanout's own user can: allowing one
+means trusting it. A container has no network, no privileges and no writable file
+system. A program is ended together with all processes it has started. Scripts run in
+limited workers that live for one batch.
+"""
+
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+from fanout.api.fanout_configuration import Functions
+from fanout.api.function_catalog import full_image
+from fanout.sandbox.worker_process import WorkerEndedError, WorkerProcess
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.telemetry.metrics import Counters
+from fanout.values import frozen
+from fanout.variants.pending_inputs import (
+    AllowedPrograms,
+    KrmProgram,
+    ProgramOutput,
+    ProgramRun,
+    ResponseError,
+    ScriptOutput,
+    ScriptRun,
+)
+
+_CHUNK_SIZE = 1 << 16
+_MAX_STDERR = 4096  # bytes of stderr that are kept
+_DRAIN_SECONDS = 2.0  # seconds for what is in the pipes of a program that has ended
+
+
+@frozen
+class ProgramCommand:
+    """Program to start: its arguments, directory, complete environment and limits."""
+
+    arguments: Sequence[str]
+    directory: Path
+    environment: Mapping[str, str]
+    timeout: float
+    max_output: int  # bytes of its answer
+
+
+def run_program(command: ProgramCommand, stdin: bytes) -> ProgramOutput | ResponseError:
+    """Run a program to its end, or kill it with all it has started if it exceeds a limit."""
+    try:
+        process = subprocess.Popen(
+            command.arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=command.directory,
+            env=dict(command.environment),
+            # Killing the program alone would leave what it started, with its pipes open.
+            start_new_session=True,  # a group of its own, so that all of it can be ended
+        )
+    except OSError as error:
+        return ResponseError(f"it cannot be started: {error.strerror}")
+    try:
+        return _ProgramRun(process, command, memoryview(stdin)).run_to_end()
+    finally:
+        _kill_group(process)
+
+
+def _kill_group(process: "subprocess.Popen[bytes]") -> None:
+    """Kill the process group, then reap it: until then its number cannot be reused."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+
+
+@dataclass(slots=True)
+class _ProgramRun:
+    """Concurrent transfer of a program's input and outputs."""
+
+    process: "subprocess.Popen[bytes]"
+    command: ProgramCommand
+    unsent_input: memoryview
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+    has_ended: bool = False
+
+    def run_to_end(self) -> ProgramOutput | ResponseError:
+        deadline = time.monotonic() + self.command.timeout
+        # A program may end and leave children that hold its pipes open: end of file alone
+        # is no sign of its end, and neither is its end a sign of end of file.
+        end_fd = os.pidfd_open(self.process.pid)
+        try:
+            with selectors.DefaultSelector() as selector:
+                self._register_pipes(selector, end_fd)
+                while len(selector.get_map()) > (0 if self.has_ended else 1):
+                    remaining = deadline - time.monotonic()
+                    # The program ended, so its result is valid: a process that left the group may
+                    # hold the pipes on.
+                    if remaining <= 0 and self.has_ended:
+                        break  # somebody else holds its pipes
+                    if remaining <= 0:
+                        return ResponseError(f"it took longer than {self.command.timeout:g} s")
+                    for key, _ in selector.select(remaining):
+                        if key.fd == end_fd:
+                            self._handle_end(selector, end_fd)
+                            deadline = min(deadline, time.monotonic() + _DRAIN_SECONDS)
+                        elif key.fd in selector.get_map():  # its end, told at once, closes pipes
+                            self._transfer(selector, key.fileobj)  # type: ignore[arg-type]
+                    if len(self.stdout) > self.command.max_output:
+                        return ResponseError(
+                            f"its output is longer than {self.command.max_output:,} bytes"
+                        )
+                if not self.has_ended and not self._wait_for_end(end_fd, deadline):
+                    return ResponseError(f"it took longer than {self.command.timeout:g} s")
+        finally:
+            os.close(end_fd)
+        return ProgramOutput(
+            self._exit_status(), bytes(self.stdout), self.stderr.decode(errors="replace")
+        )
+
+    def _register_pipes(self, selector: selectors.BaseSelector, end_fd: int) -> None:
+        process = self.process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        selector.register(end_fd, selectors.EVENT_READ)
+        os.set_blocking(process.stdin.fileno(), False)
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        for pipe in (process.stdout, process.stderr):
+            selector.register(pipe, selectors.EVENT_READ)
+
+    def _transfer(self, selector: selectors.BaseSelector, pipe: IO[bytes]) -> None:
+        if pipe is self.process.stdin:
+            with suppress(BlockingIOError):
+                try:
+                    self.unsent_input = self.unsent_input[
+                        os.write(pipe.fileno(), self.unsent_input[:_CHUNK_SIZE]) :
+                    ]
+                except BrokenPipeError:  # it does not want to know the rest
+                    self.unsent_input = self.unsent_input[:0]
+            if self.unsent_input:
+                return
+        elif piece := os.read(pipe.fileno(), _CHUNK_SIZE):
+            if pipe is self.process.stdout:
+                self.stdout += piece
+            else:
+                self.stderr = (self.stderr + piece)[-_MAX_STDERR:]
+            return
+        selector.unregister(pipe)
+        pipe.close()
+
+    def _handle_end(self, selector: selectors.BaseSelector, end_fd: int) -> None:
+        """Kill what the program has left behind.
+
+        It is not reaped yet, so the group is still its own.
+        """
+        self.has_ended = True
+        selector.unregister(end_fd)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        assert self.process.stdin is not None
+        if not self.process.stdin.closed:
+            selector.unregister(self.process.stdin)
+            self.process.stdin.close()
+
+    def _wait_for_end(self, end_fd: int, deadline: float) -> bool:
+        """Wait for the end of a program that has closed its pipes.
+
+        Return whether it ended in time.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(end_fd, selectors.EVENT_READ)
+            return bool(selector.select(max(0.0, deadline - time.monotonic())))
+
+    def _exit_status(self) -> int:
+        # WNOWAIT leaves the process to be reaped: its number has to stay valid until the
+        # group is killed.
+        status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        assert status is not None, "it has ended"
+        return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
+
+
+_SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
+_SCRIPTS_PER_WORKER = 20  # scripts; a second child takes as long to start as these to run
+_MAX_TRIES = 2  # of a script whose child ended for a reason that no limit explains
+
+
+def run_scripts(
+    scripts: Sequence[ScriptRun], limits: WorkerLimits
+) -> list[ScriptOutput | ResponseError]:
+    """Run scripts, several at a time; the results are in the order of the scripts."""
+    results: list[ScriptOutput | ResponseError] = [ResponseError("it was not run")] * len(scripts)
+    pending = deque(enumerate(scripts))
+
+    def run_pending() -> None:
+        with _ScriptWorker(limits) as worker:
+            while pending:
+                try:
+                    number, script = pending.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                results[number] = worker.run_script(script)
+
+    worker_count = min(limits.processes, 1 + len(scripts) // _SCRIPTS_PER_WORKER)
+    with ThreadPoolExecutor(worker_count) as threads:
+        for future in [threads.submit(run_pending) for _ in range(worker_count)]:
+            future.result()
+    return results
+
+
+class _ScriptWorker:
+    """One worker process at a time, replaced after a script that ended it."""
+
+    def __init__(self, limits: WorkerLimits) -> None:
+        self._limits = limits
+        self._process: WorkerProcess | None = None
+
+    def __enter__(self) -> "_ScriptWorker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.stop()
+
+    def run_script(self, script: ScriptRun) -> ScriptOutput | ResponseError:
+        source = json.dumps(script.source)
+        request = f'{{"source":{source},"list":{script.resource_list}}}'
+        for attempt in range(_MAX_TRIES):
+            if self._process is None:
+                self._process = WorkerProcess(_SCRIPT_WORKER_MODULE, self._limits)
+            try:
+                response = self._process.send_request(request)
+            except WorkerEndedError as end:
+                self._process = None
+                if not end.is_unexplained or attempt == _MAX_TRIES - 1:
+                    return ResponseError(
+                        f"the script was ended: {end}", "see sandbox of the configuration"
+                    )
+                continue
+            if "refused" in response:
+                _, problem, remedy = response["refused"]
+                return ResponseError(problem, remedy)
+            return ScriptOutput(response["items"], tuple(response["printed"]))
+        raise AssertionError(_MAX_TRIES)
+
+
+_MIB = 1 << 20
+_MAX_CONCURRENT = 2 * (os.cpu_count() or 1)  # they work, so more would only take memory
+_CONTAINER_USER = "65534:65534"
+_CONTAINER_PIDS = 256
+_REMOVE_TIMEOUT = 10.0  # seconds that the runtime has to end a container
+_MAX_FILE_SIZE = 1 << 30  # bytes of one file that an executable may write
+# What a runtime's own client needs to find its images; nothing of it reaches a container.
+_RUNTIME_VARIABLES = ("HOME", "PATH", "XDG_RUNTIME_DIR", "DOCKER_HOST", "CONTAINER_HOST")
+_VERSION_DIGITS = 16
+
+
+def find_allowed_programs(allowed: Functions) -> AllowedPrograms:
+    """Return the programs that may be run, by every name a pipeline may use for them.
+
+    An executable's version is a hash of its content, so that rendered results are computed
+    anew when it changes; an image's version is its name.
+    """
+    executables: dict[str, KrmProgram] = {}
+    for item in allowed.executables:
+        name = item.name or item.path.rpartition("/")[2]
+        # Hashed here and not per run: the version is part of what a rendered result depends
+        # on.
+        version, problem = _executable_version(Path(item.path))
+        program = KrmProgram(name, item.path, version=version, missing=problem)
+        executables |= {name: program, item.path: program}
+    problem = _find_runtime_problem(allowed)
+    images = {
+        image: KrmProgram(image, image, image=True, version=image, missing=problem)
+        for image in map(full_image, allowed.images)
+    }
+    return AllowedPrograms(executables, images)
+
+
+def _executable_version(path: Path) -> tuple[str, str]:
+    try:
+        with path.open("rb") as file:
+            digest = sha256()
+            while piece := file.read(_MIB):
+                digest.update(piece)
+    except OSError as error:
+        return "", f"{path}: {error.strerror}"
+    if not os.access(path, os.X_OK):
+        return "", f"{path} is not executable"
+    return digest.hexdigest()[:_VERSION_DIGITS], ""
+
+
+def _find_runtime_problem(allowed: Functions) -> str:
+    if allowed.container_runtime is None:
+        return "no containerRuntime is named"
+    runtime_path = shutil.which(allowed.container_runtime)
+    return "" if runtime_path else f"{allowed.container_runtime} is not on the PATH"
+
+
+@frozen
+class ProgramRunner:
+    """Runner of programs and scripts for `fanout.ports`."""
+
+    allowed: Functions
+    max_concurrent: int
+    counters: Counters
+    script_limits: WorkerLimits
+
+    def run(self, runs: Sequence[ProgramRun]) -> list[ProgramOutput | ResponseError]:
+        """Run programs, a few at a time; the results are in the order of the arguments."""
+        if not runs:
+            return []
+        self.counters.add("programs", len(runs))
+        with ThreadPoolExecutor(min(self.max_concurrent, _MAX_CONCURRENT, len(runs))) as threads:
+            return list(threads.map(self._run_one, runs))
+
+    def run_scripts(self, scripts: Sequence[ScriptRun]) -> list[ScriptOutput | ResponseError]:
+        """Run Starlark scripts in limited worker processes."""
+        self.counters.add("scripts", len(scripts))
+        return run_scripts(scripts, self.script_limits)
+
+    def _run_one(self, program_run: ProgramRun) -> ProgramOutput | ResponseError:
+        program = program_run.program
+        with tempfile.TemporaryDirectory(prefix="fanout-function-") as directory:
+            run_kind = self._run_container if program.image else self._run_executable
+            result = run_kind(program.command, Path(directory), program_run.stdin)
+        if isinstance(result, ProgramOutput) and result.status < 0:
+            return ResponseError(f"it was ended by signal {-result.status}", "see its limits")
+        return result
+
+    def _run_executable(
+        self, path: str, directory: Path, stdin: bytes
+    ) -> ProgramOutput | ResponseError:
+        allowed = self.allowed
+        # One second more of processor time than of wall time: the deadline here has the
+        # clearer message.
+        limits = (allowed.wall_seconds + 1, allowed.memory_mib * _MIB, _MAX_FILE_SIZE)
+        wrapper = [sys.executable, "-I", "-m", "fanout.sandbox.exec_limits", *map(str, limits)]
+        home = str(directory)
+        environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home}
+        return run_program(self._build_command([*wrapper, path], directory, environment), stdin)
+
+    def _run_container(
+        self, image: str, directory: Path, stdin: bytes
+    ) -> ProgramOutput | ResponseError:
+        runtime = shutil.which(str(self.allowed.container_runtime))
+        if runtime is None:
+            return ResponseError(f"{self.allowed.container_runtime} is not on the PATH")
+        environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
+        name = f"fanout-{uuid.uuid4().hex}"
+        arguments = [runtime, "run", "--name", name, *self._container_flags(), image]
+        result = run_program(self._build_command(arguments, directory, environment), stdin)
+        # Killing the client does not stop the container, which the runtime's daemon may
+        # own.
+        if isinstance(result, ResponseError):  # the client is gone, the container may not be
+            with suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(
+                    [runtime, "rm", "--force", name],
+                    env=environment,
+                    cwd=directory,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=_REMOVE_TIMEOUT,
+                    check=False,
+                )
+        return result
+
+    def _container_flags(self) -> list[str]:
+        return [
+            "--rm",
+            "--interactive",
+            "--network=none",
+            f"--user={_CONTAINER_USER}",
+            "--read-only",
+            "--cap-drop=ALL",
+            "--security-opt=no-new-privileges",
+            f"--memory={self.allowed.memory_mib}m",
+            f"--pids-limit={_CONTAINER_PIDS}",
+            "--tmpfs=/tmp",
+        ]
+
+    def _build_command(
+        self, arguments: Sequence[str], directory: Path, environment: Mapping[str, str]
+    ) -> ProgramCommand:
+        allowed = self.allowed
+        max_output = allowed.output_mib * _MIB
+        return ProgramCommand(arguments, directory, environment, allowed.wall_seconds, max_output)

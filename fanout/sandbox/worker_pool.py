@@ -1,0 +1,167 @@
+"""Pool of worker processes of one kind, and the distribution of a batch among them."""
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fanout.sandbox.free_variables import FreeVariables
+from fanout.sandbox.worker_process import WorkerEndedError, WorkerProcess
+from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.values import frozen
+
+ROWS_PER_REQUEST = 100  # rows in one question: the limits are for so many
+TEXTS_PER_REQUEST = 20  # texts in one question
+ROWS_PER_WORKER = 4000  # rows; a second child takes as long to start as these to evaluate
+MAX_BATCHES = 200  # after so many a child is replaced: what it caches and leaks goes with it
+MAX_TRIES = 2  # of a question whose child died of something that no limit explains
+
+
+@frozen
+class ParsedText:
+    """Free variables of a text, and its serialized AST if it is simple enough."""
+
+    free_variables: FreeVariables
+    ast: list[Any] | None
+
+
+@frozen
+class EvaluationTask:
+    """One request: a text over some rows, each as JSON."""
+
+    text: str
+    rows: Sequence[str]
+
+    def as_request(self) -> str:
+        """Return the request as the worker reads it."""
+        return f'{{"text":{json.dumps(self.text)},"rows":[{",".join(self.rows)}]}}'
+
+
+class WorkerPool:
+    """Up to `limits.processes` workers that run `module`, each started when it has work."""
+
+    def __init__(self, module: str, limits: WorkerLimits) -> None:
+        self._module = module
+        self._limits = limits
+        self._workers: dict[int, WorkerProcess] = {}
+        self._was_used = False  # anything, in this batch
+
+    def parse_texts(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
+        """Parse texts in a worker; return the parsed form, or Broken, of each."""
+        parsed: dict[str, ParsedText | ExpressionFailure] = {}
+        for start in range(0, len(texts), TEXTS_PER_REQUEST):
+            parsed |= self._parse_chunk(texts[start : start + TEXTS_PER_REQUEST])
+        return parsed
+
+    def _parse_chunk(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
+        try:
+            answers = self._request(0, json.dumps({"texts": texts}))["texts"]
+        except WorkerEndedError as end:
+            if len(texts) == 1:
+                return {texts[0]: ExpressionFailure("LimitExceeded", str(end))}
+            results = [
+                self._parse_chunk([text]) for text in texts
+            ]  # one of them was too much, or all
+            return {text: parsed for each in results for text, parsed in each.items()}
+        return dict(zip(texts, map(_read_parsed, answers), strict=True))
+
+    def run_tasks(
+        self,
+        tasks: Sequence[EvaluationTask],
+        store_answers: Callable[[EvaluationTask, list[Any]], None],
+    ) -> dict[str, ExpressionFailure]:
+        """Run all tasks and hand the answers of each to `store_answers`.
+
+        Returns the texts that exceeded a limit.
+        """
+        failures: dict[str, ExpressionFailure] = {}
+        pending = deque(tasks)
+        rows = sum(len(task.rows) for task in tasks)
+        # Starting a worker costs as much as evaluating some thousand rows: small batches
+        # stay with one.
+        worker_count = min(self._limits.processes, 1 + rows // ROWS_PER_WORKER, len(tasks))
+        # Without a thread: most batches of a command are small, and a pool of threads is
+        # not free.
+        if worker_count <= 1:
+            self._run_pending(0, pending, store_answers, failures)
+            return failures
+        with ThreadPoolExecutor(worker_count) as threads:
+            futures = [
+                threads.submit(self._run_pending, number, pending, store_answers, failures)
+                for number in range(worker_count)
+            ]
+        for future in futures:
+            future.result()
+        return failures
+
+    def _run_pending(
+        self,
+        number: int,
+        pending: deque[EvaluationTask],
+        store_answers: Callable[[EvaluationTask, list[Any]], None],
+        failures: dict[str, ExpressionFailure],
+    ) -> None:
+        while True:
+            try:
+                task = pending.popleft()
+            except IndexError:
+                return
+            # A text that exceeded a limit once is Broken for all rows; each further task would
+            # cost the limit again.
+            if task.text in failures:
+                continue
+            try:
+                store_answers(task, self._request(number, task.as_request())["answers"])
+            except WorkerEndedError as end:
+                failures[task.text] = ExpressionFailure("LimitExceeded", str(end))
+
+    def _request(self, number: int, request: str) -> dict[str, Any]:
+        """Send a request to worker `number`, started if there is none or it has ended."""
+        self._was_used = True
+        for attempt in range(MAX_TRIES):
+            worker = self._workers.get(number)
+            # An idle worker may have been killed from outside; that is no fault of the text, so
+            # it costs no try.
+            if worker is None or not worker.is_alive:
+                self._discard_worker(number)
+                worker = self._workers[number] = WorkerProcess(self._module, self._limits)
+            try:
+                return worker.send_request(request)
+            except WorkerEndedError as end:
+                self._discard_worker(number)
+                if not end.is_unexplained or attempt == MAX_TRIES - 1:
+                    raise
+        raise AssertionError(MAX_TRIES)
+
+    def finish_batch(self) -> None:
+        """Count a batch that sent a request; stop workers that have served enough batches."""
+        if not self._was_used:
+            return
+        self._was_used = False
+        for number, worker in list(self._workers.items()):
+            worker.batches += 1
+            if worker.batches >= MAX_BATCHES:
+                self._workers.pop(number).stop()
+
+    def _discard_worker(self, number: int) -> None:
+        worker = self._workers.pop(number, None)
+        if worker is not None:
+            worker.kill()
+
+    def close(self) -> None:
+        """Stop all workers."""
+        while self._workers:
+            self._workers.popitem()[1].stop()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers that were started."""
+        return [worker.pid for worker in self._workers.values()]
+
+
+def _read_parsed(answer: dict[str, Any]) -> ParsedText | ExpressionFailure:
+    if "broken" in answer:
+        return ExpressionFailure(*answer["broken"])
+    return ParsedText(answer["reads"], answer["outline"])

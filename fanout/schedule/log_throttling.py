@@ -1,0 +1,157 @@
+"""Log of the loop: what each pass did, and each problem once when it begins and ends."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import structlog
+
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_findings import MAX_SEPARATE, group_findings
+from fanout.errors import FanoutError
+from fanout.gates.gate_wording import format_names
+from fanout.plan.actions import ActionKind, ActionResult, PlanAction
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.problem_aggregation import format_failed_outcomes, group_problems
+from fanout.telemetry.error_isolation import run_isolated
+
+_log = structlog.get_logger()
+_COUNT_NAMES = {
+    ActionKind.RELEASE: "released",
+    ActionKind.WRITE_DRAFT: "drafts_written",
+    ActionKind.PUBLISH: "published",
+    ActionKind.REMOVE_PACKAGE: "packages_removed",
+    ActionKind.REMOVE_DRAFT: "drafts_removed",
+    ActionKind.RECORD: "recorded",
+}
+_EVENT_NAMES = {
+    ActionKind.WRITE_DRAFT: "Draft written",
+    ActionKind.PUBLISH: "Published",
+    ActionKind.REMOVE_PACKAGE: "Package removed",
+    ActionKind.REMOVE_DRAFT: "Draft removed",
+}
+
+
+class LoopLog:
+    """Logger that reports each problem once, not with every pass."""
+
+    def __init__(self) -> None:
+        self._reported: dict[str, dict[str, None]] = {}
+        self._last_failure = ""  # what the pass before failed with
+
+    def log_file_errors(self, declared: DeclaredObjects) -> None:
+        """Log errors of the files that are new, and those that ended."""
+        errors = [finding for finding in declared.faults if finding.severity == "error"]
+        new_problems, ended_problems = self._compare_problems(
+            "", (line for _, line in group_findings(errors))
+        )
+        for sentence in new_problems:
+            _log.warning("Something is wrong in the files", problem=sentence)
+        for sentence in ended_problems:
+            _log.info("Something in the files is right again", problem=sentence)
+
+    def log_failed_pass(self, error: FanoutError, pause: float) -> None:
+        """Log a failed pass and the seconds until it is retried; repetitions at debug level."""
+        log = _log.debug if self._last_failure == str(error) else _log.warning
+        self._last_failure = str(error)
+        log("Pass failed", reason=error.reason, problem=str(error), tried_again_in=pause)
+
+    def log_internal_problems(self, part: str, problems: Iterable[str]) -> None:
+        """Log failures of fanout's own outside a pass; `part` names the part that failed."""
+        new_problems, ended_problems = self._compare_problems(part, problems)
+        for sentence in new_problems:
+            _log.warning("Something of fanout itself failed", problem=sentence)
+        for sentence in ended_problems:
+            _log.info("It works again", problem=sentence)
+
+    def log_recovery(self) -> None:
+        """Log that passes work again if the previous one failed."""
+        if self._last_failure:
+            _log.info("Passes work again")
+        self._last_failure = ""
+
+    def log_report(self, report: PassReport, mode: PassMode, triggers: Iterable[str]) -> None:
+        """Log a pass: its actions, new problems, and problems that ended."""
+        for outcome in report.outcomes:
+            if outcome.is_done and outcome.action.kind in _EVENT_NAMES:
+                _log.info(_EVENT_NAMES[outcome.action.kind], **_describe_action(outcome.action))
+        done = Counter(_COUNT_NAMES[it.action.kind] for it in report.outcomes if it.is_done)
+        counts = {name: done[name] for name in _COUNT_NAMES.values() if done[name]}
+        failed = {"failed": len(report.failed_outcomes)} if report.failed_outcomes else {}
+        log = _log.info if counts else _log.debug
+        log("Pass done", trigger=sorted(triggers), sweep=mode.sweep, **counts, **failed)
+        new_problems, ended_problems = self._compare_problems(
+            "undeclared", report.pass_plan.undeclared_warnings
+        )
+        for sentence in new_problems:
+            _log.warning("Something on record is not declared", problem=sentence)
+        for sentence in ended_problems:
+            _log.info("It is not missed any more", problem=sentence)
+        failures = _group_by_policy(report.failed_outcomes)
+        policies_by_problem: dict[str, list[str]] = {}  # policies by sentence
+        policies_by_ended_problem: dict[str, list[str]] = {}
+        for item in report.pass_plan.policies:
+            failed_actions = failures.get(
+                (item.resolved_policy.namespace, item.resolved_policy.name), ()
+            )
+            problems = run_isolated(partial(_list_problems, item, failed_actions))
+            if isinstance(problems, FanoutError):
+                problems = [str(problems)]
+            new_problems, ended_problems = self._compare_problems(item.title, problems)
+            for news, sentences in (
+                (policies_by_problem, new_problems),
+                (policies_by_ended_problem, ended_problems),
+            ):
+                for sentence in sentences:
+                    news.setdefault(sentence, []).append(item.title)
+        for policy, sentence in _group_by_problem(policies_by_problem):
+            _log.warning("Something is wrong with a policy", policy=policy, problem=sentence)
+        for policy, sentence in _group_by_problem(policies_by_ended_problem):
+            _log.info("Something of a policy is well again", policy=policy, problem=sentence)
+
+    def _compare_problems(
+        self, subject: str, sentences: Iterable[str]
+    ) -> tuple[list[str], list[str]]:
+        """Return the problems of a subject that are new, and those that ended."""
+        current, previous = dict.fromkeys(sentences), self._reported.get(subject, {})
+        self._reported[subject] = current
+        new_problems = [sentence for sentence in current if sentence not in previous]
+        return new_problems, [sentence for sentence in previous if sentence not in current]
+
+
+def _describe_action(action: PlanAction) -> dict[str, str]:
+    fields = {
+        "policy": f"{action.namespace}/{action.policy}" if action.policy else "",
+        "variant": action.variant,
+        "stage": action.stage,
+        "revision": action.revision,
+        "repository": action.repository,
+        "path": action.path,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _list_problems(item: PolicyResult, failed: Sequence[ActionResult]) -> list[str]:
+    """Return the problems of a policy as messages; equal ones of many variants are joined."""
+    return [
+        *(one.sentence for one in group_problems(item.problems)),
+        *format_failed_outcomes(failed),
+    ]
+
+
+def _group_by_problem(news: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield policy and problem; a problem of many policies is yielded once with all names."""
+    for sentence, policies in news.items():
+        policy_names = policies if len(policies) <= MAX_SEPARATE else [format_names(policies)]
+        yield from ((policy, sentence) for policy in policy_names)
+
+
+def _group_by_policy(outcomes: Iterable[ActionResult]) -> dict[tuple[str, str], list[ActionResult]]:
+    outcomes_by_policy: dict[tuple[str, str], list[ActionResult]] = {}
+    for outcome in outcomes:
+        action = outcome.action
+        outcomes_by_policy.setdefault(
+            (action.namespace, action.policy or action.variant), []
+        ).append(outcome)
+    return outcomes_by_policy

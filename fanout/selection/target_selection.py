@@ -1,0 +1,182 @@
+"""Target selection: repositories by name or label, or any cluster objects by label."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+
+from fanout.api.git_repository import Repository
+from fanout.api.target_spec import ObjectSelector, TargetEntry
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.validators.cross_references import is_visible
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.label_selector import match_raw_labels, matches
+from fanout.selection.variant_spec import Object, TargetFailure
+from fanout.values import frozen
+
+
+@frozen
+class VariantTarget:
+    """An object or repository for which a variant is made."""
+
+    entry: int  # index in spec.targets
+    key: str  # identity: "<Kind>[.<group>]/<namespace>/<name>" or "Repository/<name>/<package>"
+    object: Object = field(compare=False)  # what expressions see as `target`
+    repository: str = ""  # downstream repository where the template names none (`repoDefault`)
+    package: str = ""  # downstream package where the template names none (`packageDefault`)
+
+    @property
+    def readable(self) -> str:
+        """Return the display name: the object's name, or repository and package."""
+        kind, _, rest = self.key.partition("/")
+        chosen_by_name = kind == "Repository" and "repo" in self.object
+        return rest if chosen_by_name else rest.rpartition("/")[2]
+
+
+@frozen
+class TargetInventory:
+    """Repositories and objects among which targets are selected."""
+
+    repositories: Mapping[str, Repository]  # those that the policy may use, by name
+    objects: ClusterObjectIndex
+
+
+def select_targets(
+    policy: UpstreamPolicy, inventory: TargetInventory
+) -> tuple[tuple[VariantTarget, ...], tuple[TargetFailure, ...]]:
+    """Select a policy's targets, ordered by entry and key, and report invalid ones.
+
+    A target that two entries select belongs to the first: two variants cannot have one
+    identity. An object whose match is unknown is reported as a failure, never missed in
+    silence.
+    """
+    candidates = [
+        it
+        for index, entry in enumerate(policy.spec.targets)
+        for it in sorted(_select_entry(index, entry, policy, inventory), key=_sort_key)
+    ]
+    failures = [it for it in candidates if isinstance(it, TargetFailure)]
+    # Another entry may select the object clearly, but with the wrong template: fail closed.
+    unclear_keys = {failure.target for failure in failures}
+    targets: dict[str, VariantTarget] = {}
+    for target in candidates:
+        if isinstance(target, TargetFailure) or target.key in unclear_keys:
+            continue
+        first_target = targets.setdefault(target.key, target)
+        if first_target is not target:
+            failures.append(_duplicate_failure(policy.metadata.name, first_target, target))
+    return tuple(targets.values()), tuple(failures)
+
+
+def find_unmatched(
+    policy: UpstreamPolicy, objects: ClusterObjectIndex
+) -> Iterator[tuple[int, int]]:
+    """Yield the entries whose objectSelector selects nothing.
+
+    With each comes the number of objects of its kind.
+    """
+    inventory = TargetInventory({}, objects)
+    for index, entry in enumerate(policy.spec.targets):
+        selector = entry.object_selector
+        if selector is None or any(True for _ in _select_entry(index, entry, policy, inventory)):
+            continue
+        yield index, sum(1 for _ in _list_objects(selector, policy, objects))
+
+
+def _sort_key(target_or_failure: VariantTarget | TargetFailure) -> str:
+    return (
+        target_or_failure.key
+        if isinstance(target_or_failure, VariantTarget)
+        else target_or_failure.target
+    )
+
+
+def _duplicate_failure(policy: str, first: VariantTarget, second: VariantTarget) -> TargetFailure:
+    return TargetFailure(
+        policy=policy,
+        target=second.key,
+        reason="DuplicateTarget",
+        problem=f"chooses {second.key}, which spec.targets[{first.entry}] has already; narrow one"
+        " of the selectors",
+        field=f"spec.targets[{second.entry}]",
+    )
+
+
+def _select_entry(
+    index: int, entry: TargetEntry, policy: UpstreamPolicy, inventory: TargetInventory
+) -> Iterator[VariantTarget | TargetFailure]:
+    package = policy.spec.upstream.package
+    if entry.repositories:
+        for choice in entry.repositories:
+            for name in choice.package_names or (package,):
+                target_object = {"repo": choice.name, "package": name}
+                yield VariantTarget(
+                    index, f"Repository/{choice.name}/{name}", target_object, choice.name, name
+                )
+    elif entry.repository_selector is not None:
+        for name, repository in inventory.repositories.items():
+            if matches(entry.repository_selector, repository.metadata.labels):
+                key = f"Repository/{repository.metadata.namespace}/{name}"
+                yield VariantTarget(index, key, to_object(repository), name, package)
+    elif entry.object_selector is not None:
+        selector = entry.object_selector
+        kind = _kind_in_keys(selector)
+        for (namespace, name), cluster_object in _list_objects(selector, policy, inventory.objects):
+            if selector.name and name != selector.name:
+                continue
+            is_match = match_raw_labels(
+                selector, (cluster_object.get("metadata") or {}).get("labels")
+            )
+            if is_match is False:
+                continue
+            key = f"{kind}/{namespace}/{name}"
+            if is_match:
+                yield VariantTarget(index, key, cluster_object, str(name), package)
+            else:
+                yield _unclear_failure(index, key, policy)
+
+
+def _unclear_failure(entry: int, key: str, policy: UpstreamPolicy) -> TargetFailure:
+    return TargetFailure(
+        policy=policy.metadata.name,
+        target=key,
+        reason="InvalidObject",
+        problem=f"nobody can say whether {key} is a target: a label that is asked for is no text;"
+        " put its key and its value in quotes where the object is written",
+        field=f"spec.targets[{entry}].objectSelector",
+    )
+
+
+def _list_objects(
+    selector: ObjectSelector, policy: UpstreamPolicy, objects: ClusterObjectIndex
+) -> Iterable[tuple[tuple[str, str], Object]]:
+    """Return the objects of the kind, cluster-scoped or in the policy's namespace."""
+    namespaces = ("", policy.metadata.namespace)
+    kind = objects.of_kind(group_of(selector.api_version), selector.kind)
+    return (item for item in kind.items() if item[0][0] in namespaces)
+
+
+def _kind_in_keys(selector: ObjectSelector) -> str:
+    """Return the kind as target keys have it: with its group, without a version."""
+    group = group_of(selector.api_version)
+    return f"{selector.kind}.{group}" if group else selector.kind
+
+
+def to_object(repository: Repository) -> Object:
+    """Return a Repository as expressions see it: the object that was written."""
+    return repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def usable_repositories(
+    namespace: str, repositories: Sequence[Repository]
+) -> dict[str, Repository]:
+    """Return the repositories that objects of this namespace may name, by name.
+
+    Its own take precedence.
+    """
+    usable: dict[str, Repository] = {}
+    for repository in sorted(
+        repositories, key=lambda item: (item.metadata.namespace, item.metadata.name)
+    ):
+        is_own = repository.metadata.namespace == namespace
+        if is_own or (is_visible(repository, namespace) and repository.metadata.name not in usable):
+            usable[repository.metadata.name] = repository
+    return usable

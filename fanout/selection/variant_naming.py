@@ -1,0 +1,57 @@
+"""Names and refs derived from identity, so that a rerun finds its own work."""
+
+import hashlib
+import re
+
+LIMIT = 63  # of a Kubernetes object's name where it is also used as a label's value
+
+_NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def build_variant_name(namespace: str, policy: str, target: str, readable: str) -> str:
+    """Build `<policy>-<target, cut>-<10 hex>`; injective but for SHA-256. (Design §3.)
+
+    `target` is the target's key, which alone makes the name unique; `readable` is for
+    people.
+    """
+    digest = variant_digest(namespace, policy, target)
+    available = LIMIT - len(digest) - 2
+    readable = _NOT_IN_A_NAME.sub("-", readable.lower()).strip("-")
+    # The policy's name gets what the target leaves, and at least half, so both stay recognizable.
+    head = policy[: max(available // 2, available - len(readable) - 1)].rstrip("-.")
+    target_part = readable[: available - len(head)].strip("-")
+    return "-".join([part for part in (head, target_part, digest) if part])
+
+
+def variant_digest(namespace: str, policy: str, target: str) -> str:
+    """Compute the hash of a variant's identity, the last part of its name."""
+    identity = "\0".join(("UpstreamPolicy", namespace, policy, target))
+    return hashlib.sha256(identity.encode()).hexdigest()[:10]
+
+
+def draft_ref(install: str, path: str, owner: str) -> str:
+    """Return the ref of a variant's draft.
+
+    `owner` is the policy, or the hand-written variant.
+    """
+    return f"refs/heads/drafts/{install}/{path}/{owner}"
+
+
+def drafts_prefix(install: str) -> str:
+    """Return the prefix of this installation's drafts, the only refs fanout removes."""
+    return f"refs/heads/drafts/{install}/"
+
+
+def install_of(draft: str) -> str:
+    """Return the installation that a draft's ref belongs to."""
+    return draft.removeprefix("refs/heads/drafts/").partition("/")[0]
+
+
+def vendor_ref(install: str) -> str:
+    """Return the ref of the branch with the pristine renderings. (Design §4, "The base".)"""
+    return f"refs/heads/fanout/{install}/rendered"
+
+
+def tag_ref(path: str, number: int) -> str:
+    """Return the ref of a published variant's tag, as kpt and Porch read it."""
+    return f"refs/tags/{path}/v{number}"

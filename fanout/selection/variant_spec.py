@@ -1,0 +1,129 @@
+"""Specification of variants, their failures, and in-process expressions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any
+
+from fanout.errors import ErrorLocation
+from fanout.values import frozen
+
+_NOWHERE = ErrorLocation()
+
+
+@frozen
+class FunctionSpec:
+    """One entry of a pipeline: a function by image or executable, and its configuration."""
+
+    image: str
+    name: str = ""
+    config: Mapping[str, str] = field(default_factory=dict)
+    exec: str = ""  # instead of the image
+    tag: str = ""
+    config_path: str = ""  # a file of the package, instead of `config`
+    selectors: tuple[Mapping[str, object], ...] = ()
+    exclude: tuple[Mapping[str, object], ...] = ()
+
+    @property
+    def command(self) -> str:
+        """Return the image or the executable."""
+        return self.image or self.exec
+
+    def extra_fields(self) -> dict[str, object]:
+        """Return the optional fields, named as in a Kptfile, without empty ones."""
+        if not (self.exec or self.tag or self.config_path or self.selectors or self.exclude):
+            return {}
+        fields: dict[str, object] = {
+            "exec": self.exec,
+            "tag": self.tag,
+            "configPath": self.config_path,
+            "selectors": [dict(row) for row in self.selectors],
+            "exclude": [dict(row) for row in self.exclude],
+        }
+        return {key: value for key, value in fields.items() if value}
+
+
+@frozen
+class InjectorSpec:
+    """Selects a cluster object by name for the injection points whose kind it matches."""
+
+    name: str
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+
+
+@frozen
+class VariantSpec:
+    """One variant as its policy asks for it, without the upstream revision.
+
+    The gates choose that. Everything in it comes from the policy and its target; what a
+    rendering depends on enters the digest.
+    """
+
+    name: str  # metadata.name: unique in the namespace, at most 63 characters
+    namespace: str
+    policy: str  # "" for a PackageVariant written by hand
+    stage: str  # "" when it is in no stage
+    target: str  # the target's key, stable over renames of paths: "Cluster/platform/eu-1"
+    upstream_repository: str  # name of a Repository object
+    upstream_package: str  # path of the package in it
+    repository: str  # name of the downstream Repository object
+    path: str  # downstream directory from the root of the Git repository, no slash at either end
+    context: Mapping[str, str] = field(default_factory=dict)  # packageContext.data
+    remove_keys: tuple[str, ...] = ()
+    mutators: tuple[FunctionSpec, ...] = ()
+    validators: tuple[FunctionSpec, ...] = ()
+    injectors: tuple[InjectorSpec, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    priority: int = 0  # higher goes first
+    suspended: bool = False
+    offline: bool = False  # its target says so
+    offline_error: str = ""  # why nobody can say whether its target is offline
+    where: ErrorLocation = field(default=_NOWHERE, compare=False)
+
+    @property
+    def package(self) -> str:
+        """Return the package's own name: the last segment of its path."""
+        return self.path.rpartition("/")[2]
+
+
+@frozen
+class TargetFailure:
+    """A target for which no variant can be built; other targets are not affected."""
+
+    policy: str
+    target: str
+    reason: str
+    problem: str
+    field: str = ""  # of the policy, where one is at fault
+
+
+@frozen
+class ExpressionFailure:
+    """Failure of an expression or template: reason, sentence, and the remedy if known."""
+
+    reason: str
+    problem: str
+    remedy: str = ""
+
+
+Object = Mapping[str, Any]  # a Kubernetes object as plain data
+
+
+@frozen
+class InProcessExpression:
+    """An expression that is evaluated in process, once per variant.
+
+    Called with a row of variables it returns plain data, not to be modified, or
+    `ExpressionFailure`. The result depends on the row alone and equals that of the sandbox.
+    Its cost is bounded by the length of the text and by the size of what it reads.
+    """
+
+    text: str
+    reads: Mapping[str, Any]  # field names below the variables; an empty mapping: the whole value
+    evaluate: Callable[[Mapping[str, Any]], Any] = field(repr=False, compare=False)
+
+    def __call__(self, row: Mapping[str, Any]) -> Any:
+        """Evaluate the expression over the row: plain data, or `ExpressionFailure`."""
+        return self.evaluate(row)

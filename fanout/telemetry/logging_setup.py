@@ -1,0 +1,93 @@
+"""Configuration of logging: text for people on a terminal, JSON everywhere else.
+
+Log lines have a constant message and fields. Loggers of libraries use the same
+processors, so that redaction sees every line, including tracebacks.
+"""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from fanout.telemetry.redaction import Redactor
+
+# Chatty at their own levels, or (celpy) loud about what is a user's ordinary mistake.
+_LIBRARY_LEVELS = {
+    "git": logging.WARNING,
+    "apscheduler": logging.WARNING,
+    "celpy": logging.CRITICAL,
+}
+
+
+def configure_logging(
+    redactor: Redactor,
+    *,
+    level: int = logging.INFO,
+    stream: TextIO | None = None,
+    use_color: bool = True,
+) -> None:
+    """Send log lines of structlog and the standard library to `stream`, redacted.
+
+    `stream` defaults to stderr. Colors are used on a terminal only.
+    """
+    stream = stream or sys.stderr
+    is_terminal = stream.isatty()
+    processors: list[Processor] = [
+        # Redaction comes right behind the merge: what was bound before is shown too.
+        structlog.contextvars.merge_contextvars,
+        _RedactionProcessor(redactor),
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(
+            fmt="%H:%M:%S" if is_terminal else "iso", utc=not is_terminal
+        ),
+    ]
+    renderer = _build_renderer(is_terminal=is_terminal, use_color=use_color)
+    structlog.configure(
+        processors=[*processors, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(stream),
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=processors,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    for name, min_level in _LIBRARY_LEVELS.items():
+        logging.getLogger(name).setLevel(max(min_level, level))
+
+
+def _build_renderer(*, is_terminal: bool, use_color: bool) -> Processor:
+    if is_terminal:
+        return structlog.dev.ConsoleRenderer(
+            colors=use_color,
+            # The prettier ones print local variables, secrets among them.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
+    return structlog.processors.JSONRenderer(ensure_ascii=False)
+
+
+class _RedactionProcessor:
+    """Log processor that turns tracebacks into text and redacts every field."""
+
+    # ProcessorFormatter hands these through to itself.
+    _META = frozenset(("_record", "_from_structlog"))
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+        if "exc_info" in event:
+            event = structlog.processors.format_exc_info(logger, method, event)
+        redacted: MutableMapping[str, Any] = {}
+        for key, value in event.items():
+            redacted[key] = value if key in self._META else self._redactor.redact_field(key, value)
+        return redacted

@@ -1,0 +1,161 @@
+"""Metrics of a pass: counts, which benchmark and tests check, and time per phase.
+
+Shown with -v and described in docs/performance.md.
+"""
+
+import resource
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+
+from fanout.values import frozen
+
+PHASES = (
+    "files",  # reading what is declared
+    "names",  # targets and their templates
+    "records",  # what people and machines said, read and written
+    "listings",  # of repositories, and fetches
+    "views",  # what the planner needs of each mirror
+    "judging",  # of policies: evidence, gates, steps; but for the four below
+    "opening",  # what is published and drafted of each variant
+    "choosing",  # a revision for each variant, and digests of its inputs
+    "rendering",
+    "merging",  # of renderings with what people changed
+    "changes",  # the commits that are to be made of what was decided
+    "writing",  # objects and pushes of all repositories
+    "else",  # opening, closing, and between the phases
+)
+
+
+@frozen
+class PhaseTime:
+    """Seconds of wall clock, of own processor time, and of that of ended child processes."""
+
+    clock: float = 0.0
+    process: float = 0.0
+    children: float = 0.0
+
+    def __add__(self, other: "PhaseTime") -> "PhaseTime":
+        return PhaseTime(
+            self.clock + other.clock, self.process + other.process, self.children + other.children
+        )
+
+    def __sub__(self, other: "PhaseTime") -> "PhaseTime":
+        return self + PhaseTime(-other.clock, -other.process, -other.children)
+
+
+class PhaseTimes:
+    """Time per phase: each moment is charged to the innermost running phase or "else".
+
+    One thread runs the pass and enters phases; the work of its threads is counted by
+    `work`.
+    """
+
+    def __init__(self, read_clocks: Callable[[], PhaseTime] | None = None) -> None:
+        """Start measuring; `read_clocks` returns the present readings of all clocks."""
+        self._lock = Lock()
+        self._read_clocks = read_clocks or read_process_clocks
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new pass; no phase may be running."""
+        self._running = ["else"]
+        self._spent = dict.fromkeys(PHASES, PhaseTime())
+        self._work: dict[tuple[str, str], float] = {}
+        self._last_reading = self._read_clocks()
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Charge time to this phase for the duration of the block, without phases inside it.
+
+        Raises KeyError for an unknown name.
+        """
+        self._charge()
+        self._running.append(name)
+        try:
+            yield
+        finally:
+            self._charge()
+            self._running.pop()
+
+    @contextmanager
+    def work(self, activity: str) -> Iterator[None]:
+        """Add the duration of the block to an activity of the running phase.
+
+        For parallel threads.
+        """
+        key = self._running[-1], activity
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - started
+            with self._lock:
+                self._work[key] = self._work.get(key, 0.0) + seconds
+
+    def read(self) -> Mapping[str, PhaseTime]:
+        """Return the time charged to each phase so far."""
+        self._charge()
+        return dict(self._spent)
+
+    def threads(self, phase: str) -> Mapping[str, float]:
+        """Return the seconds of the threads of a phase, by activity."""
+        with self._lock:
+            return {activity: it for (name, activity), it in self._work.items() if name == phase}
+
+    def _charge(self) -> None:
+        reading = self._read_clocks()
+        name = self._running[-1]
+        # Charged at each change of phase, so the sum of all phases is the duration of the pass.
+        self._spent[name] += reading - self._last_reading
+        self._last_reading = reading
+
+
+def read_process_clocks() -> PhaseTime:
+    """Read the wall clock and the processor time of this process and its ended children."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    children = ended.ru_utime + ended.ru_stime
+    return PhaseTime(time.perf_counter(), time.process_time(), children)
+
+
+COUNTER_NAMES = (
+    "git_processes",  # started by us; git's own children are not counted
+    "listings",
+    "fetches",
+    "pushes",
+    "refs_pushed",
+    "objects_written",
+    "renders",
+    "merges",  # of renderings with what people changed
+    "programs",  # runs of functions that are not in process
+    "scripts",  # runs of packages' scripts in Starlark
+    "evaluations",  # expression x row actually evaluated in a child process
+    "record_writes",
+    "judged",  # policies; the others are as they were
+)
+
+
+class Counters:
+    """Thread-safe counters, each starting at 0; `times` has the time per phase."""
+
+    def __init__(self) -> None:
+        self.times = PhaseTimes()
+        self._lock = Lock()
+        self._counts = dict.fromkeys(COUNTER_NAMES, 0)
+
+    def add(self, name: str, number: int = 1) -> None:
+        """Increase a counter. Raises KeyError for an unknown name."""
+        with self._lock:
+            self._counts[name] += number
+
+    def read(self) -> Mapping[str, int]:
+        """Return all counters by name."""
+        with self._lock:
+            return dict(self._counts)
+
+    def reset(self) -> None:
+        """Reset all counters and times for a new pass."""
+        with self._lock:
+            self._counts = dict.fromkeys(COUNTER_NAMES, 0)
+        self.times.reset()

@@ -1,0 +1,540 @@
+"""Compiled templates: the rendering shared by all variants of one shape.
+
+Hundreds of variants differ only in texts and numbers (parameters). The pipeline runs
+once on markers in place of the parameters; where a marker ends up in the output
+becomes a placeholder, and every further variant is rendered by filling the
+placeholders. This is correct only while no function decides by a text that contains a
+marker: `CatalogFunction.depends_on` names the values that a function decides by, and
+a function without it must not see a marker at all. A template is used only after it
+has reproduced the rendering of a variant that took the ordinary way.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fanout.errors import InvalidInput
+from fanout.package.field_edits import Edit, are_independent, get_value, same_json
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.lazy_blobs import FilledText, LazyBlobs
+from fanout.package.manifest import Manifest
+from fanout.package.tree_ids import TreeEntry, blob_id
+from fanout.package.yaml_scalars import format_scalar, is_plain
+from fanout.selection.variant_spec import VariantSpec
+from fanout.variants.function_registry import find_function
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    ExternalFunction,
+    PackageFacts,
+    mapping,
+)
+from fanout.variants.overlay import ObjectChanges, Overlay
+from fanout.variants.package_preparation import PreparedPackage
+from fanout.variants.pending_inputs import InputPending, Responses
+from fanout.variants.pipeline_steps import (
+    ALL_OBJECTS,
+    DeclaredFunction,
+    FunctionStep,
+    order_pipeline,
+)
+from fanout.variants.render_model import RenderedPackage, RenderInputs
+from fanout.variants.size_accounting import VaryingFileLimits, compute_file_sizes
+from fanout.variants.target_edits import (
+    build_overlay,
+    collect_target_edits,
+    objects_in,
+    prepare_kptfile,
+    prepare_manifest,
+)
+from fanout.variants.template_parameters import (
+    Concatenation,
+    Parameter,
+    Placeholder,
+    PlaceholderTable,
+    concatenate,
+    count_placeholders,
+    fill_placeholders,
+    has_marker,
+    has_placeholder,
+    mark_parameters,
+    split_parameters,
+)
+from fanout.variants.tree_template import TreeTemplate
+from fanout.variants.variant_kptfile import variant_kptfile_edits
+from fanout.variants.whole_package_run import WholePackageRun
+
+# The mark is recognized only where a value stands without quotes, and where every single-line text
+# can be spelled by `scalar`: not in flow style, where a colon needs quotes, nor in JSON.
+_PLACEHOLDER_MARK = re.compile("(?<=[:-] )zz:slot:([0-9]+):zz(?=\r?\n| #|$)")
+
+
+class UnsuitableSample(Exception):
+    """The variant cannot serve as the sample of its shape, but another variant may."""
+
+
+class _NotCompilable(Exception):
+    """Variants of this shape differ in more than parameter values."""
+
+
+class _ConfigCheck(NamedTuple):
+    """Validation of a function's configuration with the values of each variant.
+
+    A function may refuse a value, or decide by it instead of passing it through.
+    """
+
+    function: CatalogFunction
+    config: Any  # with placeholders
+    passed_through: tuple[str, ...]  # names in `data` whose values are placeholders
+
+    @classmethod
+    def from_config(cls, function: CatalogFunction, config: Any) -> "_ConfigCheck":
+        """Build the check of a function from a configuration that contains placeholders."""
+        data = mapping(config.get("data"))
+        return cls(function, config, tuple(it for it in data if isinstance(data[it], Placeholder)))
+
+    def is_satisfied(self, parameters: Sequence[Parameter]) -> bool:
+        """Return whether every varying setting is only passed through with these values.
+
+        Raises InvalidInput where the function refuses the configuration.
+        """
+        config = fill_placeholders(self.config, parameters)
+        self.function.configure(config)
+        return all(
+            self.function.passes_through(name, config["data"][name]) for name in self.passed_through
+        )
+
+
+class _PresentValue(NamedTuple):
+    """A value that upstream has at a placeholder.
+
+    A variant with the same value keeps upstream's spelling, so that its bytes do not
+    change.
+    """
+
+    placeholder: int  # its number in the file
+    value_index: int
+    value: object
+    spelling: str
+
+
+class _TextTemplate(NamedTuple):
+    """A file as constant pieces with placeholders between them."""
+
+    pieces: list[str]  # every second one is empty, for a value
+    value_indexes: list[int]
+    present_values: list[_PresentValue]
+
+
+class _VaryingFile(NamedTuple):
+    """A file in which variants of the shape differ."""
+
+    path: str
+    mode: str
+    upstream_oid: str  # id of upstream's blob, or ""
+    manifest: Manifest
+    edits: tuple[Edit, ...]  # with slots
+    text: _TextTemplate | None  # None: edited for every variant
+
+
+class CompiledTemplate:
+    """The rendering of one shape, to be filled with the parameters of each variant."""
+
+    def __init__(
+        self,
+        files: Sequence[_VaryingFile],
+        checks: Sequence[_ConfigCheck],
+        parameter_count: int,
+        concatenations: tuple[Concatenation, ...],
+        sample: RenderedPackage,
+        size_limits: VaryingFileLimits,
+    ) -> None:
+        self._size_limits = size_limits
+        varying = {file.path for file in files}
+        self._files = files
+        self._checks = checks
+        self._concatenations = concatenations
+        value_indexes = {
+            value_index for file in files if file.text for value_index in file.text.value_indexes
+        }
+        self._written_parameters = sorted(
+            value_index for value_index in value_indexes if value_index < parameter_count
+        )
+        self._entries = sample.entries
+        self._results = sample.results
+        self._blobs = {
+            entry.oid: sample.blobs[entry.oid]
+            for path, entry in sample.entries.items()
+            if path not in varying and entry.oid in sample.blobs
+        }
+        self._tree = TreeTemplate(sample.entries, varying)
+
+    def fill(self, parameters: Sequence[Parameter]) -> RenderedPackage | None:
+        """Return the variant with these parameters, or None if the template cannot render it.
+
+        None where a parameter decides something, where the text template does not cover it,
+        or where a size limit could be exceeded. Raises InvalidInput where a function refuses
+        a value.
+        """
+        concatenated = concatenate(
+            parameters, self._concatenations, self._size_limits.limits.file_size
+        )
+        if concatenated is None:
+            return None
+        values = [*parameters, *concatenated]
+        if not all(check.is_satisfied(values) for check in self._checks):
+            return None
+        # Each part is a text, yet their concatenation may read as a number, boolean or date.
+        # Functions type such a value by its text, which a template cannot follow.
+        if not all(map(is_plain, concatenated)):
+            return None  # the concatenation may read as a number
+        spellings = dict(enumerate(concatenated, len(parameters)))
+        for number in self._written_parameters:
+            spellings[number] = format_scalar(parameters[number])
+        single_line = "\\n" not in "".join(spellings.values())  # `scalar` escapes line breaks
+        entries, shared_blobs, filled_blobs = (
+            dict(self._entries),
+            self._blobs,
+            dict[str, FilledText](),
+        )
+        remaining_bytes = self._size_limits.remaining_bytes
+        for file in self._files:
+            filled_text = (
+                _fill_text(file.text, values, spellings) if single_line and file.text else None
+            )
+            inserted_texts = filled_text.texts if filled_text else _upper_bound_texts(file, values)
+            # Checked before the file is put together: a parameter of kilobytes in thousands of
+            # placeholders would otherwise allocate gigabytes only to be refused afterwards.
+            if not self._size_limits.may_fit(inserted_texts):
+                return None
+            data = _edit_file(file, values) if filled_text is None else filled_text.data
+            remaining_bytes -= len(data)
+            if remaining_bytes < 0 or len(data) > self._size_limits.limits.file_size:
+                return None
+            oid = blob_id(data)
+            entries[file.path] = TreeEntry(file.mode, oid)
+            # Upstream's blobs are not repeated in the result: callers treat what is listed there as
+            # new objects to be written.
+            if oid == file.upstream_oid or oid in shared_blobs or oid in filled_blobs:
+                continue
+            if filled_text is not None:
+                filled_blobs[oid] = filled_text
+            else:
+                shared_blobs = {**shared_blobs, oid: data}
+        return RenderedPackage(
+            self._tree.compute_id(entries),
+            entries,
+            LazyBlobs(shared_blobs, filled_blobs),
+            self._results,
+        )
+
+
+def _upper_bound_texts(file: _VaryingFile, values: Sequence[Parameter]) -> list[str]:
+    """Return texts at least as long as everything inserted into the file."""
+    placeholder_count = sum(count_placeholders(edit.value) for edit in file.edits)
+    return [max(map(str, values), key=len)] * placeholder_count if values else []
+
+
+def _edit_file(file: _VaryingFile, values: Sequence[Parameter]) -> bytes:
+    edits = [edit._replace(value=fill_placeholders(edit.value, values)) for edit in file.edits]
+    return file.manifest.apply_edits_to_text(edits)
+
+
+def _fill_text(
+    template: _TextTemplate, values: Sequence[Parameter], spellings: Mapping[int, str]
+) -> FilledText:
+    inserted = [spellings[value_index] for value_index in template.value_indexes]
+    for placeholder, value_index, upstream_value, spelling in template.present_values:
+        value = values[value_index]
+        # `same` distinguishes 1 from 1.0 and from true, which compare equal in Python.
+        if value == upstream_value and same_json(value, upstream_value):
+            inserted[placeholder] = spelling
+    return FilledText(template.pieces, inserted)
+
+
+def compile_template(
+    prepared: PreparedPackage,
+    spec: VariantSpec,
+    inputs: RenderInputs,
+    responses: Responses,
+    rendered: RenderedPackage,
+) -> CompiledTemplate | None:
+    """Compile the template of this variant's shape.
+
+    `rendered` is the ordinary rendering of the variant; the template must reproduce it.
+    Returns None where variants of the shape must always be rendered the ordinary way.
+    Raises UnsuitableSample where only this variant is no usable sample.
+    """
+    parameters = split_parameters(spec, inputs).parameters
+    try:
+        template = _compile(
+            prepared,
+            *mark_parameters(spec, inputs),
+            responses,
+            PlaceholderTable(len(parameters)),
+            rendered,
+        )
+        reproduced = template.fill(parameters)
+    except (_NotCompilable, InvalidInput, InputPending):
+        return None
+    if reproduced is None:
+        raise UnsuitableSample
+    # The safety net of the whole optimization: a function that decides by a value it does not
+    # declare in `depends_on` makes the two renderings differ.
+    return template if reproduced == rendered else None
+
+
+def _compile(
+    prepared: PreparedPackage,
+    spec: VariantSpec,
+    inputs: RenderInputs,
+    responses: Responses,
+    placeholders: PlaceholderTable,
+    rendered: RenderedPackage,
+) -> CompiledTemplate:
+    if prepared.has_dependencies:
+        raise _NotCompilable  # depends-on annotations name other objects
+    run = _start_run(prepared, spec, inputs, responses)
+    checks = [*_policy_checks(spec, placeholders)]
+    for item in order_pipeline(
+        prepared.functions,
+        prepared.subpackage_functions,
+        spec,
+        prepared.manifests,
+        prepared.programs,
+    ):
+        checks += _run_function(run, item, placeholders)
+    # Results are shown to people and are not filled in: one that quotes a parameter would
+    # show the marker.
+    if set(run.results) != set(rendered.results):
+        raise _NotCompilable
+    edits_by_file = _collect_edits(run, placeholders)
+    kptfile = prepare_kptfile(prepared, spec)
+    edits_by_file[KPTFILE] = [
+        edit._replace(value=placeholders.replace_markers(edit.value))
+        for edit in variant_kptfile_edits(kptfile, spec, inputs)
+    ]
+    forms = {**prepared.manifests, **run.manifests, KPTFILE: kptfile}
+    files = [
+        _build_file(prepared, rendered, forms[path], tuple(edits))
+        for path, edits in edits_by_file.items()
+        if any(has_placeholder(edit.value) for edit in edits)
+    ]
+    file_sizes = compute_file_sizes(rendered.entries, rendered.blobs, prepared.upstream.files)
+    size_limits = VaryingFileLimits.from_sizes(
+        file_sizes, {file.path for file in files}, prepared.limits
+    )
+    return CompiledTemplate(
+        files,
+        checks,
+        placeholders.parameter_count,
+        placeholders.concatenations,
+        rendered,
+        size_limits,
+    )
+
+
+def _start_run(
+    prepared: PreparedPackage, spec: VariantSpec, inputs: RenderInputs, responses: Responses
+) -> WholePackageRun:
+    target_edits = collect_target_edits(prepared, spec, inputs)
+    forms = {
+        file: prepare_manifest(prepared, file, target_edits) for file in prepared.varying_files
+    }
+    parts = objects_in(forms)
+    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
+    size_counter = prepared.new_size_counter()
+    overlays |= {
+        place: build_overlay(parts, target_edits, place, size_counter) for place in target_edits
+    }
+    return WholePackageRun(
+        prepared, forms, overlays, responses=responses, size_counter=size_counter
+    )
+
+
+def _policy_checks(spec: VariantSpec, placeholders: PlaceholderTable) -> Iterator[_ConfigCheck]:
+    for function in (*spec.mutators, *spec.validators):
+        catalog_function = find_function(function.image)
+        # Only settings of the policy can hold markers here; the package's own entries are constant,
+        # and its configuration files are checked when their function runs.
+        if catalog_function is not None and has_marker(function.config):
+            data = placeholders.replace_markers(dict(function.config))
+            yield _ConfigCheck.from_config(
+                catalog_function, {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
+            )
+
+
+def _run_function(
+    run: WholePackageRun, item: FunctionStep | DeclaredFunction, placeholders: PlaceholderTable
+) -> Iterator[_ConfigCheck]:
+    """Run one function on the markers and yield the checks of variants' configurations."""
+    step = item if isinstance(item, FunctionStep) else item.build_step(run.read)
+    function = step.function
+    if isinstance(function, ExternalFunction):
+        raise _NotCompilable
+    if item.config_file:
+        config = run.read(item.config_file)
+        if has_marker(config):
+            if function.depends_on is None:
+                raise _NotCompilable
+            yield _ConfigCheck.from_config(function, placeholders.replace_markers(config))
+    # A selector that compares a name or label with a marker selects other objects than it
+    # would with the variant's value.
+    if step.selection is not ALL_OBJECTS and any(
+        map(_is_selected_by_marker, run.overlays.values())
+    ):
+        raise _NotCompilable
+    for overlay in run.visible_objects(step).values():
+        if any(map(has_marker, _deciding_values(function, step, overlay))):
+            raise _NotCompilable
+    run.run((item,))
+
+
+def _is_selected_by_marker(overlay: Overlay) -> bool:
+    """Return whether a selector could match a marker of this object."""
+    return has_marker([overlay.value.get(key) for key in ("apiVersion", "kind", "metadata")])
+
+
+def _deciding_values(
+    function: CatalogFunction, step: FunctionStep, overlay: Overlay
+) -> Iterator[object]:
+    if function.depends_on is None:
+        yield overlay.value
+    else:
+        yield from function.depends_on(step.config, overlay.value, PackageFacts(text=overlay))
+
+
+def _collect_edits(run: WholePackageRun, placeholders: PlaceholderTable) -> dict[str, list[Edit]]:
+    """Return the edits of the files that contain markers, by file.
+
+    Raises _NotCompilable where more than edits of values is needed.
+    """
+    changes_by_file: dict[str, list[ObjectChanges]] = {}
+    for (file, number), overlay in run.overlays.items():
+        # An added object has no upstream text into which values could be filled.
+        if (file, number) in run.added and has_marker(overlay.value):
+            raise _NotCompilable
+        changes_by_file.setdefault(file, []).append(overlay.collect_changes())
+    edits_by_file = {}
+    for file, object_changes in changes_by_file.items():
+        edits = [edit for changes in object_changes for edit in changes.edits]
+        placeholder_edits = [
+            edit._replace(value=placeholders.replace_markers(edit.value)) for edit in edits
+        ]
+        if any(has_placeholder(edit.value) for edit in placeholder_edits):
+            has_added_objects = any(place[0] == file for place in run.added)
+            if has_added_objects or any(
+                it.dropped or it.comments or it.text for it in object_changes
+            ):
+                raise _NotCompilable
+            edits_by_file[file] = placeholder_edits
+        elif any(
+            has_marker(text)
+            for it in object_changes
+            for text in (it.text, *dict(it.comments).values())
+        ):
+            raise _NotCompilable
+    return edits_by_file
+
+
+def _build_file(
+    prepared: PreparedPackage,
+    rendered: RenderedPackage,
+    manifest: Manifest,
+    edits: tuple[Edit, ...],
+) -> _VaryingFile:
+    path = manifest.file
+    if path not in rendered.entries or not are_independent(edits):
+        raise _NotCompilable
+    upstream_entry = prepared.entries.get(path)
+    text = _build_text_template(manifest, edits)
+    mode = rendered.entries[path].mode
+    return _VaryingFile(
+        path, mode, upstream_entry.oid if upstream_entry else "", manifest, edits, text
+    )
+
+
+def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemplate | None:
+    """Cut the file at its placeholders, or return None if that cannot represent it.
+
+    The file is written once with a recognizable text at every placeholder and split
+    there.
+    """
+    value_indexes: list[int] = []  # by placeholder, in the order of the edits
+    marked_edits = [
+        edit._replace(value=_with_placeholder_marks(edit.value, value_indexes)) for edit in edits
+    ]
+    pieces, order = _split_at_placeholders(manifest, marked_edits)
+    # A placeholder in flow style or in quotes is not recognized, because a value there is not
+    # spelled as `scalar` spells it. Such files are edited for every variant.
+    if len(order) != len(value_indexes):
+        return None
+    present_values: list[_PresentValue] = []
+    placeholders_before = 0
+    for number, edit in enumerate(edits):
+        upstream_value = get_value(manifest.document(edit.document).value, edit.path)
+        if isinstance(edit.value, Placeholder):
+            if isinstance(upstream_value, str | int | float) and upstream_value != "":
+                placeholder = order.index(placeholders_before)
+                # A value equal to upstream's is no edit and keeps its spelling (quotes, 0x10). The
+                # spelling is found by writing the file again without this one edit.
+                spelling = _find_upstream_spelling(
+                    pieces,
+                    placeholder,
+                    _split_at_placeholders(manifest, _without(number, marked_edits))[0],
+                )
+                if spelling is None:
+                    return None
+                present_values.append(
+                    _PresentValue(placeholder, edit.value.value_index, upstream_value, spelling)
+                )
+        elif has_placeholder(edit.value) and upstream_value.__class__ is edit.value.__class__:
+            return None  # equality with upstream must be checked for each variant
+        placeholders_before += count_placeholders(edit.value)
+    gapped_pieces = [it for piece in pieces for it in (piece, "")][:-1]
+    return _TextTemplate(gapped_pieces, [value_indexes[number] for number in order], present_values)
+
+
+def _with_placeholder_marks(value: object, value_indexes: list[int]) -> object:
+    """Return the value with a numbered text at every placeholder.
+
+    Append their value indexes.
+    """
+    if isinstance(value, Placeholder):
+        value_indexes.append(value.value_index)
+        return f"zz:slot:{len(value_indexes) - 1}:zz"
+    if isinstance(value, dict):
+        return {name: _with_placeholder_marks(item, value_indexes) for name, item in value.items()}
+    return (
+        [_with_placeholder_marks(item, value_indexes) for item in value]
+        if isinstance(value, list)
+        else value
+    )
+
+
+def _split_at_placeholders(
+    manifest: Manifest, marked_edits: Sequence[Edit]
+) -> tuple[list[str], list[int]]:
+    """Return the text around the placeholders, and their numbers in file order."""
+    pieces = _PLACEHOLDER_MARK.split(manifest.apply_edits_to_text(marked_edits).decode())
+    return pieces[::2], list(map(int, pieces[1::2]))
+
+
+def _without(number: int, edits: Sequence[Edit]) -> list[Edit]:
+    return [*edits[:number], *edits[number + 1 :]]
+
+
+def _find_upstream_spelling(
+    pieces: Sequence[str], placeholder: int, unedited_pieces: Sequence[str]
+) -> str | None:
+    """Return upstream's text at a placeholder, or None if the pieces differ elsewhere too."""
+    if len(unedited_pieces) + 1 != len(pieces):
+        return None
+    text_before, text_after = pieces[placeholder : placeholder + 2]
+    end = len(unedited_pieces[placeholder]) - len(text_after)
+    spelling = unedited_pieces[placeholder][len(text_before) : end]
+    joined_pieces = [
+        *pieces[:placeholder],
+        f"{text_before}{spelling}{text_after}",
+        *pieces[placeholder + 2 :],
+    ]
+    return spelling if joined_pieces == unedited_pieces else None

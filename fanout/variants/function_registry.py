@@ -1,0 +1,127 @@
+"""Registry of functions: which one an image or executable of a pipeline entry means.
+
+A function runs in process, as a program that the administrator allows, or is
+unavailable; then the error tells the remedy.
+"""
+
+from collections.abc import Mapping
+
+from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full_image
+from fanout.api.name_suggestions import VERY_SIMILAR, find_similar_name
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS
+from fanout.variants.functions.apply_setters import APPLY_SETTERS
+from fanout.variants.functions.create_setters import CREATE_SETTERS
+from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
+from fanout.variants.functions.function_interface import CatalogFunction, ExternalFunction, Object
+from fanout.variants.functions.kubeconform import KUBECONFORM, KUBEVAL
+from fanout.variants.functions.list_setters import LIST_SETTERS
+from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
+from fanout.variants.functions.search_replace import SEARCH_REPLACE
+from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
+from fanout.variants.functions.set_image import SET_IMAGE
+from fanout.variants.functions.set_labels import SET_LABELS
+from fanout.variants.functions.set_namespace import SET_NAMESPACE
+from fanout.variants.functions.starlark import STARLARK, StarlarkFunction
+from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
+from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram
+
+FUNCTIONS_BY_NAME: Mapping[str, CatalogFunction] = {
+    function.name: function
+    for function in (
+        APPLY_REPLACEMENTS,
+        APPLY_SETTERS,
+        CREATE_SETTERS,
+        ENSURE_NAME_SUBSTRING,
+        KUBECONFORM,
+        KUBEVAL,
+        LIST_SETTERS,
+        REMOVE_LOCAL_CONFIG_RESOURCES,
+        SEARCH_REPLACE,
+        SET_ANNOTATIONS,
+        SET_IMAGE,
+        SET_LABELS,
+        SET_NAMESPACE,
+        UPSERT_RESOURCE,
+    )
+}
+
+
+def find_function(image: str) -> CatalogFunction | None:
+    """Return the in-process function for the image, whatever its tag, or None.
+
+    A bare name means the catalog, as it does for kpt; an image elsewhere is not one of
+    the catalog's.
+    """
+    return FUNCTIONS_BY_NAME.get(catalog_name(image))
+
+
+def find_script_function(image: str) -> StarlarkFunction | None:
+    """Return the function that runs a script for the image, or None for other images."""
+    return STARLARK if catalog_name(image) == STARLARK.name else None
+
+
+_ALLOW_REMEDY = "have an administrator allow it in functions.{} of the FanoutConfiguration"
+_UNSUPPORTED_REMEDIES = {
+    "gatekeeper": "check the policies where the package is published",
+    "render-helm-chart": "render the chart upstream: it would need the network",
+    "inflate-helm-chart": "render the chart upstream: it would need the network",
+}
+
+
+def resolve_function(
+    entry: Object, programs: AllowedPrograms, where: ErrorLocation
+) -> CatalogFunction | ExternalFunction:
+    """Return the function of a pipeline entry: an in-process one, or an allowed program.
+
+    Raises InvalidInput (FunctionUnavailable), which names the function and the remedy.
+    """
+    if command := str(entry.get("exec") or ""):
+        if command in programs.executables:
+            return _external_function(programs.executables[command], "executables", where)
+        raise _unavailable_error(
+            f"the executable {command} is not allowed", _ALLOW_REMEDY.format("executables"), where
+        )
+    image, tag = str(entry.get("image") or ""), str(entry.get("tag") or "")
+    # In-process functions come before allowed images: they need no container runtime, and their
+    # results are shared between variants.
+    function = find_function(image)
+    if function is not None:
+        return function
+    tagged_image = full_image(image, tag)
+    if tagged_image in programs.images:
+        return _external_function(
+            programs.images[tagged_image]._replace(name=image), "images", where
+        )
+    script_function = find_script_function(
+        image
+    )  # after allowed images: the administrator's choice precedes
+    if script_function is not None:
+        return script_function
+    name = catalog_name(image)
+    remedy = f"{_ALLOW_REMEDY.format('images')}, or use one that runs in process"
+    if name in _UNSUPPORTED_REMEDIES:
+        remedy = f"{_UNSUPPORTED_REMEDIES[name]}, or {_ALLOW_REMEDY.format('images')}"
+    elif name:
+        similar_name = find_similar_name(name, list(IN_PROCESS_FUNCTIONS), VERY_SIMILAR)
+        remedy = (
+            f"did you mean {similar_name}?"
+            if similar_name
+            else f"{remedy}: {', '.join(IN_PROCESS_FUNCTIONS)}"
+        )
+    raise _unavailable_error(
+        f"the function {image or '(none is named)'} is not available", remedy, where
+    )
+
+
+def _external_function(program: KrmProgram, field: str, where: ErrorLocation) -> ExternalFunction:
+    if program.missing:
+        remedy = f"have an administrator look at functions.{field} of the FanoutConfiguration"
+        problem = f"the function {program.name} cannot be run: {program.missing}"
+        raise _unavailable_error(problem, remedy, where)
+    return ExternalFunction(program)
+
+
+def _unavailable_error(problem: str, remedy: str, where: ErrorLocation) -> InvalidInput:
+    return InvalidInput(problem, reason=Reason.FUNCTION_UNAVAILABLE, remedy=remedy, where=where)

@@ -1,0 +1,136 @@
+"""Configuration of functions: a ConfigMap's data, or fields of an own kind.
+
+Functions are configured by texts alone; `infer_value` gives such a text the type that
+it has at its place in an object.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from fanout.api.name_suggestions import suggest_name
+from fanout.api.text_fields import PATTERN_MESSAGES
+from fanout.errors import InvalidInput
+from fanout.package.node_text import ValueSpelling
+from fanout.package.yaml_scalars import format_number, resolve_scalar
+from fanout.variants.functions.function_interface import Object, Path, mapping
+
+
+class UnknownField(InvalidInput):
+    """The function has no setting of this name."""
+
+
+FUNCTION_GROUP = "fn.kpt.dev/"
+
+
+def is_function_kind(config: Object, kind: str) -> bool:
+    """Return whether the configuration is of the function's kind; False for a ConfigMap.
+
+    Raises InvalidInput for other kinds.
+    """
+    api_version, config_kind = str(config.get("apiVersion", "")), config.get("kind")
+    if (api_version, config_kind) == ("v1", "ConfigMap"):
+        return False
+    if api_version.startswith(FUNCTION_GROUP) and config_kind == kind:
+        return True
+    raise InvalidInput(
+        f"the configuration is of kind {config_kind} ({api_version})",
+        remedy=f"use a v1 ConfigMap or a {FUNCTION_GROUP}v1alpha1 {kind}",
+    )
+
+
+def parse_data(config: Object) -> tuple[tuple[str, str], ...]:
+    """Return the sorted data of a ConfigMap. Raises InvalidInput for other kinds."""
+    api_version, config_kind = config.get("apiVersion"), config.get("kind")
+    if (api_version, config_kind) != ("v1", "ConfigMap"):
+        raise InvalidInput(
+            f"the configuration is of kind {config_kind} ({api_version})",
+            remedy="use a v1 ConfigMap",
+        )
+    return _parse_texts(config.get("data"), "data")
+
+
+def parse_fields(values: object, field: str, known_names: Collection[str]) -> Mapping[str, str]:
+    """Return texts by setting name.
+
+    `field` is where they are in the configuration, for errors. Raises UnknownField for
+    other names and InvalidInput for values that are not text.
+    """
+    texts = dict(_parse_texts(values, field))
+    for key in texts:
+        if key not in known_names:
+            alternatives = f"there are {', '.join(known_names)}" if known_names else "remove it"
+            raise UnknownField(
+                f"{field}.{key} is not understood",
+                remedy=suggest_name(key, list(known_names), alternatives),
+            )
+    return texts
+
+
+def check_words(words: Iterable[str], pattern: str) -> None:
+    """Raise InvalidInput for words that Kubernetes would reject at their place.
+
+    `pattern` is one of those with a sentence in `SENTENCES`.
+    """
+    problem, remedy = PATTERN_MESSAGES[pattern]
+    for word in words:
+        if re.fullmatch(pattern, word) is None:
+            raise InvalidInput(f"{word!r} {problem}", remedy=remedy)
+
+
+def check_inline_names(config: Object, known_names: Collection[str]) -> None:
+    """Raise InvalidInput for unknown names in a configuration for this function alone.
+
+    A ConfigMap of the package has a name and may serve others too, so its keys are not
+    checked.
+    """
+    if config.get("kind") == "ConfigMap" and not mapping(config.get("metadata")).get("name"):
+        parse_fields(config.get("data"), "data", known_names)
+
+
+def parse_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str], ...]:
+    """Return the sorted map to set: `data` of a ConfigMap, or `field` of the kind.
+
+    Raises InvalidInput.
+    """
+    field = field if is_function_kind(config, kind) else "data"
+    return _parse_texts(config.get(field), field)
+
+
+def _parse_texts(values: object, field: str) -> tuple[tuple[str, str], ...]:
+    if values is not None and not isinstance(values, Mapping):
+        raise InvalidInput(f"{field} is no map", remedy="give names and values")
+    for key, value in mapping(values).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise InvalidInput(f"{field}.{key} is not text", remedy="put the value in quotes")
+    return tuple(sorted(mapping(values).items()))
+
+
+_TEXT_MAPS = frozenset({"labels", "annotations", "matchLabels", "nodeSelector"})
+_CONFIGURATION = frozenset({("v1", "ConfigMap"), ("v1", "Secret")})
+
+
+def infer_value(text: str, spelling: ValueSpelling, path: Path, item: Object) -> object:
+    """Return the value that the text is at this place of the object.
+
+    As in the catalog, a quoted value stays text, and any other becomes what it reads as.
+    Labels, annotations and a ConfigMap's data stay text, since Kubernetes requires that,
+    and so does a number that would lose a digit (1.20).
+    """
+    if not text or spelling.quoted or _must_be_text(path, item):
+        return text
+    try:
+        value = resolve_scalar(text)
+    except ValueError:
+        return text
+    if isinstance(value, float) and format_number(value) != text:
+        return text
+    return value
+
+
+def _must_be_text(path: Path, item: Object) -> bool:
+    if len(path) < 2:
+        return False
+    if path[-2] in _TEXT_MAPS:
+        return True
+    kind = (item.get("apiVersion"), item.get("kind"))
+    return kind in _CONFIGURATION and path[0] in ("data", "stringData")

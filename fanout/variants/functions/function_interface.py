@@ -1,0 +1,250 @@
+"""Interface of functions: a name, a version, and changes to one object at a time.
+
+A function never edits text. It gets an object as it is at that point of the pipeline
+and yields changes; the pipeline applies these to the text. One function thus serves
+every layout of YAML, and its changes to an object can be shared by all targets with
+the same configuration. The few functions that need several objects at once declare
+that, and run for every target.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any, NamedTuple, Protocol
+
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation
+from fanout.package.merge.merge_keys import Schemas
+from fanout.package.node_text import ValueSpelling
+from fanout.package.yaml_output import dump
+from fanout.values import frozen
+from fanout.variants.canonical_json import canonical_text
+from fanout.variants.pending_inputs import KrmProgram, PendingInput, ProgramRun
+
+Path = tuple[str | int, ...]
+# Path and new value; missing maps on the way are created. At the empty path REMOVE removes the
+# object from the package, and any other value replaces the object, whose text is kept as far as
+# possible. A LineComment is put on the line of the existing value.
+Change = tuple[Path, object]
+Identity = tuple[str, str, str, str]  # group, kind, namespace, name
+Object = Mapping[str, Any]
+
+ERROR = "error"  # the severity of a result that fails the rendering
+LOCAL_CONFIG = "config.kubernetes.io/local-config"
+
+
+class LineComment(NamedTuple):
+    """A comment for the line of a value, without its `#`."""
+
+    text: str
+
+
+class UnfitObject(Exception):
+    """An object does not fit a function; the pipeline adds file and line."""
+
+    def __init__(
+        self, path: Path, problem: str, remedy: str, reason: Reason = Reason.RENDER_FAILED
+    ) -> None:
+        super().__init__(problem)
+        self.reason = reason
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+
+class FunctionResult(NamedTuple):
+    """A message of a function about the package (porch.md §8.3)."""
+
+    message: str
+    severity: str = "info"  # info | warning | error
+    function: str = ""
+    object: str = ""  # "Deployment/web"
+    field: str = ""
+    file: str = ""
+    line: int = 0  # 0: unknown
+
+    @property
+    def sentence(self) -> str:
+        """Return the function, place and message as one line."""
+        where = ErrorLocation(self.object, self.field, self.file, self.line)
+        return ": ".join(part for part in (self.function, str(where), self.message) if part)
+
+
+class ObjectFinding(NamedTuple):
+    """A problem that a function reports about a value of an object."""
+
+    path: Path
+    problem: str
+    severity: str = ERROR
+
+
+class ObjectText(Protocol):
+    """Text of an object in its file: comments and spellings of its values."""
+
+    def comments(self) -> Mapping[Path, str]:
+        """Return the comments on lines of values by path, including those set by functions."""
+
+    def spelling(self, path: Path) -> ValueSpelling:
+        """Return the spelling of an existing value."""
+
+
+class SizeLimiter(Protocol):
+    """Limiter of the bytes that functions add; all methods raise UnfitObject for the path."""
+
+    def count_change(self, file: str, path: Path, old_value: object, new_value: object) -> None:
+        """Count that one value replaces another."""
+
+    def substitute(
+        self,
+        pattern: re.Pattern[str],
+        text: str,
+        value: Callable[[re.Match[str]], str],
+        path: Path,
+    ) -> str:
+        """Return the text with every match of the pattern replaced by `value(match)`."""
+
+    def join(self, separator: str, parts: Sequence[str], path: Path) -> str:
+        """Return the parts joined by the separator."""
+
+
+class VisibleObject(NamedTuple):
+    """One of the objects that a function gets."""
+
+    value: Object
+    file: str  # relative to the package of the pipeline
+    text: ObjectText
+    size_limiter: SizeLimiter
+
+
+@frozen
+class PackageFacts:
+    """Facts about the package around an object, at the time before the function.
+
+    `namespaced` is set only where some object of the package names its dependencies,
+    `survey` and `response` where the function uses them, and `file`, `text` and
+    `size_limiter` where it reads the text. `custom_schemas` is by apiVersion and kind.
+    """
+
+    # Whether custom kinds have a namespace, by definitions in the package and declared ones.
+    scopes: Mapping[tuple[str, str], bool] = field(default_factory=dict)
+    namespaced: frozenset[Identity] = frozenset()
+    survey: Any = None
+    response: Any = None  # to the function's pending input
+    custom_schemas: Mapping[tuple[str, str], Any] = field(
+        default_factory=dict
+    )  # schemas of the CRDs
+    list_schemas: Schemas = field(default_factory=dict)  # of lists in custom kinds
+    file: str = ""
+    text: ObjectText | None = None
+    size_limiter: SizeLimiter | None = None
+
+
+@frozen
+class CatalogFunction:
+    """A function of the catalog that runs inside fanout.
+
+    `version` enters the digest: raise it whenever the function yields something else for
+    the same package. `configure` parses the configuration object to a hashable value and
+    raises InvalidInput. `changes` yields the changes to an object and raises UnfitObject.
+    `depends_on` yields the values that decide where `changes` puts something; other texts
+    of the configuration are only passed through. Without it, variants are never rendered
+    from a compiled template.
+    """
+
+    name: str
+    version: str
+    configure: Callable[[Object], Hashable]
+    changes: Callable[[Any, Object, PackageFacts], Iterator[Change]]
+    reads_text: bool = False  # `changes` reads the object's file and comments
+    includes_local: bool = False  # it gets local-config objects too
+    # Collects facts from all its objects together; raises InvalidInput.
+    survey: Callable[[Any, Sequence[VisibleObject]], object] | None = None
+    # Yields files and objects to add to the package; raises InvalidInput.
+    add_objects: Callable[[Any, Sequence[VisibleObject]], Iterator[tuple[str, Object]]] | None = (
+        None
+    )
+    # Yields results about its objects, or about its configuration with a field and no file.
+    report_package: (
+        Callable[[Any, Sequence[VisibleObject], PackageFacts], Iterator[FunctionResult]] | None
+    ) = None
+    # Yields findings in one object.
+    check_object: Callable[[Any, Object, PackageFacts], Iterator[ObjectFinding]] | None = None
+    # Yields values of configuration and object that decide where `changes` sets something; other
+    # texts of the configuration are only passed through, alone or in a text. None: unknown.
+    depends_on: Callable[[Any, Object, PackageFacts], Iterator[object]] | None = None
+    # Returns whether a setting, by name and text, is only passed through.
+    passes_through: Callable[[str, str], bool] = lambda _name, _text: True
+    uses_scopes: bool = False  # it depends on the scopes of kinds
+    # Returns the request it needs before it runs; the response is in the facts.
+    pending_input: Callable[[Any], PendingInput] | None = None
+
+    @property
+    def needs_whole_package(self) -> bool:
+        """Return whether the function needs several objects at once."""
+        return any((self.survey, self.add_objects, self.report_package))
+
+
+@frozen
+class ExternalFunction:
+    """A function run as an external program; it gets all objects at once, as in kpt."""
+
+    program: KrmProgram
+    includes_local: bool = True
+    needs_whole_package: bool = True
+
+    @property
+    def name(self) -> str:
+        """Return the name used by the pipeline."""
+        return self.program.name
+
+    @property
+    def version(self) -> str:
+        """Return the version of the program; it enters the digest."""
+        return self.program.version
+
+    def configure(self, config: Object) -> str:
+        """Return the configuration as canonical JSON, which is passed to the program."""
+        return canonical_text(config)
+
+    def pending_input(self, config: str, resource_list: Mapping[str, Any]) -> PendingInput:
+        """Return the request to run the program on a ResourceList."""
+        del config  # contained in the ResourceList
+        return ProgramRun(self.program, dump(resource_list).encode())
+
+
+# `isinstance` with an abstract class alone is several times slower, and `mapping` is
+# called for nearly every field that is read.
+_MAPS = (dict, Mapping)  # dict first: it is the fast check
+
+
+def mapping(value: object) -> Mapping[Any, Any]:
+    """Return the value if it is a map, else an empty map."""
+    return value if isinstance(value, _MAPS) else {}
+
+
+def is_local_config(item: Object) -> bool:
+    """Return whether the object is local-config.
+
+    Most functions of the catalog skip such objects.
+    """
+    annotations = mapping(mapping(item.get("metadata")).get("annotations"))
+    return str(annotations.get(LOCAL_CONFIG) or "false").lower() != "false"
+
+
+def kind_values(_config: Any, item: Object, _facts: PackageFacts) -> Iterator[object]:
+    """Yield apiVersion and kind: `depends_on` of functions that decide by nothing else."""
+    yield item.get("apiVersion")
+    yield item.get("kind")
+
+
+def no_object_changes(_config: Any, _item: Object, _facts: PackageFacts) -> Iterator[Change]:
+    """Return no changes, for a function that changes no object."""
+    return iter(())
+
+
+def default_file(item: Object) -> str:
+    """Return kpt's path for an object without a file: by namespace, kind and name."""
+    meta = mapping(item.get("metadata"))
+    file = f"{str(item.get('kind', '')).lower()}_{meta.get('name', '')}.yaml".replace(":", "_")
+    namespace = str(meta.get("namespace") or "")
+    return f"{namespace}/{file}" if namespace else file

@@ -1,0 +1,86 @@
+"""Package context: the ConfigMap that tells a package its own name (porch.md §1.4)."""
+
+from collections.abc import Iterator
+
+from fanout.api.function_pipeline import RESERVED_KEYS
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import REMOVE
+from fanout.package.manifest import Manifest
+from fanout.selection.variant_spec import VariantSpec
+from fanout.variants.functions.function_interface import LOCAL_CONFIG, Change, mapping
+from fanout.variants.functions.set_namespace import CONTEXT_NAME
+
+CONTEXT = "package-context.yaml"
+_NEW = f"""apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {CONTEXT_NAME}
+  annotations:
+    {LOCAL_CONFIG}: "true"
+data:
+  name: example
+""".encode()
+
+
+def new_context() -> Manifest:
+    """Return the context of a package without one, as kpt creates it."""
+    return Manifest.parse(_NEW, CONTEXT)
+
+
+def holds_context(manifest: Manifest) -> bool:
+    """Return whether the file is the package context, not another file of its name.
+
+    Raises InvalidInput where the context shares its file with other objects: the
+    variant's edits address the file's first document.
+    """
+    is_context_by_document = [_is_context(document.value) for document in manifest.documents]
+    if any(is_context_by_document) and len(is_context_by_document) > 1:
+        raise InvalidInput(
+            f"the package context {CONTEXT_NAME} is not alone in its file",
+            reason=Reason.INVALID_PACKAGE,
+            remedy="give the other objects another file",
+            where=ErrorLocation(file=CONTEXT, line=1),
+        )
+    return is_context_by_document == [True]
+
+
+def _is_context(value: object) -> bool:
+    item = mapping(value)
+    kind = (item.get("apiVersion"), item.get("kind"))
+    return kind == ("v1", "ConfigMap") and mapping(item.get("metadata")).get("name") == CONTEXT_NAME
+
+
+def refuse_context_keys(spec: VariantSpec) -> None:
+    """Raise InvalidInput if the variant sets context keys.
+
+    The package has no package context.
+    """
+    if spec.context or spec.remove_keys:
+        raise InvalidInput(
+            f"{CONTEXT} of the package holds no ConfigMap {CONTEXT_NAME}, which keys could go to",
+            reason=Reason.RENDER_FAILED,
+            remedy="rename the file upstream, or leave packageContext out",
+            where=ErrorLocation(f"PackageVariant/{spec.name}", "packageContext"),
+        )
+
+
+def context_edits(spec: VariantSpec) -> Iterator[Change]:
+    """Yield the edits of the context: name, path, the variant's keys, then removals.
+
+    Keys of upstream stay. Raises InvalidInput for reserved keys.
+    """
+    for key in RESERVED_KEYS:
+        if key in spec.context or key in spec.remove_keys:
+            raise InvalidInput(
+                f"the key {key} of the package context is reserved",
+                reason=Reason.RENDER_FAILED,
+                remedy="use another key",
+                where=ErrorLocation(f"PackageVariant/{spec.name}", f"packageContext.{key}"),
+            )
+    yield ("data", "name"), spec.package
+    yield ("data", "package-path"), spec.path
+    for key, value in sorted(spec.context.items()):
+        yield ("data", key), value
+    for key in sorted(spec.remove_keys):
+        yield ("data", key), REMOVE

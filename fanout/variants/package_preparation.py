@@ -1,0 +1,328 @@
+"""Preparation of an upstream package: parsing and checks, once per revision."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any, NamedTuple
+
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import MISSING, Path
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_kptfile
+from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_keys import read_schemas
+from fanout.package.package_limits import SizeLimits
+from fanout.package.package_path_rules import find_unportable_files
+from fanout.package.tree_ids import TreeEntry
+from fanout.selection.cluster_objects import group_of
+from fanout.values import frozen
+from fanout.variants.canonical_json import canonical_text
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    FunctionResult,
+    PackageFacts,
+    is_local_config,
+    mapping,
+)
+from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, NAMESPACED_KINDS, Kind, read_scopes
+from fanout.variants.functions.set_namespace import DEPENDS_ON
+from fanout.variants.injection_points import InjectionPoint, find_injection_points, is_injectable
+from fanout.variants.manifest_objects import (
+    ITEMS,
+    ListItem,
+    ManifestObject,
+    find_objects,
+    is_expanded_list,
+    is_krm_object,
+    is_plain_list,
+)
+from fanout.variants.overlay import ObjectChanges
+from fanout.variants.package_context import CONTEXT, holds_context, new_context
+from fanout.variants.pending_inputs import AllowedPrograms
+from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, read_pipelines
+from fanout.variants.render_model import RenderLimits, UpstreamPackage
+from fanout.variants.size_accounting import SizeCounter
+from fanout.variants.tree_template import TreeTemplate
+from fanout.variants.variant_kptfile import clone_kptfile
+
+ObjectPlace = tuple[str, int]  # file, and number of an object in it (`find_objects`)
+
+
+DeclaredScopes = tuple[tuple[str, str, bool], ...]  # group, kind, whether it has a namespace
+
+
+class StepResult(NamedTuple):
+    """A finding in one object, with the step that reported it."""
+
+    step: int  # its number in the pipeline
+    place: ObjectPlace
+    result: FunctionResult
+
+
+@frozen
+class SharedRun:
+    """Result of one pipeline for the objects that are equal for all targets."""
+
+    steps: tuple[tuple[FunctionStep, PackageFacts], ...]  # each with its facts about the package
+    changes: Mapping[ObjectPlace, ObjectChanges]  # of objects in varying files
+    entries: Mapping[str, TreeEntry]
+    blobs: Mapping[str, bytes]
+    tree: TreeTemplate
+    results: tuple[StepResult, ...] = ()
+
+
+@frozen
+class PreparedPackage:
+    """An upstream package at one revision, with everything independent of the target."""
+
+    upstream: UpstreamPackage
+    entries: Mapping[str, TreeEntry]  # of all upstream files
+    manifests: Mapping[str, Manifest]  # of the files with objects, and of the package context
+    kptfile: Manifest  # with this revision's `upstream` and `upstreamLock`, and the gates
+    points: tuple[InjectionPoint, ...]
+    injectable_keys: frozenset[str]  # keys of the points that the administrator allows
+    has_context: bool  # False: other objects are in the file of the package context
+    varying_files: tuple[str, ...]  # files in which targets differ, except the Kptfile
+    all_objects: Mapping[ObjectPlace, ManifestObject]  # all documents, and the items of Lists
+    objects: Mapping[ObjectPlace, ManifestObject]  # those that functions get
+    local_config: frozenset[ObjectPlace]  # local-config objects: most functions skip them
+    functions: tuple[DeclaredFunction, ...]  # of the package's own pipeline
+    config_files: frozenset[str]  # configuration files of functions
+    programs: AllowedPrograms  # allowed in pipelines
+    undefined_kinds: frozenset[tuple[str, str]]  # custom (group, kind) not defined in the package
+    declared_scopes: DeclaredScopes  # of these kinds, from declared definitions
+    subpackage_functions: int  # number of functions that run before the policy's
+    facts: PackageFacts
+    has_dependencies: bool  # some object has a depends-on annotation
+    limits: SizeLimits
+    size: int  # of all upstream files
+    fingerprint: str  # the part of the digest that all variants share
+    # Caches by pipeline or shape; not part of the value.
+    # Kept on the package and not in a global: they end with the revision that they were built
+    # from, and no key has to name it. Packages compare equal whatever their caches contain.
+    manifest_cache: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
+    run_cache: dict[object, SharedRun] = field(default_factory=dict, compare=False, repr=False)
+    template_cache: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def new_size_counter(self) -> SizeCounter:
+        """Return a counter for the bytes that one rendering adds."""
+        return SizeCounter(self.limits, self.upstream.files, self.size)
+
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_REGULAR = ("100644", "100755")
+_SYMLINK = "120000"
+NO_SCOPES: Mapping[Kind, bool] = {}
+
+
+def prepare_package(
+    package: UpstreamPackage,
+    limits: RenderLimits,
+    declared_definitions: Mapping[Kind, bool] = NO_SCOPES,
+) -> PreparedPackage:
+    """Parse and check the package.
+
+    `declared_definitions` tell which custom kinds are namespaced, from declared
+    CustomResourceDefinitions. Raises InvalidInput, with file and line where there are
+    any, for a package that exceeds a limit, has no Kptfile, contains a symlink or a
+    submodule, an unparsable file, a malformed injection point or an unavailable function.
+    Two objects of one identity are accepted, as kpt does.
+    """
+    _check_files(package, limits)
+    manifests = {
+        path: Manifest.parse(package.files[path][1], path)
+        for path in sorted(package.files)
+        if path.endswith(_SUFFIXES) or path.rpartition("/")[2] == KPTFILE
+    }
+    _check_kptfile(package, manifests)
+    # Added before the pipelines are read: a function may name the context as its configuration file
+    # even where upstream does not ship one.
+    has_context = holds_context(manifests.setdefault(CONTEXT, new_context()))
+    functions = read_pipelines(manifests, limits.programs)
+    config_files = frozenset(item.config_file for item in functions if item.config_file)
+    all_objects = _collect_objects(manifests, config_files)
+    points = find_injection_points((*place, part) for place, part in all_objects.items())
+    objects = _function_objects(all_objects, config_files)
+    local_config = frozenset(
+        place for place, part in objects.items() if is_local_config(part.value)
+    )
+    cluster_objects = {place: part for place, part in objects.items() if place not in local_config}
+    scopes, undefined_kinds = _collect_scopes(cluster_objects, declared_definitions)
+    declared_scopes = tuple(
+        sorted((*kind, scopes[kind]) for kind in undefined_kinds & scopes.keys())
+    )
+    return PreparedPackage(
+        upstream=package,
+        entries={path: entry for path, (entry, _) in package.files.items()},
+        manifests=manifests,
+        kptfile=clone_kptfile(package, manifests[KPTFILE], points),
+        points=points,
+        injectable_keys=frozenset(it.key for it in points if is_injectable(it, limits.injectable)),
+        has_context=has_context,
+        varying_files=tuple(dict.fromkeys([CONTEXT] * has_context + [it.file for it in points])),
+        all_objects=all_objects,
+        objects=objects,
+        local_config=local_config,
+        functions=functions,
+        config_files=config_files,
+        programs=limits.programs,
+        undefined_kinds=undefined_kinds,
+        declared_scopes=declared_scopes,
+        subpackage_functions=sum(1 for function in functions if function.directory_prefix),
+        facts=PackageFacts(
+            scopes,
+            custom_schemas=_custom_schemas(cluster_objects),
+            list_schemas=read_schemas(part.value for part in cluster_objects.values()),
+        ),
+        limits=limits,
+        size=sum(len(data) for _, data in package.files.values()),
+        has_dependencies=any(_has_dependencies(part.value) for part in cluster_objects.values()),
+        fingerprint=_compute_fingerprint(package, functions, declared_scopes),
+    )
+
+
+def _compute_fingerprint(
+    package: UpstreamPackage, functions: Iterable[DeclaredFunction], scopes: DeclaredScopes
+) -> str:
+    """Return the part of the digest that all variants share."""
+    return canonical_text(
+        [
+            package.repository,
+            package.directory,
+            package.tree,
+            package.revision.name,
+            package.revision.commit,
+            [_function_fingerprint(item, scopes) for item in functions],
+        ]
+    )
+
+
+def _function_fingerprint(item: DeclaredFunction, scopes: DeclaredScopes) -> list[object]:
+    """Return the part of a function that enters the digest."""
+    function = item.function
+    uses_scopes = isinstance(function, CatalogFunction) and function.uses_scopes and scopes
+    # Declared definitions enter only where a function uses them, so that a new definition in
+    # the cluster does not redraft every package.
+    return [function.name, function.version, *([scopes] if uses_scopes else [])]
+
+
+def _check_files(package: UpstreamPackage, limits: RenderLimits) -> None:
+    limits.check_sizes({path: len(data) for path, (_, data) in package.files.items()})
+    for path, (entry, _) in sorted(package.files.items()):
+        if entry.mode not in _REGULAR:
+            kind = "a symbolic link" if entry.mode == _SYMLINK else "a submodule"
+            raise _refused(f"is {kind}, which a package may not have", "use a file", path)
+    for path, problem in find_unportable_files(package.files):
+        raise _refused(problem, "rename the file", path)
+
+
+def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) -> None:
+    if KPTFILE not in manifests:
+        raise _refused(
+            f"there is no Kptfile in {package.directory or 'the root'} at {package.revision.name}",
+            "name a directory that is a package, or make it one with `kpt pkg init`",
+        )
+    for path, manifest in manifests.items():
+        if path.rpartition("/")[2] == KPTFILE:
+            find_kptfile(manifest)
+
+
+def _collect_objects(
+    manifests: Mapping[str, Manifest], config_files: frozenset[str]
+) -> dict[ObjectPlace, ManifestObject]:
+    """Return all documents and List items, except in Lists that configure a function."""
+    return {
+        (file, number): manifest_object
+        for file, manifest in manifests.items()
+        for number, manifest_object in find_objects(manifest).items()
+        if file not in config_files or not isinstance(manifest_object, ListItem)
+    }
+
+
+def _function_objects(
+    all_objects: Mapping[ObjectPlace, ManifestObject], config_files: frozenset[str]
+) -> dict[ObjectPlace, ManifestObject]:
+    """Return the objects for functions: all but Kptfiles and Lists for configuration."""
+    objects: dict[ObjectPlace, ManifestObject] = {}
+    for place, manifest_object in all_objects.items():
+        if not is_krm_object(manifest_object.value):
+            continue  # plain values, not an object
+        if is_plain_list(manifest_object.value) or (
+            isinstance(manifest_object, ListItem) and is_expanded_list(manifest_object.value)
+        ):
+            if place[0] in config_files:
+                continue
+            if isinstance(manifest_object, ListItem) or not is_local_config(manifest_object.value):
+                _refuse_list(place[0], manifest_object)
+        if manifest_object.value["kind"] != KPTFILE:
+            objects[place] = manifest_object
+    return objects
+
+
+def _refuse_list(file: str, manifest_object: ManifestObject) -> None:
+    """Raise InvalidInput for a List whose items cannot be taken as objects.
+
+    An empty List is valid.
+    """
+    items = manifest_object.value.get(ITEMS, MISSING)
+    path: Path = (ITEMS,)
+    if isinstance(manifest_object, ListItem):
+        path, problem, remedy = ("kind",), "a List in a List", "put its items into the outer one"
+    elif items is MISSING:
+        path, problem, remedy = ("kind",), "a List without items", "give it items, or []"
+    elif items is None:
+        return  # an empty List
+    elif not isinstance(items, list):
+        problem, remedy = "the List's items are no list", "list the objects"
+    else:
+        at = next(at for at, item in enumerate(items) if not is_krm_object(item))
+        path, problem = (ITEMS, at), f"items[{at}] of the List is no object"
+        remedy = "give it an apiVersion and a kind, or take it out"
+    raise _refused(problem, remedy, file, manifest_object.line_of(path))
+
+
+def _collect_scopes(
+    objects: Mapping[ObjectPlace, ManifestObject], declared_definitions: Mapping[Kind, bool]
+) -> tuple[dict[Kind, bool], frozenset[Kind]]:
+    """Return the scopes of custom kinds, and the kinds that the package does not define.
+
+    A definition in the package precedes a declared one, because it is the one that will
+    be applied.
+    """
+    defined = read_scopes(part.value for part in objects.values())
+    kinds = {(group_of(it.value["apiVersion"]), it.value["kind"]) for it in objects.values()}
+    undefined = kinds - defined.keys() - NAMESPACED_KINDS - CLUSTER_KINDS
+    declared_scopes = {
+        kind: declared_definitions[kind] for kind in undefined & declared_definitions.keys()
+    }
+    return {**declared_scopes, **defined}, frozenset(undefined)
+
+
+def _custom_schemas(objects: Mapping[ObjectPlace, ManifestObject]) -> dict[tuple[str, str], Any]:
+    """Return the schemas that the package defines, by apiVersion and kind."""
+    schemas = {}
+    for manifest_object in objects.values():
+        item: Any = manifest_object.value
+        spec = mapping(item.get("spec"))
+        versions = spec.get("versions")
+        if item["kind"] != "CustomResourceDefinition" or not isinstance(versions, list):
+            continue
+        kind = str(mapping(spec.get("names")).get("kind"))
+        for version in map(mapping, versions):
+            schema = mapping(version.get("schema")).get("openAPIV3Schema")
+            if isinstance(schema, dict):
+                schemas[f"{spec.get('group')}/{version.get('name')}", kind] = schema
+    return schemas
+
+
+def _has_dependencies(item: Any) -> bool:
+    return DEPENDS_ON in mapping(mapping(item.get("metadata")).get("annotations"))
+
+
+def _refused(problem: str, remedy: str, file: str = "", line: int = 0) -> InvalidInput:
+    return InvalidInput(
+        problem,
+        reason=Reason.INVALID_PACKAGE,
+        remedy=remedy,
+        where=ErrorLocation(file=file, line=line),
+    )

@@ -1,0 +1,358 @@
+"""Rendering of variants, and of plain packages by their own pipeline.
+
+The order is Porch's: package context, injected fields, then the complete pipeline on
+the result. Of a variant only the files in which targets differ are computed; the
+others come from caches on the prepared package.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.manifest import Manifest
+from fanout.package.revision import Revision
+from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import replace
+from fanout.variants.compiled_template import CompiledTemplate, UnsuitableSample, compile_template
+from fanout.variants.function_failures import refuse_errors, results_until_failure
+from fanout.variants.functions.function_interface import FunctionResult, Object, mapping
+from fanout.variants.manifest_objects import find_objects
+from fanout.variants.manifest_rewrite import rewrite_manifest
+from fanout.variants.overlay import NO_CHANGES, ObjectChanges, Overlay
+from fanout.variants.package_context import CONTEXT
+from fanout.variants.package_preparation import (
+    ObjectPlace,
+    PreparedPackage,
+    SharedRun,
+    StepResult,
+    prepare_package,
+)
+from fanout.variants.pending_inputs import NO_RESPONSES, Responses
+from fanout.variants.per_object_run import is_visible, put_file, run_step, shared_run
+from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, Pipeline, order_pipeline
+from fanout.variants.render_model import (
+    RenderedPackage,
+    RenderInputs,
+    RenderLimits,
+    UpstreamPackage,
+)
+from fanout.variants.size_accounting import SizeCounter, compute_file_sizes
+from fanout.variants.target_edits import (
+    PreparedManifests,
+    TargetEdits,
+    build_overlay,
+    collect_target_edits,
+    objects_in,
+    prepare_kptfile,
+    prepare_manifest,
+)
+from fanout.variants.template_parameters import split_parameters
+from fanout.variants.variant_kptfile import variant_kptfile_edits
+from fanout.variants.whole_package_run import WholePackageRun
+
+_Files = tuple[
+    dict[str, TreeEntry],
+    dict[str, bytes],
+    Callable[[Mapping[str, TreeEntry]], str],
+    tuple[FunctionResult, ...],
+]
+
+_MAX_TEMPLATES = 256  # per package
+_UNSEEN_SHAPE, _SEEN_ONCE = (
+    object(),
+    object(),
+)  # in place of a template: shape of no variant, or one
+
+
+def render_variant(
+    prepared: PreparedPackage,
+    spec: VariantSpec,
+    inputs: RenderInputs,
+    responses: Responses = NO_RESPONSES,
+) -> RenderedPackage:
+    """Return the variant's files for this revision; equal arguments give equal bytes.
+
+    A required injection point without a source does not stop the rendering: it holds the
+    draft (design §4). Raises InvalidInput, with file and line, for a function or
+    configuration that cannot be run, for an object without the shape that a change needs,
+    and for errors reported by functions. Raises InputPending while a required input is
+    missing.
+    """
+    shape, parameters = split_parameters(spec, inputs)
+    template = prepared.template_cache.get(shape, _UNSEEN_SHAPE)
+    if isinstance(template, CompiledTemplate):
+        try:
+            filled = template.fill(parameters)
+        except InvalidInput:
+            # The template has no files and lines for an error; the ordinary rendering fails with
+            # them.
+            filled = None  # the ordinary rendering reports the error with its place
+        if filled is not None:
+            return filled
+    rendered = _render_single(prepared, spec, inputs, responses)
+    if template is _UNSEEN_SHAPE or template is _SEEN_ONCE:
+        if len(prepared.template_cache) >= _MAX_TEMPLATES:
+            prepared.template_cache.clear()
+        prepared.template_cache[shape] = (
+            _SEEN_ONCE  # a template pays off from the second variant on
+        )
+        if template is _SEEN_ONCE:
+            # With an unsuitable sample the shape stays at _SEEN_ONCE, and the next variant is
+            # tried. None, in contrast, means that no variant of the shape can have a template.
+            with suppress(UnsuitableSample):
+                prepared.template_cache[shape] = compile_template(
+                    prepared, spec, inputs, responses, rendered
+                )
+    return rendered
+
+
+def _render_single(
+    prepared: PreparedPackage, spec: VariantSpec, inputs: RenderInputs, responses: Responses
+) -> RenderedPackage:
+    """Render one variant without a template."""
+    target_edits, size_counter = (
+        collect_target_edits(prepared, spec, inputs),
+        prepared.new_size_counter(),
+    )
+    manifests = {
+        file: prepare_manifest(prepared, file, target_edits) for file in prepared.varying_files
+    }
+    pipeline = order_pipeline(
+        prepared.functions,
+        prepared.subpackage_functions,
+        spec,
+        prepared.manifests,
+        prepared.programs,
+    )
+    entries, blobs, tree, results = (
+        _run_whole_package if _needs_whole_package(prepared, pipeline) else _run_per_object
+    )(prepared, manifests, target_edits, pipeline, responses, size_counter)
+    refuse_errors(results)
+    kptfile = prepare_kptfile(prepared, spec)
+    put_file(
+        KPTFILE,
+        kptfile.apply_edits_to_text(variant_kptfile_edits(kptfile, spec, inputs)),
+        entries,
+        blobs,
+    )
+    prepared.limits.check_sizes(compute_file_sizes(entries, blobs, prepared.upstream.files))
+    return RenderedPackage(tree(entries), entries, blobs, results)
+
+
+def _run_per_object(
+    prepared: PreparedPackage,
+    manifests: PreparedManifests,
+    target_edits: TargetEdits,
+    pipeline: Pipeline,
+    responses: Responses,
+    size_counter: SizeCounter,
+) -> _Files:
+    """Return the files; those equal for all targets are taken from the shared run."""
+    objects = objects_in(manifests)
+    overlays = {
+        place: build_overlay(objects, target_edits, place, size_counter) for place in target_edits
+    }
+    shared = shared_run(
+        prepared, _configure_steps(prepared, manifests, pipeline, overlays), responses
+    )
+    entries, blobs = dict(shared.entries), dict(shared.blobs)
+    tree: Callable[[Mapping[str, TreeEntry]], str] = shared.tree.compute_id
+    # The shared run also covers the objects in which this target differs, with upstream's
+    # content. Its findings in those are replaced by the findings in the target's own objects.
+    findings = [item for item in shared.results if item.place not in overlays]
+    for file, manifest in manifests.items():
+        data = rewrite_manifest(
+            manifest, _file_changes(prepared, shared, manifest, overlays, findings, size_counter)
+        )
+        if data is None:
+            # A removed file leaves no row, so the template of the tree does not apply.
+            tree = tree_id  # the tree template has a row for the file
+        if data is None or file not in entries or data != prepared.upstream.files[file][1]:
+            put_file(file, data, entries, blobs)
+    return entries, blobs, tree, results_until_failure(findings)
+
+
+def _run_whole_package(
+    prepared: PreparedPackage,
+    manifests: PreparedManifests,
+    target_edits: TargetEdits,
+    pipeline: Pipeline,
+    responses: Responses,
+    size_counter: SizeCounter,
+) -> _Files:
+    """Return the files after a run on all objects of this target together."""
+    objects = objects_in(manifests)
+    overlays = {
+        place: build_overlay(objects, target_edits, place, size_counter)
+        if place in target_edits
+        else Overlay(place[0], manifest_object)
+        for place, manifest_object in prepared.objects.items()
+    }
+    unseen_places = target_edits.keys() - overlays.keys()
+    overlays |= {
+        place: build_overlay(objects, target_edits, place, size_counter) for place in unseen_places
+    }
+    run = WholePackageRun(
+        prepared, manifests, overlays, responses=responses, size_counter=size_counter
+    )
+    run.run(pipeline)
+    return *run.write(), tree_id, tuple(run.results)
+
+
+def _needs_whole_package(prepared: PreparedPackage, pipeline: Pipeline) -> bool:
+    """Return whether the pipeline needs all objects of the target together."""
+    if any(item.function.needs_whole_package for item in pipeline):
+        return True
+    return any(
+        isinstance(item, DeclaredFunction)
+        and item.config_file
+        and _may_change_config(prepared, earlier, item)
+        for at, item in enumerate(pipeline)
+        for earlier in pipeline[:at]
+    )
+
+
+def _may_change_config(
+    prepared: PreparedPackage, earlier: FunctionStep | DeclaredFunction, item: DeclaredFunction
+) -> bool:
+    """Return whether the earlier function can change the configuration of the other."""
+    if not item.config_file.startswith(earlier.directory_prefix):
+        return False
+    document = prepared.manifests[item.config_file].documents[0]
+    return (
+        earlier.function.includes_local
+        or (item.config_file, document.index) not in prepared.local_config
+    )
+
+
+def _configure_steps(
+    prepared: PreparedPackage,
+    manifests: PreparedManifests,
+    pipeline: Pipeline,
+    overlays: Mapping[ObjectPlace, Overlay],
+) -> tuple[FunctionStep, ...]:
+    def read(file: str) -> Object:
+        document = (manifests.get(file) or prepared.manifests[file]).documents[0]
+        overlay = overlays.get((file, document.index))
+        value: Object = overlay.value if overlay else document.value
+        return value
+
+    return tuple(
+        item if isinstance(item, FunctionStep) else item.build_step(read) for item in pipeline
+    )
+
+
+def _file_changes(
+    prepared: PreparedPackage,
+    shared: SharedRun,
+    manifest: Manifest,
+    overlays: Mapping[ObjectPlace, Overlay],
+    findings: list[StepResult],
+    size_counter: SizeCounter,
+) -> dict[int, ObjectChanges]:
+    """Return the changes to the objects of one varying file by number.
+
+    Append to `findings`.
+    """
+    changes: dict[int, ObjectChanges] = {}
+    for object_number in find_objects(manifest):
+        place = (manifest.file, object_number)
+        overlay = overlays.get(place)
+        if overlay is not None:
+            if place in prepared.objects:
+                for step_number, (step, facts) in enumerate(shared.steps):
+                    if is_visible(prepared, step, place, overlay):
+                        step_results = run_step(step, facts, manifest.file, overlay, size_counter)
+                        if step_results:
+                            findings += [
+                                StepResult(step_number, place, result) for result in step_results
+                            ]
+            changes[object_number] = overlay.collect_changes()
+        else:
+            changes[object_number] = shared.changes.get(place, NO_CHANGES)
+    return changes
+
+
+_BREADTH_FIRST = "kpt.dev/bfs-rendering"
+PackageFiles = Mapping[str, tuple[str, bytes]]
+
+
+def render_package(
+    files: PackageFiles, limits: RenderLimits, responses: Responses
+) -> tuple[dict[str, tuple[str, bytes]], tuple[FunctionResult, ...]]:
+    """Return the package and the results of its own pipeline, as of `kpt fn render`.
+
+    Nothing is cloned, injected or written to the Kptfile. Used for plain directories, and
+    to compute what an adopted package was before it was edited. `files` are (mode,
+    content) by path. Raises InvalidInput with file and line inside the package, and
+    InputPending while a required input is missing.
+    """
+    _require_kptfile(files)
+    entries = {path: (TreeEntry(mode, blob_id(data)), data) for path, (mode, data) in files.items()}
+    no_revision = Revision(name="", commit="", committed_at=0)
+    prepared = _without_context(
+        prepare_package(UpstreamPackage("", "", no_revision, "", entries), limits)
+    )
+    run = _run_own_pipeline(prepared, responses)
+    result, blobs = run.write()
+    contents = {entry.oid: data for entry, data in entries.values()} | blobs
+    rendered = {path: (entry.mode, contents[entry.oid]) for path, entry in sorted(result.items())}
+    return rendered, tuple(run.results)
+
+
+def _run_own_pipeline(prepared: PreparedPackage, responses: Responses) -> WholePackageRun:
+    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
+    run = WholePackageRun(
+        prepared, {}, overlays, responses=responses, size_counter=prepared.new_size_counter()
+    )
+    run.run(prepared.functions)
+    return run
+
+
+def _require_kptfile(files: PackageFiles) -> None:
+    if KPTFILE not in files:
+        raise InvalidInput(
+            "there is no Kptfile",
+            reason=Reason.INVALID_PACKAGE,
+            remedy="name the directory of a package, or make it one with `kpt pkg init`",
+        )
+
+
+def _without_context(prepared: PreparedPackage) -> PreparedPackage:
+    """Return the package without a context, if only `prepare_package` added it."""
+    # kpt renders depth first by default; its opt-in for the opposite order is not
+    # implemented, and ignoring it would silently give other files.
+    _refuse_breadth_first(prepared)
+    if CONTEXT in prepared.entries:
+        return prepared
+    for function in prepared.functions:
+        if function.config_file == CONTEXT:
+            raise InvalidInput(
+                f"{function.function.name}: there is no {CONTEXT}",
+                reason=Reason.RENDER_FAILED,
+                remedy="add the file, or correct configPath",
+                where=function.where,
+            )
+    return replace(
+        prepared,
+        manifests={path: it for path, it in prepared.manifests.items() if path != CONTEXT},
+        objects={place: it for place, it in prepared.objects.items() if place[0] != CONTEXT},
+        local_config=frozenset(place for place in prepared.local_config if place[0] != CONTEXT),
+    )
+
+
+def _refuse_breadth_first(prepared: PreparedPackage) -> None:
+    document = prepared.manifests[KPTFILE].documents[0]
+    metadata = mapping(mapping(document.value).get("metadata"))
+    subpackages = any(path.endswith(f"/{KPTFILE}") for path in prepared.manifests)
+    if mapping(metadata.get("annotations")).get(_BREADTH_FIRST) == "true" and subpackages:
+        path = ("metadata", "annotations", _BREADTH_FIRST)
+        raise InvalidInput(
+            "the package around a subpackage cannot be rendered before it",
+            reason=Reason.RENDER_FAILED,
+            remedy="take the annotation away; subpackages are rendered first",
+            where=ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
+        )

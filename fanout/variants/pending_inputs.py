@@ -1,0 +1,99 @@
+"""Pending inputs of a rendering: requests to the outside, and responses, as data.
+
+A rendering is pure. If its pipeline needs a program's output or a table that is not
+at hand, it stops with the request (`InputPending`); the caller obtains the response
+and renders again. Equal requests have equal responses, so each attempt gets further
+than the one before, until it completes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fanout.values import frozen
+from fanout.variants.schema_validation import KindSchemas
+
+
+class KrmProgram(NamedTuple):
+    """A KRM function that runs outside fanout because the administrator allows it."""
+
+    name: str  # as used in packages and policies
+    command: str  # path of the executable, or the image
+    image: bool = False  # run by the container runtime
+    version: str = ""  # of what is run; enters the digest
+    missing: str = ""  # reason why it cannot run, or ""
+
+
+class SchemaRequest(NamedTuple):
+    """Request for the schemas of a Kubernetes version; "" is the newest version shipped."""
+
+    version: str = ""
+
+
+class ProgramRun(NamedTuple):
+    """Request to run a program on a ResourceList."""
+
+    program: KrmProgram
+    stdin: bytes
+
+
+class ScriptRun(NamedTuple):
+    """Request to run a Starlark script on a ResourceList, given as JSON."""
+
+    source: str
+    resource_list: str
+
+
+@frozen
+class ScriptOutput:
+    """Output of a script: items (plain data, not to be modified) and printed lines."""
+
+    items: Any
+    printed: tuple[str, ...] = ()
+
+
+class ProgramOutput(NamedTuple):
+    """Output of a program that exited by itself."""
+
+    status: int
+    stdout: bytes
+    stderr: str  # last part only
+
+
+@frozen
+class ResponseError:
+    """Response to a request that cannot be fulfilled: the problem and its remedy."""
+
+    problem: str
+    remedy: str = ""
+
+
+PendingInput = SchemaRequest | ProgramRun | ScriptRun
+Response = KindSchemas | ProgramOutput | ScriptOutput | ResponseError
+Responses = Mapping[PendingInput, Response]
+
+
+class InputPending(Exception):
+    """A rendering cannot continue before this request is fulfilled."""
+
+    def __init__(self, pending_input: PendingInput) -> None:
+        super().__init__(pending_input)
+        self.pending_input = pending_input
+
+
+@frozen
+class AllowedPrograms:
+    """Programs that the administrator allows, by the names that pipelines may use."""
+
+    executables: Mapping[str, KrmProgram]
+    images: Mapping[str, KrmProgram]
+
+
+NO_PROGRAMS = AllowedPrograms({}, {})
+NO_RESPONSES: Responses = {}
+
+
+def get_response(pending_input: PendingInput, responses: Responses) -> Response:
+    """Return the response to the request. Raises InputPending while there is none."""
+    if pending_input not in responses:
+        raise InputPending(pending_input)
+    return responses[pending_input]

@@ -1,0 +1,345 @@
+"""Steps of a variant's pipeline: the package's own functions and those of its policy.
+
+The order is kpt's: pipelines of subpackages before the pipeline of the enclosing
+package, each for the files below its directory, and mutators before validators. In
+the package's own sections the policy's functions come first. A function that cannot
+be run is an error that names it; it is never skipped (design §4). `selectors` and
+`exclude` limit a function to some objects.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from fanout.api.path_fields import normalize_inside
+from fanout.api.reasons import Reason
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_pipeline_problems
+from fanout.package.manifest import Manifest
+from fanout.selection.variant_spec import FunctionSpec, VariantSpec
+from fanout.values import frozen, replace
+from fanout.variants.canonical_json import canonical_text
+from fanout.variants.function_registry import find_function, resolve_function
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    ExternalFunction,
+    Object,
+    mapping,
+)
+from fanout.variants.pending_inputs import NO_PROGRAMS, AllowedPrograms
+
+_TEXT_CONDITIONS = {"apiVersion", "kind", "name", "namespace"}
+_MAP_CONDITIONS = {"labels", "annotations"}
+
+
+@frozen
+class ObjectSelection:
+    """Conditions of a pipeline entry: any of `selectors` (if given) and no `exclude`."""
+
+    selectors: tuple[Mapping[str, object], ...] = ()
+    exclude: tuple[Mapping[str, object], ...] = ()
+    key: str = ""  # canonical text of the conditions
+
+    @classmethod
+    def parse(cls, entry: Mapping[str, object]) -> "ObjectSelection":
+        """Parse the conditions of a pipeline entry.
+
+        Raises InvalidInput for unsupported conditions.
+        """
+        selectors, exclude = (
+            _parse_conditions(entry, "selectors"),
+            _parse_conditions(entry, "exclude"),
+        )
+        if not selectors and not exclude:
+            return ALL_OBJECTS
+        return cls(selectors, exclude, canonical_text([selectors, exclude]))
+
+    def selects(self, item: Object) -> bool:
+        """Return whether the function gets this object."""
+        if self.selectors and not any(_matches_condition(row, item) for row in self.selectors):
+            return False
+        return not any(_matches_condition(row, item) for row in self.exclude)
+
+
+ALL_OBJECTS = ObjectSelection()
+
+
+def _parse_conditions(entry: Mapping[str, object], field: str) -> tuple[Mapping[str, object], ...]:
+    rows = entry.get(field) or []
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) and row for row in rows):
+        raise InvalidInput(f"{field} is no list of conditions")
+    for row in rows:
+        _check_condition(row, field)
+    return tuple(rows)
+
+
+def _check_condition(row: Mapping[str, object], field: str) -> None:
+    for key, value in row.items():
+        if key in _TEXT_CONDITIONS and isinstance(value, str):
+            continue
+        if key in _MAP_CONDITIONS and isinstance(value, Mapping):
+            continue
+        raise InvalidInput(
+            f"{field}: {key} is not understood",
+            remedy=(
+                f"use text for {_join_sorted(_TEXT_CONDITIONS)} and maps for"
+                f" {_join_sorted(_MAP_CONDITIONS)}"
+            ),
+        )
+
+
+def _join_sorted(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _matches_condition(condition: Mapping[str, object], item: Object) -> bool:
+    meta = mapping(item.get("metadata"))
+    for key, expected in condition.items():
+        if key in _MAP_CONDITIONS:
+            values = mapping(meta.get(key))
+            if any(values.get(name) != value for name, value in mapping(expected).items()):
+                return False
+        elif (item if key in ("apiVersion", "kind") else meta).get(key) != expected:
+            return False
+    return True
+
+
+NOWHERE = ErrorLocation()
+_MUTATORS, _VALIDATORS = _SECTIONS = ("mutators", "validators")
+_Files = Mapping[str, Manifest]
+
+
+@frozen
+class FunctionStep:
+    """A function with its configuration, ready to run on the files below a directory."""
+
+    function: CatalogFunction | ExternalFunction
+    config: Hashable
+    directory_prefix: str = ""  # "" or a directory with its slash
+    selection: ObjectSelection = ALL_OBJECTS
+    where: ErrorLocation = NOWHERE  # of its entry, for errors
+    validates: bool = False  # its changes are discarded
+    config_file: str = ""  # "": configured in its entry
+
+    @property
+    def key(self) -> Hashable:
+        """Return a key that is equal for steps with the same effect."""
+        return (
+            self.function.name,
+            self.config,
+            self.directory_prefix,
+            self.selection.key,
+            self.validates,
+        )
+
+
+@frozen
+class DeclaredFunction:
+    """A function whose configuration may be a file of the package.
+
+    Such a file can differ between targets; often it is the package context.
+    """
+
+    function: CatalogFunction | ExternalFunction
+    directory_prefix: str
+    selection: ObjectSelection
+    where: ErrorLocation
+    config: Object | None  # None: in a file
+    config_file: str = ""
+    validates: bool = False
+
+    def build_step(self, read: Callable[[str], Object]) -> FunctionStep:
+        """Return the configured step; `read` returns a file's object as the variant has it."""
+        config = read(self.config_file) if self.config is None else self.config
+        return FunctionStep(
+            self.function,
+            configure_function(self.function, config, self.where),
+            self.directory_prefix,
+            self.selection,
+            self.where,
+            self.validates,
+            self.config_file,
+        )
+
+
+Pipeline = tuple[FunctionStep | DeclaredFunction, ...]
+
+
+def configure_function(
+    function: CatalogFunction | ExternalFunction, config: Object, where: ErrorLocation
+) -> Hashable:
+    """Return the function's parsed configuration.
+
+    Raises InvalidInput at the function's entry.
+    """
+    try:
+        return function.configure(config)
+    except InvalidInput as problem:
+        raise function_error(function, problem, where) from None
+
+
+def function_error(
+    function: CatalogFunction | ExternalFunction, problem: InvalidInput, where: ErrorLocation
+) -> InvalidInput:
+    """Return the error as one of this function at this place."""
+    # An exceeded limit keeps its reason: the administrator can raise it, whereas any other
+    # error is for the author of the package.
+    exceeds_limit = problem.reason == Reason.LIMIT_EXCEEDED
+    return InvalidInput(
+        f"{function.name}: {problem.problem}",
+        reason=problem.reason if exceeds_limit else Reason.RENDER_FAILED,
+        remedy=problem.remedy,
+        where=where,
+    )
+
+
+def policy_steps(
+    spec: VariantSpec, section: str, files: _Files, programs: AllowedPrograms
+) -> Iterator[FunctionStep | DeclaredFunction]:
+    """Yield the policy's functions of a section.
+
+    Raises InvalidInput with the field of the entry.
+    """
+    functions: Sequence[FunctionSpec] = getattr(spec, section)
+    for number, function in enumerate(functions):
+        try:
+            if not function.config_path and find_function(function.image) is not None:
+                yield _policy_step(function, spec, section, number)
+            else:
+                entry = {"image": function.image, **function.extra_fields()}
+                entry["configMap"] = function.config
+                yield _declare_function(
+                    entry, section, "", _function_field(spec, section, number), files, programs
+                )
+        except InvalidInput as problem:
+            raise _with_place(problem, _function_field(spec, section, number)) from None
+
+
+def _function_field(spec: VariantSpec, section: str, number: int) -> ErrorLocation:
+    """Return the field of a policy's function."""
+    owner = spec.where.object or f"PackageVariant/{spec.name}"
+    return replace(spec.where, object=owner, field=f"pipeline.{section}[{number}]")
+
+
+def _policy_step(
+    function: FunctionSpec, spec: VariantSpec, section: str, number: int
+) -> FunctionStep:
+    """Return the step of a function that is configured by texts alone."""
+    step = _build_step(function.image, tuple(function.config.items()))
+    if function.selectors or function.exclude:
+        step = replace(step, selection=ObjectSelection.parse(function.extra_fields()))
+    if section == _VALIDATORS:
+        step = replace(step, validates=True)
+    # The place differs for every variant. Without it the step is one cached object for all
+    # variants with this configuration, which is what hundreds of them have.
+    return (
+        replace(step, where=_function_field(spec, section, number)) if _needs_field(step) else step
+    )
+
+
+def _needs_field(step: FunctionStep) -> bool:
+    """Return whether the step can fail without an object at fault."""
+    return step.function.needs_whole_package or step.validates
+
+
+@lru_cache(maxsize=1024)
+def _build_step(image: str, config: tuple[tuple[str, str], ...]) -> FunctionStep:
+    function = resolve_function({"image": image}, NO_PROGRAMS, NOWHERE)
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "data": dict(config)}
+    return FunctionStep(function, configure_function(function, item, NOWHERE))
+
+
+def read_pipelines(
+    manifests: _Files, programs: AllowedPrograms = NO_PROGRAMS
+) -> tuple[DeclaredFunction, ...]:
+    """Return the functions of all Kptfiles of the package in the order in which they run.
+
+    Raises InvalidInput, with the line of the entry, for an unavailable function and for a
+    pipeline that kpt's rules do not define.
+    """
+    kptfiles = [file for file in manifests if file.rpartition("/")[2] == KPTFILE]
+    # Depth first as in kpt: the function of an enclosing package sees the results of its
+    # subpackages.
+    deepest_first = sorted(kptfiles, key=lambda file: (-file.count("/"), file))
+    return tuple(
+        declared for file in deepest_first for declared in _read_pipeline(file, manifests, programs)
+    )
+
+
+def _read_pipeline(
+    file: str, manifests: _Files, programs: AllowedPrograms
+) -> Iterator[DeclaredFunction]:
+    document = manifests[file].documents[0]
+    for fault in find_pipeline_problems(document):
+        raise fault
+    pipeline = mapping(mapping(document.value).get("pipeline"))
+    directory = file[: -len(KPTFILE)]
+    for section in _SECTIONS:
+        entries = pipeline.get(section) or []
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            path = ("pipeline", section, index)
+            where = ErrorLocation(
+                KPTFILE, f"pipeline.{section}[{index}]", file, document.line_of(path)
+            )
+            yield _declare_function(mapping(entry), section, directory, where, manifests, programs)
+
+
+def _declare_function(
+    entry: Object,
+    section: str,
+    directory: str,
+    where: ErrorLocation,
+    files: _Files,
+    programs: AllowedPrograms,
+) -> DeclaredFunction:
+    function = resolve_function(entry, programs, where)
+    validates = section == _VALIDATORS
+    try:
+        selection = ObjectSelection.parse(entry)
+    except InvalidInput as problem:
+        raise _with_place(problem, where) from None
+    if path := entry.get("configPath"):
+        file = f"{directory}{normalize_inside(str(path)) or path}"
+        if file not in files or not _is_one_object(files[file]):
+            raise InvalidInput(
+                f"{file}, the configuration of {function.name}, is no file with one object",
+                reason=Reason.RENDER_FAILED,
+                remedy="correct configPath, or the file",
+                where=where,
+            )
+        return DeclaredFunction(function, directory, selection, where, None, file, validates)
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "data": mapping(entry.get("configMap"))}
+    return DeclaredFunction(function, directory, selection, where, config, validates=validates)
+
+
+def _is_one_object(manifest: Manifest) -> bool:
+    return [type(document.value) for document in manifest.documents] == [dict]
+
+
+def _with_place(problem: InvalidInput, where: ErrorLocation) -> InvalidInput:
+    reason = problem.reason if problem.reason != "Error" else Reason.RENDER_FAILED
+    return InvalidInput(problem.problem, reason=reason, remedy=problem.remedy, where=where)
+
+
+def order_pipeline(
+    package_functions: Sequence[DeclaredFunction],
+    subpackage_functions: int,
+    spec: VariantSpec,
+    files: _Files,
+    programs: AllowedPrograms,
+) -> Pipeline:
+    """Return the complete pipeline of a variant.
+
+    The first `subpackage_functions` entries of `package_functions` belong to subpackages;
+    the policy's functions come right after them. Raises InvalidInput.
+    """
+    if not spec.mutators and not spec.validators:
+        return tuple(package_functions)
+    root_functions = package_functions[subpackage_functions:]
+    return (
+        *package_functions[:subpackage_functions],
+        *policy_steps(spec, _MUTATORS, files, programs),
+        *(item for item in root_functions if not item.validates),
+        *policy_steps(spec, _VALIDATORS, files, programs),
+        *(item for item in root_functions if item.validates),
+    )

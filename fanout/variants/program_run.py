@@ -1,0 +1,302 @@
+"""Run of an external KRM function: ResourceList in, ResourceList out (porch.md §8.3).
+
+Objects are matched by the file and the index that they were sent with. Only differing
+values are set, so that everything else keeps its bytes. An object that is not
+returned is removed from the package; a returned object that was not sent is added.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from fanout.api.path_fields import normalize_inside
+from fanout.api.reasons import Reason
+from fanout.errors import InvalidInput
+from fanout.package.field_edits import REMOVE
+from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_keys import Schemas
+from fanout.package.yaml_nodes import InvalidManifest
+from fanout.variants.functions.function_interface import (
+    ERROR,
+    ExternalFunction,
+    FunctionResult,
+    Object,
+    default_file,
+    mapping,
+)
+from fanout.variants.manifest_rewrite import replace_object
+from fanout.variants.overlay import Overlay
+from fanout.variants.package_preparation import ObjectPlace
+from fanout.variants.pending_inputs import (
+    ProgramOutput,
+    Response,
+    ResponseError,
+    Responses,
+    ScriptOutput,
+    get_response,
+)
+from fanout.variants.pipeline_steps import FunctionStep
+
+_RESOURCE_LIST_VERSION, _RESOURCE_LIST = "config.kubernetes.io/v1", "ResourceList"
+_INTERNAL_PREFIX, _CONFIG_PREFIX = "internal.config.kubernetes.io/", "config.kubernetes.io/"
+_PLACE_KEYS = ("path", "index")
+_SEVERITIES = ("error", "warning", "info")
+_MAX_STDERR = 500  # characters of stderr in a message
+SentPlace = tuple[str, int]  # file, and index of the object in it
+
+
+class ReturnedObject(NamedTuple):
+    """An object returned by a program, without the annotations that state its place."""
+
+    value: dict[str, Any]
+    file: str  # "": not given
+    number: int | None  # its index in the file
+
+
+class ProgramResult(NamedTuple):
+    """A result as written by a program, and the place it concerns."""
+
+    result: FunctionResult
+    place: SentPlace | None
+    reference: tuple[str, str, str]  # kind, namespace, name
+
+
+class ResourceListOutput(NamedTuple):
+    """The objects and results that a program returned."""
+
+    items: tuple[ReturnedObject, ...]
+    results: tuple[ProgramResult, ...]
+
+
+def build_resource_list(items: Iterable[tuple[SentPlace, Object]], config: str) -> dict[str, Any]:
+    """Return the input of a program: the objects with their places, and its configuration.
+
+    `config` is the configuration object as JSON.
+    """
+    return {
+        "apiVersion": _RESOURCE_LIST_VERSION,
+        "kind": _RESOURCE_LIST,
+        "items": [_annotate_place(item, place) for place, item in items],
+        "functionConfig": json.loads(config),
+    }
+
+
+def _annotate_place(item: Object, place: SentPlace) -> dict[str, Any]:
+    meta = mapping(item.get("metadata"))
+    texts = dict(zip(_PLACE_KEYS, (place[0], str(place[1])), strict=True))
+    notes = {
+        f"{prefix}{key}": text
+        for prefix in (_INTERNAL_PREFIX, _CONFIG_PREFIX)
+        for key, text in texts.items()
+    }
+    annotations = {**mapping(meta.get("annotations")), **notes}
+    return {**item, "metadata": {**meta, "annotations": annotations}}
+
+
+def parse_response(response: Response) -> ResourceListOutput:
+    """Parse the response of a run.
+
+    Raises InvalidInput if the program did not run, failed without reporting an error, or
+    wrote something other than a ResourceList.
+    """
+    if isinstance(response, ResponseError):
+        raise _run_error(response.problem, response.remedy)
+    if isinstance(response, ScriptOutput):
+        messages = [{"message": line} for line in response.printed]
+        return _build_output(response.items, messages)
+    assert isinstance(response, ProgramOutput), "a run is answered by a run"
+    try:
+        output = _parse_output(response.stdout)
+    except InvalidInput:
+        if not response.status:
+            raise
+        raise _exit_error(response) from None
+    # A function exits non-zero when it reports errors, which are then shown in its own words.
+    # The exit status itself is an error only if the results do not explain it.
+    if response.status and not any(result.result.severity == ERROR for result in output.results):
+        raise _exit_error(response)
+    return output
+
+
+def _exit_error(output: ProgramOutput) -> InvalidInput:
+    stderr = " ".join(output.stderr.split())
+    stderr = stderr if len(stderr) <= _MAX_STDERR else f"…{stderr[-_MAX_STDERR:]}"
+    return _run_error(f"it ended with status {output.status}{': ' if stderr else ''}{stderr}")
+
+
+def _parse_output(data: bytes) -> ResourceListOutput:
+    try:
+        documents = Manifest.parse(data, "").documents
+    except InvalidManifest as error:
+        problem = error.problems[0]
+        line = f" (line {problem.where.line})" if problem.where.line else ""
+        raise _run_error(f"its output cannot be read: {problem.problem}{line}") from None
+    value = documents[0].value if len(documents) == 1 else None
+    resource_list = mapping(value)
+    if resource_list.get("kind") != _RESOURCE_LIST or not str(
+        resource_list.get("apiVersion")
+    ).startswith(_CONFIG_PREFIX):
+        raise _run_error(f"its output is no {_RESOURCE_LIST}")
+    return _build_output(resource_list.get("items") or [], resource_list.get("results") or [])
+
+
+def _build_output(items: object, results: object) -> ResourceListOutput:
+    if not isinstance(items, list) or not isinstance(results, list):
+        raise _run_error(f"its output is no {_RESOURCE_LIST}: items and results must be lists")
+    objects = tuple(_parse_object(item, number) for number, item in enumerate(items))
+    return ResourceListOutput(objects, tuple(map(_parse_result, results)))
+
+
+def _parse_object(item: object, number: int) -> ReturnedObject:
+    meta = mapping(mapping(item).get("metadata"))
+    names = (mapping(item).get("apiVersion"), mapping(item).get("kind"), meta.get("name"))
+    if not isinstance(item, dict) or not all(isinstance(name, str) and name for name in names):
+        raise _run_error(f"items[{number}] of its output is no object with a kind and a name")
+    notes = dict(mapping(meta.get("annotations")))
+    # Functions built with older SDKs know and set only the annotations without the prefix
+    # `internal`.
+    place = {
+        key: notes.get(f"{_INTERNAL_PREFIX}{key}", notes.get(f"{_CONFIG_PREFIX}{key}"))
+        for key in _PLACE_KEYS
+    }
+    file, index = place["path"], place["index"]
+    if file is not None and (not isinstance(file, str) or not file):
+        raise _run_error(f"items[{number}] of its output has no text for a path")
+    if index is not None and not str(index).isdecimal():
+        raise _run_error(f"items[{number}] of its output has the index {index!r}")
+    for key in list(notes):
+        is_place_key = (
+            key.startswith(_CONFIG_PREFIX) and key.removeprefix(_CONFIG_PREFIX) in _PLACE_KEYS
+        )
+        if is_place_key or key.startswith(_INTERNAL_PREFIX):
+            del notes[key]
+    bare_metadata = {key: text for key, text in meta.items() if key != "annotations"}
+    value = {
+        **item,
+        "metadata": {**bare_metadata, "annotations": notes} if notes else bare_metadata,
+    }
+    # A path out of the package is kept as given, for the error when its name is checked.
+    file = normalize_inside(file) or file if file else ""
+    return ReturnedObject(value, file, None if index is None else int(str(index)))
+
+
+def _parse_result(row: object) -> ProgramResult:
+    fields = mapping(row)
+    reference, file = mapping(fields.get("resourceRef")), mapping(fields.get("file"))
+    severity = str(fields.get("severity") or "info").lower()
+    kind, name = str(reference.get("kind") or ""), str(reference.get("name") or "")
+    path, index = file.get("path"), file.get("index") or 0
+    result = FunctionResult(
+        " ".join(str(fields.get("message") or "it gives no reason").split()),
+        # an unknown severity is not ignored
+        severity if severity in _SEVERITIES else ERROR,
+        object=f"{kind}/{name}" if name else kind,
+        field=str(mapping(fields.get("field")).get("path") or ""),
+        file=path if isinstance(path, str) else "",
+    )
+    place = (result.file, index) if result.file and isinstance(index, int) else None
+    return ProgramResult(result, place, (kind, str(reference.get("namespace") or ""), name))
+
+
+def _run_error(problem: str, remedy: str = "") -> InvalidInput:
+    return InvalidInput(problem, reason=Reason.RENDER_FAILED, remedy=remedy)
+
+
+def parse_result_path(text: str) -> tuple[str | int, ...]:
+    """Parse a path as results write it (`spec.containers[0].image`)."""
+    parts: list[str | int] = []
+    for name in text.replace("]", "").split("."):
+        head, *indices = name.split("[")
+        parts += [head] if head else []
+        parts += [int(index) if index.isdecimal() else index for index in indices]
+    return tuple(parts)
+
+
+_AddedObjects = list[tuple[str, Object]]  # file below the pipeline's directory, added object
+
+
+def run_external_function(
+    step: FunctionStep,
+    function: ExternalFunction,
+    visible: Mapping[ObjectPlace, Overlay],
+    occupied: Collection[ObjectPlace],
+    responses: Responses,
+    schemas: Schemas,
+) -> tuple[_AddedObjects, list[FunctionResult]]:
+    """Run the function on the visible objects; return the added objects and the results.
+
+    `occupied` are the places of all objects; `schemas` describe the kinds that the
+    package defines. Raises InputPending while the program has not run, and InvalidInput.
+    """
+    prefix_length = len(step.directory_prefix)
+    sent = {(file[prefix_length:], index): overlay for (file, index), overlay in visible.items()}
+    items = [(place, overlay.value) for place, overlay in sent.items()]
+    config = str(step.config)
+    pending_input = function.pending_input(config, build_resource_list(items, config))
+    output = parse_response(get_response(pending_input, responses))
+    results = [
+        _locate_program_result(result, function.name, step.directory_prefix, sent)
+        for result in output.results
+    ]
+    if step.validates:
+        return [], results
+    not_sent = {
+        (file[prefix_length:], index)
+        for file, index in occupied
+        if file.startswith(step.directory_prefix)
+    }
+    return _apply_returned(output.items, sent, not_sent - sent.keys(), schemas), results
+
+
+def _apply_returned(
+    items: Sequence[ReturnedObject],
+    sent: Mapping[ObjectPlace, Overlay],
+    not_sent: Collection[ObjectPlace],
+    schemas: Schemas,
+) -> _AddedObjects:
+    returned: set[ObjectPlace] = set()
+    added: _AddedObjects = []
+    for item in items:
+        file = item.file or default_file(item.value)
+        place = (file, -1 if item.number is None else item.number)
+        # Otherwise a program could overwrite an object that its selectors keep from it, by
+        # returning one with that object's place.
+        if place in returned or place in not_sent:
+            problem = "two objects" if place in returned else "another object than is there"
+            raise InvalidInput(f"it returns {problem} at {file}, index {place[1]}")
+        if item.number is not None:
+            returned.add(place)
+        if place not in sent:
+            added.append((file, item.value))
+            continue
+        replace_object(sent[place], item.value, schemas)
+    for place, overlay in sent.items():
+        if place not in returned:
+            overlay.set((), REMOVE)
+    return added
+
+
+def _locate_program_result(
+    program_result: ProgramResult, function: str, below: str, sent: Mapping[ObjectPlace, Overlay]
+) -> FunctionResult:
+    """Return the result with the file and line that it concerns."""
+    place = program_result.place if program_result.place in sent else None
+    if place is None and program_result.reference[2]:
+        place = next(
+            (at for at, it in sent.items() if _object_reference(it) == program_result.reference),
+            None,
+        )
+    result = program_result.result._replace(function=function)
+    if place is None:
+        return result._replace(file=f"{below}{result.file}" if result.file else "")
+    line = sent[place].line_of(parse_result_path(result.field))
+    return result._replace(file=f"{below}{place[0]}", line=line)
+
+
+def _object_reference(overlay: Overlay) -> tuple[str, str, str]:
+    meta = mapping(overlay.value.get("metadata"))
+    return (
+        str(overlay.value.get("kind")),
+        str(meta.get("namespace") or ""),
+        str(meta.get("name")),
+    )

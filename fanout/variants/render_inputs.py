@@ -1,0 +1,142 @@
+"""Inputs of a rendering: the cluster objects for injection points, and the digest.
+
+Computed for every variant in every pass, even where nothing changed, and therefore
+limited to a few look-ups and one hash.
+"""
+
+from collections.abc import Container
+from hashlib import sha256
+
+from fanout.api.function_catalog import full_image
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec, VariantSpec
+from fanout.variants.canonical_json import canonical_text
+from fanout.variants.function_registry import find_function, find_script_function
+from fanout.variants.functions.function_interface import mapping
+from fanout.variants.injection_points import InjectionPoint
+from fanout.variants.package_preparation import PreparedPackage
+from fanout.variants.pending_inputs import AllowedPrograms
+from fanout.variants.render_model import Injection, RenderInputs
+
+_DIGITS = 40
+
+
+def resolve_inputs(
+    prepared: PreparedPackage,
+    spec: VariantSpec,
+    objects: ClusterObjectIndex,
+    previous: RenderInputs | None = None,
+) -> RenderInputs:
+    """Choose the source of every injection point and digest all inputs of the rendering.
+
+    `previous` are the inputs of the same prepared package and spec; they are returned
+    again if the objects are unchanged. A point without a source has a `problem` and is
+    not an error. Equal digests mean equal renderings (design §4); policy, stage, target,
+    priority, suspension and being offline are not part of the digest.
+    """
+    injections = tuple(
+        [_find_source(point, spec, objects, prepared.injectable_keys) for point in prepared.points]
+    )
+    # Returning the same object also lets later phases compare by identity whether anything
+    # changed.
+    if previous is not None and previous.injections == injections:
+        return previous
+    return RenderInputs(_compute_digest(prepared, spec, injections), injections, objects.versions)
+
+
+def _compute_digest(
+    prepared: PreparedPackage, spec: VariantSpec, injections: tuple[Injection, ...]
+) -> str:
+    parts = [
+        spec.name,
+        spec.path,
+        dict(spec.context),
+        spec.remove_keys,
+        [_function_parts(function, prepared) for function in spec.mutators],
+        [[item.name, item.group, item.version, item.kind] for item in spec.injectors],
+        dict(spec.labels),
+        dict(spec.annotations),
+        [[item.point, item.source, item.value, item.problem] for item in injections],
+    ]
+    # Appended only where present, so that the digests of variants without validators stay the same.
+    if spec.validators:
+        parts.append([_function_parts(function, prepared) for function in spec.validators])
+    text = canonical_text(parts)
+    return sha256(f"{prepared.fingerprint}{text}".encode()).hexdigest()[:_DIGITS]
+
+
+def _function_parts(function: FunctionSpec, prepared: PreparedPackage) -> list[object]:
+    parts: list[object] = [function.image, function.name, dict(function.config)]
+    parts.append(_function_version(function, prepared.programs))
+    if prepared.declared_scopes and not function.exec:
+        catalog_function = find_function(function.image)
+        parts += (
+            [prepared.declared_scopes] if catalog_function and catalog_function.uses_scopes else []
+        )
+    further_fields = function.extra_fields()
+    return [*parts, further_fields] if further_fields else parts
+
+
+def _function_version(function: FunctionSpec, programs: AllowedPrograms) -> str:
+    """Return the version of the function that is run.
+
+    "" if unavailable, which fails when it is run.
+    """
+    if function.exec:
+        program = programs.executables.get(function.exec)
+        return program.version if program else ""
+    catalog_function = find_function(function.image)
+    if catalog_function is not None:
+        return catalog_function.version
+    program = programs.images.get(full_image(function.image, function.tag))
+    if program is not None:
+        return program.version
+    script_function = find_script_function(function.image)
+    return script_function.version if script_function else ""
+
+
+def _find_source(
+    point: InjectionPoint,
+    spec: VariantSpec,
+    objects: ClusterObjectIndex,
+    fillable: Container[str],
+) -> Injection:
+    """Return the injection of the first injector whose object exists (porch.md §2.1)."""
+    if point.key not in fillable:
+        return _without_source(point, f"objects of kind {point.kind} may not be injected")
+    if not spec.injectors:
+        return _without_source(point, "the variant has no injectors")
+    missing_names: list[str] = []
+    for injector in spec.injectors:
+        if not _matches_point(injector, point):
+            continue
+        # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
+        source = objects.get(point.group, point.kind, spec.namespace, injector.name)
+        if source is not None:
+            if mapping(source).get(point.field) is None:
+                return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
+            return Injection(
+                point=point.key,
+                required=point.required,
+                source=injector.name,
+                value=source[point.field],
+                key=f"{point.group}/{point.kind}/{spec.namespace}/{injector.name}",
+            )
+        missing_names.append(injector.name)
+    if not missing_names:
+        return _without_source(point, f"no injector is for the kind {point.kind}")
+    return _without_source(
+        point, f"no {point.kind} {' or '.join(missing_names)} in namespace {spec.namespace}"
+    )
+
+
+def _without_source(point: InjectionPoint, problem: str) -> Injection:
+    return Injection(point.key, point.required, problem=problem)
+
+
+def _matches_point(injector: InjectorSpec, point: InjectionPoint) -> bool:
+    return (
+        injector.group in (None, point.group)
+        and injector.version in (None, point.version)
+        and injector.kind in (None, point.kind)
+    )

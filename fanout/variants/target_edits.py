@@ -1,0 +1,161 @@
+"""Edits that one target makes to a package before any function runs.
+
+These are the package context and the injected fields. Files with such content get a
+prepared manifest: the file with an empty text at every path that receives one, shared
+by all targets that bring texts for the same paths, so that only scalars are left to
+be replaced.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from fanout.api.object_meta import Label
+from fanout.package.field_edits import MISSING, REMOVE, Edit, get_value, same_json
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.manifest import Manifest
+from fanout.selection.variant_spec import VariantSpec
+from fanout.variants.functions.function_interface import Change, Path, UnfitObject, mapping
+from fanout.variants.injection_points import InjectionPoint
+from fanout.variants.manifest_objects import ManifestObject, find_objects
+from fanout.variants.overlay import Overlay
+from fanout.variants.package_context import CONTEXT, context_edits, refuse_context_keys
+from fanout.variants.package_preparation import ObjectPlace, PreparedPackage
+from fanout.variants.render_model import Injection, RenderInputs
+from fanout.variants.size_accounting import SizeCounter
+from fanout.variants.variant_kptfile import kptfile_form_key, with_variant_fields
+
+CACHE_ENTRIES = 64  # manifests or runs; where every target has its own, more only costs memory
+
+TargetEdits = Mapping[ObjectPlace, Mapping[Path, object]]
+PreparedManifests = Mapping[str, Manifest]
+ManifestObjects = Mapping[ObjectPlace, ManifestObject]
+
+
+def collect_target_edits(
+    prepared: PreparedPackage, spec: VariantSpec, inputs: RenderInputs
+) -> TargetEdits:
+    """Return the target-specific values by object and path, before any function runs.
+
+    Raises InvalidInput for keys that the package context cannot have.
+    """
+    edits: dict[ObjectPlace, dict[Path, object]] = {}
+    if prepared.has_context:
+        edits[CONTEXT, 0] = dict(context_edits(spec))
+    else:
+        refuse_context_keys(spec)
+    for point, injection in zip(prepared.points, inputs.injections, strict=True):
+        if injection.source:
+            place = (point.file, point.number)
+            object_edits = edits.setdefault(place, {})
+            object_edits.update(_injection_edits(prepared.all_objects[place], point, injection))
+    return edits
+
+
+def _injection_edits(
+    manifest_object: ManifestObject, point: InjectionPoint, injection: Injection
+) -> Iterator[Change]:
+    """Yield the edits of one injection: the field's content and the source annotation."""
+    yield from _value_edits(
+        mapping(manifest_object.value).get(point.field), injection.value, (point.field,)
+    )
+    yield ("metadata", "annotations", Label.INJECTED_RESOURCE.value), injection.source
+
+
+def _value_edits(present: object, value: object, path: Path) -> Iterator[Change]:
+    """Yield the edits that turn one value into the other, by entry where maps overlap.
+
+    Texts are yielded even where they are equal, so that all variants share one prepared
+    manifest.
+    """
+    if not isinstance(present, Mapping) or not isinstance(value, Mapping):
+        if isinstance(value, str) or not same_json(present, value):
+            yield path, _sort_keys(value)
+    # Without a common key nothing of upstream's map is kept, so it is written as one block in
+    # sorted order instead of being emptied key by key.
+    elif not present.keys() & value.keys():
+        yield path, _sort_keys(value)
+    else:
+        yield from (((*path, key), REMOVE) for key in present if key not in value)
+        for key in [*present, *sorted(value.keys() - present.keys())]:
+            if key in value:
+                yield from _value_edits(present.get(key, MISSING), value[key], (*path, key))
+
+
+def _sort_keys(value: object) -> object:
+    """Return the value with sorted keys: maps from the cluster have no order, files do."""
+    if isinstance(value, dict):
+        return {key: _sort_keys(value[key]) for key in sorted(value)}
+    return [_sort_keys(item) for item in value] if isinstance(value, list) else value
+
+
+def prepare_manifest(prepared: PreparedPackage, file: str, target_edits: TargetEdits) -> Manifest:
+    """Return the file with an empty text at every path that the target sets to a text."""
+    manifest = prepared.manifests[file]
+    objects = find_objects(manifest)
+    places = [
+        (number, [path for path, value in changes.items() if isinstance(value, str)])
+        for number in objects
+        if (changes := target_edits.get((file, number)))
+    ]
+    if not places:
+        return manifest
+
+    def build() -> Manifest:
+        edits: list[Edit] = []
+        for number, paths in places:
+            overlay = Overlay(file, objects[number])
+            for path in paths:
+                overlay.ensure_text(path)
+            edits += overlay.collect_edits()
+        return Manifest.parse(manifest.apply_edits_to_text(edits), file)
+
+    key = (file, *((number, *paths) for number, paths in places))
+    return _get_or_build(prepared, key, build)
+
+
+def prepare_kptfile(prepared: PreparedPackage, spec: VariantSpec) -> Manifest:
+    """Return the Kptfile with empty values at every path that the variant sets."""
+    key = (KPTFILE, kptfile_form_key(spec))
+    return _get_or_build(prepared, key, lambda: with_variant_fields(prepared.kptfile, spec))
+
+
+def _get_or_build(
+    prepared: PreparedPackage, key: object, build: Callable[[], Manifest]
+) -> Manifest:
+    manifest = prepared.manifest_cache.get(key)
+    if manifest is None:
+        if len(prepared.manifest_cache) >= CACHE_ENTRIES:
+            # Cleared instead of evicting one by one: where every target has a shape of its own no
+            # entry is used twice, and the order of use would only cost bookkeeping.
+            prepared.manifest_cache.clear()
+        manifest = prepared.manifest_cache[key] = build()
+    return manifest
+
+
+def objects_in(manifests: PreparedManifests) -> ManifestObjects:
+    """Return the objects of these files by file and number."""
+    return {
+        (file, number): manifest_object
+        for file, manifest in manifests.items()
+        for number, manifest_object in find_objects(manifest).items()
+    }
+
+
+def build_overlay(
+    objects: ManifestObjects,
+    target_edits: TargetEdits,
+    place: ObjectPlace,
+    size_counter: SizeCounter,
+) -> Overlay:
+    """Return the object with the target's edits applied.
+
+    Raises InvalidInput with file and line when the package would exceed its size limits.
+    """
+    overlay = Overlay(place[0], objects[place])
+    try:
+        for path, value in target_edits[place].items():
+            size_counter.count_change(place[0], path, get_value(overlay.value, path), value)
+            overlay.set(path, value)
+    except UnfitObject as unfit:
+        subject = "package context" if place[0] == CONTEXT else "injection"
+        raise overlay.unfit_error(subject, unfit) from None
+    return overlay

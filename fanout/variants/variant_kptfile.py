@@ -1,0 +1,189 @@
+"""Kptfile of a variant: upstream's plus origin, pipeline, gates and conditions.
+
+`upstream` and `upstreamLock` are written so that `kpt pkg update` works on the
+result. Functions, readiness gates and conditions follow Porch (porch.md §1.5, §2.1),
+except that entries which fanout did not add keep their order.
+"""
+
+from collections.abc import Iterable
+
+from fanout.api.function_catalog import short_name
+from fanout.errors import InvalidInput
+from fanout.package.field_edits import MISSING, Edit, get_value, same_json
+from fanout.package.kptfile import (
+    KPTFILE_NAME,
+    KptfileCondition,
+    KptfileUpstream,
+    condition_edits,
+    gate_edits,
+    metadata_edits,
+    name_edits,
+    upstream_edits,
+)
+from fanout.package.manifest import Document, Manifest
+from fanout.package.yaml_output import dump
+from fanout.selection.variant_spec import FunctionSpec, VariantSpec
+from fanout.variants.canonical_json import canonical_text
+from fanout.variants.functions.function_interface import mapping
+from fanout.variants.injection_points import InjectionPoint
+from fanout.variants.overlay import Overlay
+from fanout.variants.render_model import Injection, RenderInputs, UpstreamPackage
+
+_PIPELINE = "pipeline"
+_SECTIONS = ("mutators", "validators")
+
+
+def clone_kptfile(
+    package: UpstreamPackage, kptfile: Manifest, points: Iterable[InjectionPoint]
+) -> Manifest:
+    """Return the Kptfile with everything that is equal for all variants of this revision.
+
+    A condition is added for every injection point, so that a variant only changes its
+    values. Raises InvalidInput when a section is not shaped as in a Kptfile.
+    """
+    document = kptfile.documents[0]
+    required = {condition_type(point.key): point.required for point in points}
+    edits = [
+        *upstream_edits(document, _origin(package)),
+        *gate_edits(document, [key for key in sorted(required) if required[key]]),
+        *condition_edits(
+            document, [KptfileCondition(key, "Unknown", "-", "-") for key in sorted(required)]
+        ),
+    ]
+    return Manifest.parse(kptfile.apply_edits_to_text(edits), KPTFILE_NAME)
+
+
+def with_variant_fields(kptfile: Manifest, spec: VariantSpec) -> Manifest:
+    """Return the cloned Kptfile with empty functions, labels and annotations added.
+
+    The result depends on `kptfile_form_key` alone, so that variants which differ only in
+    values share it and for each only scalars are replaced. Raises InvalidInput when the
+    Kptfile is not shaped as it should be.
+    """
+    document = kptfile.documents[0]
+    labels = dict.fromkeys(sorted(spec.labels), "")
+    annotations = dict.fromkeys(sorted(spec.annotations), "")
+    empty_fields = [
+        edit
+        for edit in metadata_edits(document, labels, annotations)
+        # Only missing fields are added: emptying a present one would lose upstream's spelling where
+        # the variant has the same value.
+        if get_value(document.value, edit.path) is MISSING
+    ]
+    form = Manifest.parse(kptfile.apply_edits_to_text(empty_fields), KPTFILE_NAME)
+    for section, functions in _functions_by_section(spec):
+        path = (_PIPELINE, section)
+        form = _with_functions(form, path, [_empty_entry(function) for function in functions])
+    return form
+
+
+def kptfile_form_key(spec: VariantSpec) -> object:
+    """Return a key that is equal for variants sharing one Kptfile form."""
+    return (
+        tuple(sorted(spec.labels)),
+        tuple(sorted(spec.annotations)),
+        tuple(
+            tuple(map(_function_form, functions)) for _, functions in _functions_by_section(spec)
+        ),
+    )
+
+
+def _function_form(function: FunctionSpec) -> object:
+    """Return the part of a pipeline entry that is not one of the variant's texts."""
+    further_fields = function.extra_fields()
+    form = (function.image, tuple(sorted(function.config)))
+    return (*form, canonical_text(further_fields)) if further_fields else form
+
+
+def _functions_by_section(spec: VariantSpec) -> tuple[tuple[str, tuple[FunctionSpec, ...]], ...]:
+    """Return the policy's functions by section of the pipeline."""
+    return tuple(zip(_SECTIONS, (spec.mutators, spec.validators), strict=True))
+
+
+def variant_kptfile_edits(kptfile: Manifest, spec: VariantSpec, inputs: RenderInputs) -> list[Edit]:
+    """Return the edits that one variant makes to its Kptfile form."""
+    document = kptfile.documents[0]
+    edits = name_edits(document, spec.package)
+    edits += metadata_edits(document, spec.labels, spec.annotations)
+    for section, functions in _functions_by_section(spec):
+        for number, function in enumerate(functions):
+            entry_path = (_PIPELINE, section, number)
+            name = function.name or short_name(function.command)
+            entry_name = f"PackageVariant.{spec.name}.{name}.{number}"
+            edits.append(Edit(document.index, (*entry_path, "name"), entry_name))
+            for key in sorted(function.config):
+                edits.append(
+                    Edit(document.index, (*entry_path, "configMap", key), function.config[key])
+                )
+    if inputs.injections:
+        edits += condition_edits(document, map(_condition, inputs.injections))
+    return edits
+
+
+def condition_type(point_key: str) -> str:
+    """Return the type of the condition and readiness gate of an injection point."""
+    return f"config.injection.{point_key}"
+
+
+def _origin(package: UpstreamPackage) -> KptfileUpstream:
+    """Return the origin of the package; its ref is the full tag name, or the commit."""
+    revision, directory = package.revision, package.directory
+    tagged = revision.name != revision.commit
+    ref = f"{directory}/{revision.name}" if tagged and directory else revision.name
+    return KptfileUpstream(package.repository, directory, ref, revision.commit)
+
+
+def _condition(injection: Injection) -> KptfileCondition:
+    kind = condition_type(injection.point)
+    if injection.source:
+        return KptfileCondition(kind, "True", "ConfigInjected", f"taken from {injection.source}")
+    return KptfileCondition(kind, "False", "NoResourceSelected", injection.problem)
+
+
+def _with_functions(
+    kptfile: Manifest, path: tuple[str, str], entries: list[dict[str, object]]
+) -> Manifest:
+    """Return the Kptfile with these entries first in a section of its pipeline.
+
+    They are inserted as lines, so that the text of the existing entries stays; a list in
+    flow style is written anew.
+    """
+    if not entries:
+        return kptfile
+    document = kptfile.documents[0]
+    existing_entries = _section_entries(document, path)
+    overlay = Overlay(KPTFILE_NAME, document)
+    overlay.set(path, [*entries, *existing_entries])
+    if existing_entries and b"\r" not in kptfile.data:
+        lines = kptfile.data.decode().split("\n")
+        line_number = document.line_of((*path, 0)) - 1
+        indentation = lines[line_number][: -len(lines[line_number].lstrip())]
+        while lines[line_number - 1].startswith(f"{indentation}#"):
+            line_number -= 1  # the comment belongs to the entry below it
+        lines[line_number:line_number] = [
+            f"{indentation}{line}" for line in dump(entries).splitlines()
+        ]
+        try:
+            edited = Manifest.parse("\n".join(lines).encode(), KPTFILE_NAME)
+        except InvalidInput:
+            pass
+        else:
+            # Inserting lines can go wrong in unusual layouts: the result counts only if it parses
+            # to the intended value.
+            if same_json([document.value for document in edited.documents], [overlay.value]):
+                return edited
+    return Manifest.parse(kptfile.apply_edits_to_text(overlay.collect_edits()), KPTFILE_NAME)
+
+
+def _empty_entry(function: FunctionSpec) -> dict[str, object]:
+    source = {"image": function.image, "exec": function.exec}
+    entry: dict[str, object] = {key: value for key, value in source.items() if value}
+    entry["name"] = ""
+    if function.config:
+        entry["configMap"] = dict.fromkeys(sorted(function.config), "")
+    return entry | function.extra_fields()
+
+
+def _section_entries(document: Document, path: tuple[str, str]) -> list[object]:
+    rows = mapping(mapping(document.value).get(path[0])).get(path[1])
+    return rows if isinstance(rows, list) else []

@@ -1,0 +1,220 @@
+"""Whole-package run of a pipeline: all objects of one variant together.
+
+Most functions look at one object at a time, and their results for objects that are
+equal for all targets are shared (`per_object_run`). Functions that copy values
+between objects, rename what other objects refer to, add objects, or are configured by
+a file that an earlier function changes (porch.md §8.2) need all objects. A pipeline
+with such a function runs here, once per target.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fanout.errors import InvalidInput
+from fanout.package.field_edits import MISSING
+from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.manifest import Manifest
+from fanout.package.package_path_rules import find_package_path_problem
+from fanout.package.tree_ids import TreeEntry
+from fanout.package.yaml_output import dump
+from fanout.values import replace
+from fanout.variants.functions.function_interface import (
+    ERROR,
+    CatalogFunction,
+    ExternalFunction,
+    FunctionResult,
+    Object,
+    UnfitObject,
+    VisibleObject,
+    mapping,
+)
+from fanout.variants.manifest_objects import find_objects, is_list_object, is_plain_list
+from fanout.variants.manifest_rewrite import join_documents, rewrite_manifest
+from fanout.variants.overlay import NO_CHANGES, ObjectChanges, Overlay
+from fanout.variants.package_preparation import ObjectPlace, PreparedPackage
+from fanout.variants.pending_inputs import NO_RESPONSES, Responses
+from fanout.variants.per_object_run import collect_facts, is_visible, put_file, run_step
+from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, function_error
+from fanout.variants.program_run import parse_result_path, run_external_function
+from fanout.variants.size_accounting import SizeCounter
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(slots=True)
+class WholePackageRun:
+    """The objects of one variant while its pipeline runs."""
+
+    prepared: PreparedPackage
+    manifests: Mapping[str, Manifest]  # of varying files
+    overlays: dict[ObjectPlace, Overlay]
+    added: dict[ObjectPlace, Manifest] = field(default_factory=dict)  # added objects, by place
+    results: list[FunctionResult] = field(default_factory=list)
+    responses: Responses = field(default_factory=lambda: NO_RESPONSES)
+    size_counter: SizeCounter = field(default_factory=SizeCounter)
+
+    def run(self, pipeline: Sequence[FunctionStep | DeclaredFunction]) -> None:
+        """Run all functions in order, up to the first that reports an error.
+
+        Raises InvalidInput, and InputPending while a required input is missing.
+        """
+        for item in pipeline:
+            step = item if isinstance(item, FunctionStep) else item.build_step(self.read)
+            result_count = len(self.results)
+            if isinstance(step.function, ExternalFunction):
+                self._run_external(step, step.function)
+            else:
+                self._run_catalog_function(step, step.function)
+            # kpt stops at the first failing function; going on would report errors that only follow
+            # from it.
+            if any(result.severity == ERROR for result in self.results[result_count:]):
+                return
+
+    def write(self) -> tuple[dict[str, TreeEntry], dict[str, bytes]]:
+        """Return the entries of all files by path, and the content of new blobs by id."""
+        entries, blobs = dict(self.prepared.entries), dict[str, bytes]()
+        # Prepared manifests are written even without changes: their text already differs from
+        # upstream's by the empty fields that were put in.
+        changes_by_file: dict[str, dict[int, ObjectChanges]] = {file: {} for file in self.manifests}
+        for (file, number), overlay in self.overlays.items():
+            changes = overlay.collect_changes()
+            if changes is not NO_CHANGES and (file, number) not in self.added:
+                changes_by_file.setdefault(file, {})[number] = changes
+        for file, file_changes in changes_by_file.items():
+            put_file(file, rewrite_manifest(self._manifest(file), file_changes), entries, blobs)
+        for file in dict.fromkeys(file for file, _ in self.added):
+            self._append_added(file, entries, blobs)
+        for file in self.manifests:
+            upstream_entry = self.prepared.entries.get(file)
+            if upstream_entry is not None and entries.get(file) == upstream_entry:
+                blobs.pop(upstream_entry.oid, None)
+        return entries, blobs
+
+    def _manifest(self, file: str) -> Manifest:
+        return self.manifests.get(file) or self.prepared.manifests[file]
+
+    def _append_added(
+        self, file: str, entries: dict[str, TreeEntry], blobs: dict[str, bytes]
+    ) -> None:
+        parts = []
+        if file in entries:
+            rewritten = blobs.get(entries[file].oid)
+            parts.append(rewritten if rewritten is not None else self._manifest(file).data)
+        for place, manifest in self.added.items():
+            if place[0] == file:
+                data = rewrite_manifest(manifest, {0: self.overlays[place].collect_changes()})
+                parts += [data] if data is not None else []
+        if parts:
+            put_file(file, join_documents(parts), entries, blobs)
+
+    def read(self, file: str) -> Object:
+        """Return the first object of a file at this point of the run."""
+        document = self._manifest(file).documents[0]
+        overlay = self.overlays.get((file, document.index))
+        value: Object = overlay.value if overlay else document.value
+        return value
+
+    def visible_objects(self, step: FunctionStep) -> dict[ObjectPlace, Overlay]:
+        """Return the objects that the function gets, at this point of the run."""
+        return {
+            place: overlay
+            for place, overlay in self.overlays.items()
+            if (place in self.prepared.objects or place in self.added)
+            and is_visible(self.prepared, step, place, overlay)
+        }
+
+    def _run_catalog_function(self, step: FunctionStep, function: CatalogFunction) -> None:
+        visible = self.visible_objects(step)
+        # The survey counts on a copy, since applying the changes counts them again.
+        survey_counter = self.size_counter.copy()
+        objects = tuple(
+            VisibleObject(
+                overlay.value, place[0][len(step.directory_prefix) :], overlay, survey_counter
+            )
+            for place, overlay in visible.items()
+        )
+        facts = collect_facts(self.prepared, step, self.overlays, self.responses)
+        try:
+            added_objects = (
+                list(function.add_objects(step.config, objects)) if function.add_objects else []
+            )
+            if function.survey:
+                facts = replace(facts, survey=function.survey(step.config, objects))
+            if function.report_package:
+                reported = function.report_package(step.config, objects, facts)
+                self.results += (self._locate_result(step, item) for item in reported)
+        except InvalidInput as problem:
+            raise function_error(function, problem, step.where) from None
+        for place, overlay in visible.items():
+            self.results += run_step(step, facts, place[0], overlay, self.size_counter)
+        if not step.validates:
+            for path, item in added_objects:
+                self._add_object(step, f"{step.directory_prefix}{path}", item)
+
+    def _locate_result(self, step: FunctionStep, result: FunctionResult) -> FunctionResult:
+        """Return the result with its function, and the line if the configuration is meant."""
+        result = result._replace(function=step.function.name)
+        if not result.field or result.file:
+            return result
+        if not step.config_file:
+            return result._replace(file=step.where.file, line=step.where.line)
+        document = self._manifest(step.config_file).documents[0]
+        return result._replace(
+            file=step.config_file, line=document.line_of(parse_result_path(result.field))
+        )
+
+    def _run_external(self, step: FunctionStep, function: ExternalFunction) -> None:
+        """Send the visible objects to a program and take over the objects that it returns."""
+        occupied = {*self.prepared.objects, *self.overlays}
+        schemas = self.prepared.facts.list_schemas
+        # A local-config List has no name, and programs must return objects with one.
+        visible = {
+            place: it
+            for place, it in self.visible_objects(step).items()
+            if not is_list_object(it.value)
+        }
+        try:
+            added_objects, results = run_external_function(
+                step, function, visible, occupied, self.responses, schemas
+            )
+        except InvalidInput as problem:
+            raise function_error(function, problem, step.where) from None
+        self.results += results
+        for path, item in added_objects:
+            self._add_object(step, f"{step.directory_prefix}{path}", item)
+
+    def _add_object(self, step: FunctionStep, file: str, item: Object) -> None:
+        problem, remedy = find_package_path_problem(file), "have it give the object another path"
+        if not problem and (not file.endswith(_SUFFIXES) or file.rpartition("/")[2] == KPTFILE):
+            problem = f"{file} is no name of a YAML file"
+        if not problem and file in self.prepared.entries and file not in self.prepared.manifests:
+            problem = f"{file} holds no objects"
+        if is_plain_list(item):
+            problem, remedy = "a List cannot be added", "have it add the items, each by itself"
+        if problem:
+            name = mapping(item.get("metadata")).get("name", "")
+            error = InvalidInput(f"{item.get('kind', '')}/{name}: {problem}", remedy=remedy)
+            raise function_error(step.function, error, step.where)
+        try:
+            # Counted before the object is written as YAML, which is where the memory would go.
+            self.size_counter.count_change(file, (), MISSING, dict(item))
+            new_file_count = len(
+                {name for name, _ in self.added} | {file} - self.prepared.entries.keys()
+            )
+            limits = self.prepared.limits
+            if new_file_count + len(self.prepared.entries) > limits.files:
+                raise function_error(step.function, limits.too_many_error(), step.where)
+        except UnfitObject as unfit:
+            kind, name = item.get("kind", ""), mapping(item.get("metadata")).get("name", "")
+            problem = f"{file}: {kind}/{name}: {unfit.problem}"
+            error = InvalidInput(problem, reason=unfit.reason, remedy=unfit.remedy)
+            raise function_error(step.function, error, step.where) from None
+        manifest = Manifest.parse(dump(item).encode(), file)
+        number = max(self._object_numbers(file), default=-1) + 1
+        self.added[file, number] = manifest
+        self.overlays[file, number] = Overlay(file, manifest.documents[0])
+
+    def _object_numbers(self, file: str) -> Iterator[int]:
+        if file in self.prepared.manifests:
+            yield from find_objects(self._manifest(file))
+        yield from (number for name, number in self.added if name == file)
