@@ -125,7 +125,7 @@ def resolve_settings(
             case "verbosity":
                 values["verbosity"] = _parse_count(value, origin)
             case "now":
-                values["pretended"] = parse_instant(value, origin)
+                values["now_override"] = parse_instant(value, origin)
             case _:
                 values[name] = value
     if values.get("output") not in formats:
