@@ -35,7 +35,7 @@ NIGHT = PublicationCalendar(
 
 def world(*gone: OrphanedVariant, **fields) -> RemovalFacts:
     """Ten variants whose targets are there, and these."""
-    values = {"stages": STAGES, "present": 10, "now": at(60), "limit": SHARE, **fields}
+    values = {"stages": STAGES, "present_count": 10, "now": at(60), "limit": SHARE, **fields}
     return RemovalFacts("monitoring", orphaned=gone, **values)
 
 
@@ -74,7 +74,7 @@ ONES = [
     ("waits for the window though a person said so",
      world(ONE, calendars=(NIGHT,), confirmations=(said("p"),)), "WindowClosed"),
     ("waits for a window that cannot be read, though a person said so",
-     world(ONE, unread=True, confirmations=(said("p"),)), "WindowClosed"),
+     world(ONE, has_unreadable_calendar=True, confirmations=(said("p"),)), "WindowClosed"),
     ("stays while its policy is suspended by spec", world(ONE, suspended=True), "Suspended"),
     ("stays while its stage is suspended by spec", world(ONE, stages=PAUSED), "Suspended"),
     ("stays while somebody suspends its stage",
@@ -83,9 +83,9 @@ ONES = [
      world(ONE, decisions=(decided(GateAction.SUSPEND, variants=("p",)),)), "Suspended"),
     ("goes while another stage is suspended",
      world(ONE, decisions=(decided(GateAction.SUSPEND, stage="dev"),)), ""),
-    ("stays where files cannot be read", world(ONE, doubt=DOUBT), "InvalidObject"),
+    ("stays where files cannot be read", world(ONE, safety_hold=DOUBT), "InvalidObject"),
     ("stays where files cannot be read, whoever said what",
-     world(ONE, doubt=DOUBT, confirmations=(said("p"),)), "InvalidObject"),
+     world(ONE, safety_hold=DOUBT, confirmations=(said("p"),)), "InvalidObject"),
     ("waits for its repository", world(HELD), "RemoteUnavailable"),
     ("that people edited waits for them", world(EDITED), "EditedDownstream"),
     ("that people edited waits though somebody let it go without the edits",
@@ -161,7 +161,7 @@ LIMITS = [
     ("_", "present", "number", "limit", "reason"), LIMITS, ids=map(itemgetter(0), LIMITS)
 )
 def test_how_many_go_at_once(_, present, number, limit, reason):
-    facts = world(*many(number), present=present, limit=limit)
+    facts = world(*many(number), present_count=present, limit=limit)
     assert set(reasons(facts).values()) == {reason}
     held = evaluate_removals(facts).limit
     assert (str(held.reason) if held else "") == reason

@@ -160,7 +160,7 @@ def worlds(draw, *, orders: bool = True) -> PolicyFacts:
         history=draw(HISTORY),
         serialize=draw(st.booleans()),
         calendars=draw(st.sampled_from([(), (OFFICE,), (FREEZE,)])),
-        finishing=draw(st.sampled_from([frozenset(), frozenset({"office"})])),
+        finishing_calendars=draw(st.sampled_from([frozenset(), frozenset({"office"})])),
     )
 
 

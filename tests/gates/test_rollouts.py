@@ -245,7 +245,7 @@ def test_who_goes_now(rollout, variants, records, goes, holds):
 
 def test_a_released_variant_that_a_conflict_holds_keeps_its_slot():
     held = waiting("a", grant=grant("v2"))
-    held = replace(held, draft=replace(held.draft, disputed=1))
+    held = replace(held, draft=replace(held.draft, conflict_count=1))
     decision = evaluate_gates(world(rolling(max_in_flight=1), [held, waiting("b")]))
     assert released(decision) == []
     assert not decision.variants["a"].publish

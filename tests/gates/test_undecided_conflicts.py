@@ -47,7 +47,7 @@ def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_th
     decision = replace(decided(GateAction.PUBLISH, **V1, **about), accept_conflicts=accepts)
     world = prod(OK, *([decision] if said else []), rule=PROD if automatic else BY_HAND)
     d, p = world.variants
-    world = replace(world, variants=(d, replace(p, draft=replace(p.draft, disputed=2))))
+    world = replace(world, variants=(d, replace(p, draft=replace(p.draft, conflict_count=2))))
     found = evaluate_gates(world)
     assert found.variants["p"].publish is goes
     assert (found.variants["p"].state is VariantState.HELD) is not goes
@@ -59,10 +59,10 @@ def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_th
 def test_a_conflict_holds_nobody_else_and_no_rollback():
     world = prod(OK, decided(GateAction.PUBLISH, **V1, trees=TREE))
     d, p = world.variants
-    held = replace(p, name="o", draft=replace(p.draft, disputed=1))
+    held = replace(p, name="o", draft=replace(p.draft, conflict_count=1))
     found = evaluate_gates(replace(world, variants=(d, held, p)))
     assert [it.name for it in found.variants.values() if it.publish] == ["p"]
-    back = replace(p, published=published("v2", 2), draft=replace(p.draft, disputed=1))
+    back = replace(p, published=published("v2", 2), draft=replace(p.draft, conflict_count=1))
     rolled = decided(GateAction.ROLLBACK, when=3, stage="prod", revision="v1")
     facts_then = replace(prod(OK, rolled, world={"revisions": "v1 v2"}), variants=(d, back))
     assert evaluate_gates(facts_then).variants["p"].publish

@@ -83,17 +83,17 @@ def test_at_close_a_rollout_holds():
 
 
 def test_at_close_a_rollout_that_has_begun_goes_on_where_it_may_finish():
-    assert evaluate_gates(half_way(finishing=frozenset({"office"}))).variants["b"].publish
+    assert evaluate_gates(half_way(finishing_calendars=frozenset({"office"}))).variants["b"].publish
 
 
 def test_a_rollout_that_has_not_begun_waits_where_it_may_finish():
-    world = prod(OK, world={"calendars": (OFFICE,), "finishing": frozenset({"office"})})
+    world = prod(OK, world={"calendars": (OFFICE,), "finishing_calendars": frozenset({"office"})})
     assert not evaluate_gates(world).variants["p"].publish
 
 
 def test_all_that_are_closed_must_let_it_finish():
     both = {"calendars": (OFFICE, PublicationCalendar("other", allow=(MORNING,)))}
-    it = half_way(finishing=frozenset({"office"}))
+    it = half_way(finishing_calendars=frozenset({"office"}))
     assert not evaluate_gates(replace(it, **both)).variants["b"].publish
 
 
@@ -109,11 +109,11 @@ def test_a_window_that_never_opens_is():
 
 def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
     plain = decided(GateAction.PUBLISH, stage="prod", revision="v1")
-    closed = evaluate_gates(prod(OK, plain, world={"unread": True}))
+    closed = evaluate_gates(prod(OK, plain, world={"has_unreadable_calendar": True}))
     assert reasons_of(closed, "p") == ["WindowClosed"]
     assert closed.next is None
     lifting = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
-    assert evaluate_gates(prod(OK, lifting, world={"unread": True})).variants["p"].publish
+    assert evaluate_gates(prod(OK, lifting, world={"has_unreadable_calendar": True})).variants["p"].publish
 
 
 def test_the_edge_is_told_though_no_variant_waits_for_it():
