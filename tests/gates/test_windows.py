@@ -113,7 +113,8 @@ def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
     assert reasons_of(closed, "p") == ["WindowClosed"]
     assert closed.next is None
     lifting = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
-    assert evaluate_gates(prod(OK, lifting, world={"has_unreadable_calendar": True})).variants["p"].publish
+    unreadable = prod(OK, lifting, world={"has_unreadable_calendar": True})
+    assert evaluate_gates(unreadable).variants["p"].publish
 
 
 def test_the_edge_is_told_though_no_variant_waits_for_it():
