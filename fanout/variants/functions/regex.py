@@ -1,209 +1,102 @@
-"""Regular expressions in linear time, in the syntax of RE2.
+"""Regular expressions of RE2, matched against complete texts in linear time.
 
-Expressions come from policies and packages, which many may write, and Python's own can be made to
-run for hours. So there are no back references and no looking around here: an expression becomes a
-machine of states (Thompson's), of which all that are possible are followed at once; sets of states
-that were met before are looked up.
+Expressions come from policies and packages, which many people may write. Python's own matcher can
+be made to run for hours; RE2 cannot, at the price of lookaround and back references. Syntax:
+https://github.com/google/re2/wiki/Syntax
 """
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final
+
+import re2
 
 from fanout.errors import InvalidInput
-from fanout.variants.functions.regexsyntax import (
-    Assertion,
-    Chars,
-    Group,
-    Node,
-    RegexChoice,
-    Repeat,
-    Series,
-    parse,
+from fanout.values import frozen
+
+# RE2 bounds its program and its automaton by the memory limit, but neither the tree that it parses
+# first (a class like \pL takes 300 times its text) nor the positions of groups, of which it keeps
+# one set per step.
+_MEMORY_LIMIT: Final = 1 << 20  # bytes; enough for 7,000 times any one character of Unicode
+_MAX_LENGTH: Final = 5_000  # characters
+_MAX_GROUPS: Final = 100
+_MAX_SHOWN: Final = 60  # characters of an expression in a message
+_SYNTAX_REMEDY: Final = "use RE2's syntax"
+# The one operator of RE2 that can split a character of UTF-8. Behind \Q it is plain text.
+_SINGLE_BYTE: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(?:(C)|.)", re.DOTALL)
+_LOOKAROUND: Final = ("(?=", "(?!", "(?<=", "(?<!", "(?P")
+# RE2's own words and ours; the fragment is the part of the expression that RE2 objects to.
+_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "missing )": "a parenthesis is not closed in {fragment}",
+        "unexpected )": "a parenthesis is closed that was not opened",
+        "missing ]": "a bracket is not closed in {fragment}",
+        "no argument for repetition operator": "there is nothing to repeat with {fragment}",
+        "bad repetition operator": "a repetition is repeated with {fragment}",
+        "invalid repetition size": (
+            "a repetition is too long or the wrong way round in {fragment}"
+        ),
+        "invalid character class range": "{fragment} is no class or range of characters",
+        "invalid escape sequence": "{fragment} is not understood",
+        "invalid perl operator": "there is no {fragment}",
+        "invalid named capture group": "{fragment} names no group",
+        "trailing \\": "something is missing behind the last \\",
+    }
 )
 
-_MOST_STATES: Final = 5_000
-_MOST_SETS: Final = 2_000
-_MOST_KNOWN: Final = 1_000  # the texts of a package are the same for every target
-_LONGEST_KNOWN: Final = 200
-_UNKNOWN: Final = object()
-_DEAD: Final = frozenset[int]()
-Marks = tuple[int, ...]  # where groups begin and end, -1 where they do not
 
-
-class _State(NamedTuple):
-    """One step of the machine: a character, a condition, a mark; then one of the next states."""
-
-    next: tuple[int, ...] = ()  # in order of preference
-    chars: Chars | None = None
-    condition: str = ""
-    mark: int = -1
-
-
-@dataclass(slots=True)
+@frozen
 class Regex:
-    """An expression ready to be matched against whole texts; `of` makes it."""
+    """A compiled expression and the number of its groups; made by `compile_regex`."""
 
-    states: list[_State]
+    pattern: Any
     groups: int
-    first: int = 0
-    plain: bool = True  # it has no conditions, so what follows depends on the character alone
-    _begin: frozenset[int] = _DEAD
-    _moves: dict[tuple[frozenset[int], str], frozenset[int]] = field(default_factory=dict)
-    _known: dict[str, object] = field(default_factory=dict)
-
-    @staticmethod
-    @lru_cache(maxsize=64)
-    def of(text: str) -> "Regex":
-        """The expression. Raises InvalidInput."""
-        tree, groups = parse(text)
-        regex = Regex([_State()], groups)  # state 0 is the end
-        regex.first = regex._build(tree, 0)
-        regex.plain = not any(state.condition for state in regex.states)
-        if regex.plain:
-            begin = regex._closure([(regex.first, ())], "", 0)
-            regex._begin = frozenset(state for state, _ in begin)
-        return regex
 
     def match(self, text: str) -> tuple[str | None, ...] | None:
-        """The texts of all groups, the whole one first; None where the text as a whole is not
-        matched. Of several ways it is the one that RE2 prefers."""
-        if len(text) > _LONGEST_KNOWN:
-            return self._match(text)
-        found = self._known.get(text, _UNKNOWN)
-        if found is _UNKNOWN:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            found = self._known[text] = self._match(text)
-        return found  # type: ignore[return-value]  # no longer unknown
+        """Return the texts of all groups, the complete text first.
 
-    def _match(self, text: str) -> tuple[str | None, ...] | None:
-        if self.plain and not self._fits(text):
-            return None
-        marks = self._follow(text)
-        if marks is None:
-            return None
-        found = [(marks[2 * n], marks[2 * n + 1]) for n in range(self.groups)]
-        return text, *(text[a:b] if a >= 0 <= b else None for a, b in found)
-
-    # ---- building ---------------------------------------------------------------------------
-
-    def _add(self, state: _State) -> int:
-        if len(self.states) >= _MOST_STATES:
-            raise InvalidInput("the expression is too large", remedy="repeat less in it")
-        self.states.append(state)
-        return len(self.states) - 1
-
-    def _build(self, node: Node, then: int) -> int:
-        """The state with which the node begins; behind it comes `then`."""
-        match node:
-            case Chars():
-                return self._add(_State((then,), chars=node))
-            case Assertion(kind):
-                return self._add(_State((then,), condition=kind))
-            case Group(number, body):
-                end = self._add(_State((then,), mark=2 * number - 1))
-                return self._add(_State((self._build(body, end),), mark=2 * number - 2))
-            case Series(parts):
-                for part in reversed(parts):
-                    then = self._build(part, then)
-                return then
-            case RegexChoice(parts):
-                return self._add(_State(tuple(self._build(part, then) for part in parts)))
-            case Repeat():
-                return self._repeat(node, then)
-
-    def _repeat(self, node: Repeat, then: int) -> int:
-        body, least, most, greedy = node
-        if most is None:
-            loop = self._add(_State())
-            again = self._build(body, loop)
-            self.states[loop] = _State((again, then) if greedy else (then, again))
-            then = loop
-        else:
-            end = then
-            for _ in range(most - least):
-                once = self._build(body, then)
-                then = self._add(_State((once, end) if greedy else (end, once)))
-        for _ in range(least):
-            then = self._build(body, then)
-        return then
-
-    # ---- matching ---------------------------------------------------------------------------
-
-    def _fits(self, text: str) -> bool:
-        here = self._begin
-        for char in text:
-            there = self._moves.get((here, char))
-            if there is None:
-                there = self._move(here, char)
-            if there is _DEAD:
-                return False
-            here = there
-        return 0 in here
-
-    def _move(self, here: frozenset[int], char: str) -> frozenset[int]:
-        """Where the states lead with this character; remembered."""
-        states = map(self.states.__getitem__, here)
-        after: list[tuple[int, Marks]] = [
-            (state.next[0], ()) for state in states if state.chars and state.chars.has(char)
-        ]
-        there = frozenset(state for state, _ in self._closure(after, "", 0)) or _DEAD
-        if len(self._moves) >= _MOST_SETS:
-            self._moves.clear()
-        self._moves[here, char] = there
-        return there
-
-    def _follow(self, text: str) -> Marks | None:
-        threads = self._closure([(self.first, (-1,) * (2 * self.groups))], text, 0)
-        for at, char in enumerate(text):
-            after = []
-            for number, marks in threads:
-                state = self.states[number]
-                if state.chars and state.chars.has(char):
-                    after.append((state.next[0], marks))
-            threads = self._closure(after, text, at + 1)
-            if not threads:
-                return None
-        return next((marks for number, marks in threads if number == 0), None)
-
-    def _closure(
-        self, begin: list[tuple[int, Marks]], text: str, at: int
-    ) -> list[tuple[int, Marks]]:
-        """What is reached without a character: states that take one, and the end, best first."""
-        found: list[tuple[int, Marks]] = []
-        seen: set[int] = set()
-        todo = list(reversed(begin))
-        while todo:
-            number, marks = todo.pop()
-            if number in seen:
-                continue
-            seen.add(number)
-            state = self.states[number]
-            if state.chars or number == 0:
-                found.append((number, marks))
-                continue
-            if state.condition and not _holds(state.condition, text, at):
-                continue
-            if state.mark >= 0 and marks:
-                marks = (*marks[: state.mark], at, *marks[state.mark + 1 :])
-            todo += [(after, marks) for after in reversed(state.next)]
-        return found
+        Returns None if the expression does not match the complete text. A group without a part
+        in the match is None.
+        """
+        match = self.pattern.fullmatch(text)
+        return None if match is None else (text, *match.groups())
 
 
-def _holds(condition: str, text: str, at: int) -> bool:
-    match condition:
-        case "start":
-            return at == 0
-        case "end":
-            return at == len(text)
-        case "linestart":
-            return at == 0 or text[at - 1] == "\n"
-        case "lineend":
-            return at == len(text) or text[at] == "\n"
-    before, after = at > 0 and _is_word(text[at - 1]), at < len(text) and _is_word(text[at])
-    return (before is not after) is (condition == "word")
+@lru_cache(maxsize=64)
+def compile_regex(text: str) -> Regex:
+    """Compile an expression. Raises InvalidInput if RE2 refuses it or if it is too large."""
+    if len(text) > _MAX_LENGTH:
+        raise _too_large()
+    options = re2.Options()
+    options.max_mem = _MEMORY_LIMIT
+    options.log_errors = False  # RE2 would write them to standard error
+    if any(match[1] for match in _SINGLE_BYTE.finditer(text)):
+        raise InvalidInput("\\C is not understood", remedy=_SYNTAX_REMEDY)
+    try:
+        pattern = re2.compile(text, options)
+    except re2.error as error:
+        raise _translate_error(error.args[0].decode(errors="replace")) from None
+    if pattern.groups > _MAX_GROUPS:
+        raise InvalidInput(
+            f"the expression has more than {_MAX_GROUPS} groups", remedy="group with (?:...)"
+        )
+    return Regex(pattern, pattern.groups)
 
 
-def _is_word(char: str) -> bool:
-    return char == "_" or (char.isascii() and char.isalnum())
+def _too_large() -> InvalidInput:
+    return InvalidInput("the expression is too large", remedy="repeat less in it")
+
+
+def _translate_error(message: str) -> InvalidInput:
+    """Translate a message of RE2: what is wrong, and after a colon the fragment."""
+    if message.startswith("pattern too large"):
+        return _too_large()
+    code, _, fragment = message.partition(": ")
+    if code == "invalid perl operator" and fragment in _LOOKAROUND:
+        return InvalidInput("RE2 neither looks around nor refers back", remedy=_SYNTAX_REMEDY)
+    problem = _PROBLEMS.get(code, f"RE2 refuses the expression: {code}")
+    if len(fragment) > _MAX_SHOWN:
+        fragment = f"{fragment[:_MAX_SHOWN]}…"
+    return InvalidInput(problem.replace("{fragment}", fragment), remedy=_SYNTAX_REMEDY)

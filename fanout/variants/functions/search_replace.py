@@ -23,7 +23,7 @@ from fanout.variants.functions.function_interface import (
     Path,
     UnfitObject,
 )
-from fanout.variants.functions.regex import Regex
+from fanout.variants.functions.regex import Regex, compile_regex
 
 _SPECIAL: Final = frozenset(".+()|^$[]{}*?\\")
 
@@ -126,7 +126,7 @@ def compile_glob(text: str) -> Regex:
             expression += _escape(char)
     if depth:
         raise InvalidInput(f"in {text!r} a {{ is not closed", remedy="close it")
-    return Regex.of(expression)
+    return compile_regex(expression)
 
 
 def _translate_stars(text: str, position: int) -> tuple[str, int]:
@@ -182,7 +182,7 @@ def _configure(config: Object) -> _Config:
         )
     if any(ord(char) < 32 for char in parsed.put_comment):
         raise InvalidInput("data.put-comment is more than one line", remedy="make it one")
-    regex = _compile_setting("by-value-regex", parsed.expression, Regex.of)
+    regex = _compile_setting("by-value-regex", parsed.expression, compile_regex)
     _compile_setting("by-file-path", parsed.files, compile_glob)
     for key in _PUT_SETTINGS if parsed.expression else ():
         if any(
@@ -277,7 +277,7 @@ def _match_value(config: _Config, path: Path, facts: PackageFacts) -> tuple[str 
     if config.value and config.value != text:
         return None
     if config.expression:
-        return Regex.of(config.expression).match(text) if text else None
+        return compile_regex(config.expression).match(text) if text else None
     return (text,)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.errors import InvalidInput
-from fanout.variants.functions.regex import Regex
+from fanout.variants.functions.regex import compile_regex
 
 MATCHES = [
     ("abc", "abc", ()),
@@ -43,6 +43,9 @@ MATCHES = [
     ("[[:^digit:]]", "1", None),
     (r"\x41\x{1F600}", "A😀", ()),
     (r"\Qa.b*\E+", "a.b**", ()),
+    (r"\Q\C\E", r"\C", ()),
+    (r"\\C", r"\C", ()),
+    (r"(\pL+)-(.)", "é-😀", ("é", "😀")),
     ("", "", ()),
     ("a||b", "", ()),
     ("café", "café", ()),
@@ -51,46 +54,69 @@ MATCHES = [
 
 @pytest.mark.parametrize(("expression", "text", "groups"), MATCHES)
 def test_matching(expression, text, groups):
-    found = Regex.of(expression).match(text)
+    found = compile_regex(expression).match(text)
     assert (None if found is None else found[1:]) == groups
 
 
 REFUSED = [
-    ("(", "a parenthesis is not closed at character 2"),
-    (")", "a parenthesis is closed that was not opened at character 1"),
-    ("*a", "there is nothing to repeat"),
-    ("a**", "a repetition is repeated"),
-    ("a{2,1}", "the wrong way round"),
+    ("(", "a parenthesis is not closed in ("),
+    (")", "a parenthesis is closed that was not opened"),
+    ("*a", "there is nothing to repeat with *"),
+    ("a**", "a repetition is repeated with **"),
+    ("a{2,1}", "the wrong way round in {2,1}"),
     ("a{1001}", "a repetition is too long"),
-    ("(a{500}){500}", "the expression is too large"),
-    ("[a", "something is missing"),
-    ("[b-a]", "a range is the wrong way round"),
-    ("[[:word", ":] is missing"),
-    ("[[:none:]]", "there is no [:none:]"),
-    (r"\pL", "\\p is not understood"),
+    ("(a{500}){500}", "a repetition is too long"),
+    (".{1000}" * 8, "the expression is too large"),
+    (r"\pL" * 300, "the expression is too large"),
+    ("x" * 5_001, "the expression is too large"),
+    ("[a", "a bracket is not closed in [a"),
+    ("[b-a]", "b-a is no class or range"),
+    ("[[:word", "a bracket is not closed"),
+    ("[[:none:]]", "[:none:] is no class or range"),
+    (r"\pX", r"\pX is no class or range"),
     (r"(a)\1", "\\1 is not understood"),
-    (r"\x{110000}", "is no character"),
+    (r"\C", "\\C is not understood"),
+    (r"\\\C", "\\C is not understood"),
+    (r"\x{110000}", "is not understood"),
     ("(?=a)", "neither looks around"),
+    ("(?!a)", "neither looks around"),
+    ("(?<=a)", "neither looks around"),
     ("(?<!a)", "neither looks around"),
     ("(?P=a)", "refers back"),
+    ("(?P<x", "(?P<x names no group"),
     ("(?x:a)", "there is no (?x"),
     ("a\\", "something is missing"),
-    ("(" * 200 + ")" * 200, "too deep"),
+    ("(" * 200 + ")" * 200, "more than 100 groups"),
+    ("(" * 101 + ")" * 101, "more than 100 groups"),
 ]
 
 
 @pytest.mark.parametrize(("expression", "sentence"), REFUSED)
 def test_an_expression_is_refused(expression, sentence):
     with pytest.raises(InvalidInput) as caught:
-        Regex.of(expression)
+        compile_regex(expression)
     assert sentence in str(caught.value)
+
+
+def test_a_refused_expression_is_told_by_the_error_alone(capfd):
+    with pytest.raises(InvalidInput):
+        compile_regex("(")
+    assert capfd.readouterr() == ("", "")
+
+
+LARGE = [".{5}" * 1_000, "x" * 5_000, "(.{50})" * 100]
+
+
+@pytest.mark.parametrize("expression", LARGE, ids=["any", "plain", "groups"])
+def test_five_thousand_characters_are_not_too_many(expression):
+    assert compile_regex(expression).match("x" * 5_000) is not None
 
 
 @pytest.mark.parametrize(
     "expression", ["(a*)*b", "(a|a)*b", "(a|aa)+b", "a*a*a*a*a*b", "(.*)(.*)(.*)b"]
 )
 def test_no_expression_takes_longer_than_its_text(expression):
-    assert Regex.of(expression).match("a" * 3_000) is None
+    assert compile_regex(expression).match("a" * 100_000) is None
 
 
 ATOMS = [
@@ -114,5 +140,5 @@ PIECES = st.tuples(st.sampled_from(ATOMS), st.sampled_from(["", "", "|"]))
 def test_what_python_matches_too_it_matches_alike(pieces, text):
     expression = "".join(atom + bar for atom, bar in pieces)
     wanted = re.fullmatch(expression, text)
-    found = Regex.of(expression).match(text)
+    found = compile_regex(expression).match(text)
     assert found == ((text, *wanted.groups()) if wanted else None)
