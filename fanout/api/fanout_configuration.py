@@ -118,13 +118,6 @@ class ContainerRuntime(StrEnum):
     NERDCTL = "nerdctl"
 
 
-class GitEngine(StrEnum):
-    """Engine that writes objects into mirrors."""
-
-    IN_PROCESS = "InProcess"
-    FAST_IMPORT = "FastImport"
-
-
 class Functions(Model):
     """Functions outside the built-in catalog that may be run, and their limits."""
 
@@ -181,11 +174,7 @@ class FanoutConfiguration(KRMObject):
     mirrors: Text = Field(
         default=".fanout/mirrors", description="The directory for private mirrors of repositories."
     )
-    git_engine: GitEngine = Field(
-        default=GitEngine.IN_PROCESS,
-        description="What writes commits into mirrors: the program itself, or `git fast-import`, "
-        "which takes longer and is used anyway for what is larger than 2 GiB.",
-    )
+    git_engine: Text | None = Field(default=None, description="What writes commits into mirrors.")
     injection: InjectionRules = Field(
         default=InjectionRules(), description="Which cluster objects may be injected."
     )

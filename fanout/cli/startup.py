@@ -155,7 +155,6 @@ def open_program(
         allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
         concurrency=configuration.concurrency,
         progress=progress,
-        engine=configuration.git_engine,
         limits=setup.limits,
     )
     # A repository that somebody named may be a mistyped path, so its creation is announced; the

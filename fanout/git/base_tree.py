@@ -51,15 +51,11 @@ class BaseTree:
     def with_package(self, path: str, tree: bytes, pack: PackWriter) -> bytes:
         """Write the tree with the package `tree` at `path` ("" is the root); return its id.
 
-        Raises InvalidInput as `check` does.
+        Raises InvalidInput if a file is at the path or at one of its parent directories.
         """
         for directory, name in reversed(self._directories_to(path)):
             tree = _write_with_row(directory, name, tree, pack)
         return tree
-
-    def check(self, path: str) -> None:
-        """Raise InvalidInput if a file is at the path or at one of its parent directories."""
-        self._directories_to(path)
 
     def _directories_to(self, path: str) -> list[tuple[_BaseDirectory, bytes]]:
         """Return the directories down to the path, each with the name of the next one."""

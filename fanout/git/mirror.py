@@ -59,6 +59,7 @@ def _acquire(file: int, deadline: float, timeout: float) -> None:
 LOCK_TIMEOUT = 120.0  # seconds to wait for another process that works on the same mirror
 _DAMAGE_MARKER = "fanout-damaged"
 _REQUIRED_NAMES = frozenset({"HEAD", "config", "objects", "refs"})
+# Streams and crash reports are those of `git fast-import`, which earlier versions ran here.
 _LEFTOVER = re.compile(r".*\.(lock|stream)|fast_import_crash_.*|packed-refs\.new")
 _PACK_FILE = re.compile(r"(pack-.*)\.(pack|idx)")
 
@@ -85,8 +86,6 @@ _CONFIG = """[core]
 \tfsckObjects = true
 \tunpackLimit = 1
 \twriteCommitGraph = false
-[fastimport]
-\tunpackLimit = 1
 [http]
 \tpostBuffer = 16777216
 [protocol]

@@ -17,7 +17,6 @@ from fanout.git.git_errors import DamagedMirrorError
 LISTED_PREFIX = "refs/fanout/seen/"
 OUTGOING_PREFIX = "refs/fanout/out/"
 KEEP_PREFIX = "refs/fanout/keep/"
-SCRATCH_REF = "refs/fanout/scratch"
 
 _HEADER = "# pack-refs with: sorted \n"
 _OID = re.compile(r"[0-9a-f]{40}")

@@ -13,16 +13,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from fanout.api.fanout_configuration import GitEngine
 from fanout.api.git_urls import GitProtocol
 from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git.credentials import RemoteAccess, remove_stale_keys
-from fanout.git.fastimport import engine_of
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import DamagedMirrorError, broken_remote
 from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
-from fanout.git.pack import PACK_SIZE_LIMIT
+from fanout.git.object_writer import ObjectWriter
 from fanout.git.push import apply_change, check_change
 from fanout.git.remote_listing import ListingMemo, list_remote
 from fanout.git.repack import repack_if_due
@@ -115,17 +113,14 @@ class MirrorStore:
         concurrency: int = 16,
         timeout: float = GIT_TIMEOUT,
         progress: ProgressReporter | None = None,
-        engine: GitEngine = GitEngine.IN_PROCESS,
-        largest_pack: int = PACK_SIZE_LIMIT,
         limits: SizeLimits = DEFAULT_SIZES,
     ) -> None:
         """Open the directory of mirrors.
 
         `secrets` returns a secret by its name whenever it is used. `allowed` are URL protocols.
         `concurrency` is the number of repositories worked on at once; for those on local disks
-        it is also limited by the processors. `timeout` is in seconds per git process. `engine`
-        writes changes below `largest_pack` bytes, fast-import larger ones. `limits` are the
-        size limits of packages. Raises Unavailable if the directory cannot be written.
+        it is also limited by the processors. `timeout` is in seconds per git process. `limits`
+        are the size limits of packages. Raises Unavailable if the directory cannot be written.
         """
         directory = directory.absolute()
         try:
@@ -134,7 +129,7 @@ class MirrorStore:
             remove_stale_keys(directory)
         except OSError as error:
             raise _disk_error(error) from error
-        self._writer = engine_of(engine, self._git, largest_pack)
+        self._writer = ObjectWriter()
         self._drafts_under = f"refs/heads/drafts/{install}/"
         self._secrets = secrets
         self._allowed = frozenset(allowed)

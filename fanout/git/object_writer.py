@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Protocol
 
 from fanout.errors import Bug, ErrorLocation, InvalidInput
 from fanout.git.base_tree import BaseTree
@@ -18,7 +17,7 @@ from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.pack import (
     BLOB,
     COMMIT,
-    PACK_SIZE_LIMIT,
+    LARGE_OFFSET,
     TREE,
     DeltaWriter,
     PackWriter,
@@ -46,19 +45,6 @@ class WrittenObjects:
 
     refs: dict[str, str]
     count: int
-
-
-class ObjectEngine(Protocol):
-    """Writer of a change's objects into a mirror; the same change yields the same ids."""
-
-    def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
-        """Write all objects of the change; no ref moves. The caller holds the mirror's lock.
-
-        Raises InvalidInput for a path that git does not store, for a file in the way of a
-        package and for a missing branch; Bug if a tree differs from the planned one;
-        DamagedMirrorError if the mirror lacks an object that the change depends on; OSError or
-        Unavailable if the disk is full.
-        """
 
 
 def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
@@ -258,20 +244,22 @@ class ObjectWriter:
     next one is built.
     """
 
-    def __init__(self, size_limit: int = PACK_SIZE_LIMIT) -> None:
-        """Create a writer; `size_limit` is the size in bytes that a pack must stay below."""
-        self._size_limit = size_limit
+    def __init__(self, large_offset: int = LARGE_OFFSET) -> None:
+        """Create a writer; `large_offset` is as in `PackWriter`."""
+        self._large_offset = large_offset
         self._lock = Lock()
 
     def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
-        """Write all objects of the change as one pack.
+        """Write all objects of the change as one pack; no ref moves.
 
-        No ref moves (see `ObjectEngine.write`). Raises PackTooLargeError if one pack cannot
-        contain the change.
+        The caller holds the mirror's lock. Raises InvalidInput for a path that git does not
+        store, for a file in the way of a package and for a missing branch; Bug if a tree differs
+        from the planned one; DamagedMirrorError if the mirror lacks an object that the change
+        depends on; OSError if the disk is full.
         """
         with self._lock, open_mirror(mirror) as reader:
             check_dependencies(change, reader)
-            pack = PackWriter(mirror, self._size_limit)
+            pack = PackWriter(mirror, self._large_offset)
             refs = _ChangeWriter(change, reader, pack).write_all()
         return WrittenObjects(refs, pack.finish())
 

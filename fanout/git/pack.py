@@ -15,11 +15,11 @@ from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 
-from fanout.errors import LimitExceeded
 from fanout.git.delta import DeltaBase, encode_delta
 
 COMMIT, TREE, BLOB = 1, 2, 3
-PACK_SIZE_LIMIT = 1 << 31  # above it the index needs another table of offsets
+LARGE_OFFSET = 1 << 31  # from here on an offset is in the index's table of 64-bit offsets
+_IS_LARGE = 1 << 31  # the highest bit of a 32-bit entry, which no small offset has
 _OFS_DELTA = 6
 _TYPE_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
 _MAX_DELTA_DEPTH = 50  # git's own limit; readers apply the whole chain
@@ -31,23 +31,19 @@ _STORED_BLOCK_HEADER = struct.Struct("<3sHH")
 _LAST_BYTES = [bytes([byte]) for byte in range(0x80)]
 
 
-class PackTooLargeError(LimitExceeded):
-    """A change exceeds the size of one pack; nothing of it is visible in the mirror."""
-
-
 class PackWriter:
     """Collector of the objects of one pack. Not thread-safe.
 
     No object is visible in the mirror before `finish`, which makes all of them visible.
     """
 
-    def __init__(self, mirror: Path, size_limit: int = PACK_SIZE_LIMIT) -> None:
+    def __init__(self, mirror: Path, large_offset: int = LARGE_OFFSET) -> None:
         """Prepare a pack for the bare repository `mirror`.
 
-        `size_limit` is the size in bytes that the pack must stay below.
+        Offsets in bytes of at least `large_offset` are written with 64 bits.
         """
         self._directory = mirror / "objects" / "pack"
-        self._size_limit = size_limit
+        self._large_offset = large_offset
         self._size = 12
         self._pieces: list[bytes] = []
         self._entries: dict[
@@ -65,7 +61,6 @@ class PackWriter:
         """Add an object and return its id (20 bytes).
 
         `kind` is COMMIT, TREE or BLOB; `oid` is the id if the caller has computed it already.
-        Raises PackTooLargeError.
         """
         oid = oid or compute_object_id(kind, data)
         if oid not in self._entries:
@@ -82,7 +77,7 @@ class PackWriter:
 
         `instructions` build `data` from the base (`fanout.git.delta`). The full object is
         stored if the delta is hardly shorter, or if the base is not in this pack: a pack must
-        contain the bases of its own deltas. Raises PackTooLargeError.
+        contain the bases of its own deltas.
         """
         oid = oid or compute_object_id(kind, data)
         if oid in self._entries:
@@ -109,16 +104,9 @@ class PackWriter:
         return oid
 
     def _append(self, oid: bytes, size: int, piece: bytes) -> None:
-        end = self._size + len(piece)
-        if end >= self._size_limit:
-            raise PackTooLargeError(
-                f"what is to be written takes more than {self._size_limit} bytes",
-                reason="PackTooLarge",
-                remedy="spread the packages over more repositories",
-            )
         self._entries[oid] = (self._size, zlib.crc32(piece), size)
         self._pieces.append(piece)
-        self._size = end
+        self._size += len(piece)
 
     def finish(self) -> int:
         """Write the pack and then its index; return the number of objects.
@@ -180,11 +168,27 @@ class PackWriter:
                 struct.pack(">257I", 2, *accumulate(counts)),
                 *oids,
                 struct.pack(f">{len(oids)}I", *checksums),
-                struct.pack(f">{len(oids)}I", *offsets),
+                self._encode_offsets(offsets),
                 checksum,
             ]
         )
         return content + hashlib.sha1(content, usedforsecurity=False).digest()
+
+    def _encode_offsets(self, offsets: Sequence[int]) -> bytes:
+        """Encode the table of 32-bit offsets, followed by the table of 64-bit offsets.
+
+        In place of a large offset the first table has the position in the second one, with the
+        highest bit set.
+        """
+        large_offsets: list[int] = []
+        entries: list[int] = []
+        for offset in offsets:
+            if offset < self._large_offset:
+                entries.append(offset)
+            else:
+                entries.append(_IS_LARGE | len(large_offsets))
+                large_offsets.append(offset)
+        return struct.pack(f">{len(entries)}I{len(large_offsets)}Q", *entries, *large_offsets)
 
 
 def compute_object_id(kind: int, data: bytes) -> bytes:

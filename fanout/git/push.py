@@ -21,7 +21,7 @@ from fanout.git.mirror_refs import (
     read_listed_refs,
     write_refs,
 )
-from fanout.git.object_writer import ObjectEngine
+from fanout.git.object_writer import ObjectWriter
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 
 _PUSH_COMMAND = ("push", "--porcelain", "--atomic", "--force-with-lease")
@@ -149,7 +149,7 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
 
 def apply_change(
     git: GitProgram,
-    engine: ObjectEngine,
+    writer: ObjectWriter,
     mirror: Path,
     access: RemoteAccess,
     change: RepositoryChange,
@@ -165,7 +165,7 @@ def apply_change(
     _check_expected(mirror, change, listed_refs, access)
     written = dict(change.tags)
     if change.trees or change.drafts or change.files or change.vendor or change.merges:
-        objects = engine.write(mirror, change)
+        objects = writer.write(mirror, change)
         git.counters.add("objects_written", objects.count)
         written |= _drop_repeated_tags(change, objects.refs)
     changed_refs = {ref: oid for ref, oid in written.items() if listed_refs.get(ref) != oid}

@@ -24,6 +24,7 @@ VALUES = {
     "stage": "dev",
     "pullRequest": {"titleTemplate": "x", "labels": ["a"]},
     "signingKey": "key",
+    "gitEngine": "FastImport",
 }
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import FanoutError
 from fanout.git.mirror_store import MirrorStore
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
@@ -119,18 +118,11 @@ def counters():
 
 
 @pytest.fixture
-def engine():
-    """What writes objects; a suite that is about all engines says so itself."""
-    return GitEngine.IN_PROCESS
-
-
-@pytest.fixture
-def make_store(tmp_path, engine):
+def make_store(tmp_path):
     """Makes a store with its mirrors in the named directory."""
 
     def make(name: str = "mirrors", **options) -> MirrorStore:
         settings = {"install": "default", "secrets": lambda _: None, "counters": Counters()}
-        settings["engine"] = engine
         return MirrorStore(tmp_path / name, **(settings | options))
 
     return make
@@ -240,7 +232,7 @@ class Downstream:
                 "branch": "refs/heads/main",
                 "merges": (PublicationMerge(tuple(merged), "Publish\n", WHEN + 1),),
                 "vendor": vendor,
-                "remove": gone,
+                "removed_drafts": gone,
                 "drafts_under": UNDER,
             }
             | more

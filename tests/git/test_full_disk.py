@@ -7,41 +7,35 @@ import textwrap
 
 import pytest
 
-from fanout.api.fanout_configuration import GitEngine
-
 PROGRAM = """
     import os, random, sys
     from pathlib import Path
-    from fanout.api.configuration import GitEngine
     from fanout.errors import FanoutError
-    from fanout.git.store import MirrorStore
-    from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
-    from fanout.telemetry.counters import Counters
+    from fanout.git.mirror_store import MirrorStore
+    from fanout.plan.observation.repository_state import (
+        CommitIdentity, FileCommit, RefListingRequest, Remote, RepositoryChange)
+    from fanout.telemetry.metrics import Counters
     directory, url = Path(sys.argv[1]), sys.argv[2]
-    engine = GitEngine(sys.argv[3])
-    store = MirrorStore(
-        directory, install="x", counters=Counters(), secrets=lambda _: None, engine=engine
-    )
-    for size in map(int, sys.argv[4:]):
+    store = MirrorStore(directory, install="x", counters=Counters(), secrets=lambda _: None)
+    for size in map(int, sys.argv[3:]):
         ref = f"refs/heads/fanout/{size}"
         remote = Remote(url)
-        listing = store.look([Look(remote, ("refs/heads/fanout/*",))])[url]
+        listing = store.list_refs([RefListingRequest(remote, ("refs/heads/fanout/*",))])[url]
         data = random.Random(size).randbytes(size)
         commit = FileCommit(ref, "", {"big": data}, (), "m", 1700000000)
-        change = RepositoryChange(remote, Identity("a", "b"), {ref: ""}, files=(commit,))
+        change = RepositoryChange(remote, CommitIdentity("a", "b"), {ref: ""}, files=(commit,))
         answer = store.change([change])[url]
         print(answer.reason if isinstance(answer, FanoutError) else "written")
 """
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="needs a private mount")
-@pytest.mark.parametrize("engine", GitEngine)
-def test_a_full_disk_is_told_and_goes_by(tmp_path, bare, engine):
+def test_a_full_disk_is_told_and_goes_by(tmp_path, bare):
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PROGRAM))
     mirrors = tmp_path / "mirrors"
     mirrors.mkdir()
-    run = f"{sys.executable} {program} {mirrors} {bare.url} {engine}"
+    run = f"{sys.executable} {program} {mirrors} {bare.url}"
     script = f"""
         mount -t tmpfs -o size=2m,mode=700 tmpfs {mirrors} || exit 77
         {run} 1000 2500000 3000000 2000

@@ -8,13 +8,7 @@ import textwrap
 
 import pytest
 
-from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import Denied, Unavailable
-
-
-@pytest.fixture(params=GitEngine)
-def engine(request):
-    return request.param
 
 
 def packs_of(downstream):
@@ -26,19 +20,18 @@ def packs_of(downstream):
 PROGRAM = """
     import random, resource, signal, sys
     from pathlib import Path
-    from fanout.api.configuration import GitEngine
-    from fanout.git.store import MirrorStore
-    from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
-    from fanout.telemetry.counters import Counters
-    directory, url, engine, limit = sys.argv[1:]
-    store = MirrorStore(Path(directory), install="x", counters=Counters(), secrets=lambda _: None,
-                        engine=GitEngine(engine))
+    from fanout.git.mirror_store import MirrorStore
+    from fanout.plan.observation.repository_state import (
+        CommitIdentity, FileCommit, RefListingRequest, Remote, RepositoryChange)
+    from fanout.telemetry.metrics import Counters
+    directory, url, limit = sys.argv[1:]
+    store = MirrorStore(Path(directory), install="x", counters=Counters(), secrets=lambda _: None)
     ref = "refs/heads/fanout/big"
-    listing = store.look([Look(Remote(url), ("refs/heads/*",))])[url]
+    listing = store.list_refs([RefListingRequest(Remote(url), ("refs/heads/*",))])[url]
     chance = random.Random(1)
     put = {f"file-{number}": chance.randbytes(300_000) for number in range(10)}
     commit = FileCommit(ref, "", put, (), "m", 1700000000)
-    change = RepositoryChange(Remote(url), Identity("a", "b"), {ref: ""}, files=(commit,))
+    change = RepositoryChange(Remote(url), CommitIdentity("a", "b"), {ref: ""}, files=(commit,))
     if limit != "none":
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
@@ -46,11 +39,11 @@ PROGRAM = """
 """
 
 
-def run(tmp_path, mirrors, bare, engine, limit="none"):
+def run(tmp_path, mirrors, bare, limit="none"):
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PROGRAM))
     return subprocess.run(
-        [sys.executable, str(program), str(tmp_path / mirrors), bare.url, engine, limit],
+        [sys.executable, str(program), str(tmp_path / mirrors), bare.url, limit],
         capture_output=True,
         text=True,
         check=False,
@@ -62,13 +55,13 @@ def test_who_is_killed_in_the_middle_of_a_pack_goes_on_to_the_same_ids(
     tmp_path, bare, new_bare, limit
 ):
     other = new_bare("other")
-    whole = run(tmp_path, "undisturbed", other, GitEngine.IN_PROCESS).stdout
-    killed = run(tmp_path, "mirrors", bare, GitEngine.IN_PROCESS, limit)
+    whole = run(tmp_path, "undisturbed", other).stdout
+    killed = run(tmp_path, "mirrors", bare, limit)
     assert killed.returncode == -signal.SIGXFSZ
     (packs,) = (tmp_path / "mirrors").glob("*.git/objects/pack")
     assert [path.name for path in packs.glob("tmp_*")], "it was in the middle"
     assert set(bare.refs()) == {"refs/heads/main"}
-    again = run(tmp_path, "mirrors", bare, GitEngine.IN_PROCESS)
+    again = run(tmp_path, "mirrors", bare)
     assert (again.stdout, again.stderr) == (whole, "")
     assert not list(packs.glob("tmp_*"))
     assert bare.refs()["refs/heads/fanout/big"] == whole.strip()

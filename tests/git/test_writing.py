@@ -1,10 +1,9 @@
-"""What the remote has after drafts were written and published, whichever engine wrote."""
+"""What the remote has after drafts were written and published."""
 
 from dataclasses import replace
 
 import pytest
 
-from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import Bug, InvalidInput, Unavailable
 from fanout.plan.observation.repository_state import (
     FileCommit,
@@ -13,11 +12,6 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
-
-
-@pytest.fixture(params=GitEngine)
-def engine(request):
-    return request.param
 
 
 def test_a_draft_is_the_branch_with_the_package_replaced(downstream):
@@ -327,7 +321,7 @@ def test_a_draft_takes_in_a_person_s_commits_and_keeps_its_pristine_rendering(do
     written = downstream.change(
         expected={ref: refs[ref] for ref in (draft.ref, downstream.vendor)},
         blobs=downstream.blobs(merged, pristine),
-        drafts=(replace(draft, also=(tip,)),),
+        drafts=(replace(draft, more_parents=(tip,)),),
         trees=(StoredTree(stored.entries, stored.tree),),
         vendor=VendorCommit(
             downstream.vendor, refs[downstream.vendor], {"drafts/web": stored.tree}, (), "Up\n", 1

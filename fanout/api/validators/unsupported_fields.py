@@ -107,6 +107,12 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     UnsupportedField(_PROMOTION, "spec.pullRequest", "there are no pull requests"),
     # FanoutConfiguration
     UnsupportedField("FanoutConfiguration", "signingKey", "commits are not signed"),
+    UnsupportedField(
+        "FanoutConfiguration",
+        "gitEngine",
+        "fanout writes commits itself, in packs of any size",
+        is_former=True,
+    ),
 )
 
 

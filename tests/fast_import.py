@@ -1,7 +1,7 @@
-"""The portable way of writing objects: one `git fast-import`, one stream.
+"""Oracle of the pack writer: the objects of a change, written by `git fast-import`.
 
-Git itself lays out what is stored, whatever its size. What fast-import would replace without
-a word, a file in a package's way, is looked for here.
+Git itself lays out what is stored. A file in the way of a package, which fast-import would replace
+without an error, is looked for here.
 """
 
 import re
@@ -10,15 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import Bug
 from fanout.git.base_tree import BaseTree
 from fanout.git.git_command import GitProgram
 from fanout.git.mirror_reader import MirrorReader, open_mirror
-from fanout.git.mirror_refs import SCRATCH_REF
 from fanout.git.object_writer import (
-    ObjectEngine,
-    ObjectWriter,
     WrittenObjects,
     check_dependencies,
     check_tree,
@@ -27,7 +23,6 @@ from fanout.git.object_writer import (
     split_merges,
     tree_reader,
 )
-from fanout.git.pack import PACK_SIZE_LIMIT, PackTooLargeError
 from fanout.git.package_layout import PackageLayouts
 from fanout.git.tree_editor import TreeEditor, check_path
 from fanout.package.tree_ids import TreeEntry, blob_id
@@ -39,19 +34,20 @@ from fanout.plan.observation.repository_state import (
     VendorCommit,
 )
 
+SCRATCH_REF = "refs/fanout/scratch"
 _ZERO = b"0" * 40
 _OPTIONS = ("--done", "--force", "--date-format=raw", "--stats")
 _TOTAL = re.compile(r"Total objects:\s+(\d+)")
 
 
 class FastImport:
-    """`fanout.git.object_writer.ObjectEngine` by git."""
+    """What `fanout.git.object_writer.ObjectWriter` does, by git."""
 
     def __init__(self, git: GitProgram) -> None:
         self._git = git
 
     def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
-        """As the protocol says."""
+        """Write the objects of the change, as `ObjectWriter.write` does."""
         with tempfile.TemporaryFile(prefix="import-", suffix=".stream", dir=mirror) as file:
             with open_mirror(mirror) as reader:
                 check_dependencies(change, reader)
@@ -75,7 +71,7 @@ class _Stream:
         self._change = change
         self._reader = reader
         self._read = tree_reader(change, reader, PackageLayouts())
-        self._grounds: dict[str, BaseTree] = {}  # by commit
+        self._base_trees: dict[str, BaseTree] = {}  # by commit
         self._marks = 0
         self._trees: dict[int, tuple[str, str]] = {}  # by line: what is asked, which id is planned
         self._commits: dict[int, tuple[str, ...]] = {}  # by line: the refs that get it
@@ -115,9 +111,11 @@ class _Stream:
         yield self._ask_tree("tree", "a directory", stored.tree) + b"\n"
 
     def _draft(self, draft: DraftCommit) -> Iterator[bytes]:
-        if draft.base not in self._grounds:
-            self._grounds[draft.base] = BaseTree(self._reader.commit(draft.base).tree, self._read)
-        self._grounds[draft.base].check(draft.path)
+        if draft.base not in self._base_trees:
+            self._base_trees[draft.base] = BaseTree(
+                self._reader.commit(draft.base).tree, self._read
+            )
+        self._base_trees[draft.base]._directories_to(draft.path)
         yield self._head((draft.base, *draft.more_parents), draft.timestamp, draft.message)
         yield b"D %s\n" % _quoted(draft.path) if draft.path else b"deleteall\n"
         yield from _entries(f"{draft.path}/" if draft.path else "", draft.entries)
@@ -200,26 +198,3 @@ def _quoted(path: str) -> bytes:
     """A path as fast-import reads it. Raises InvalidInput for one that no tree may have."""
     raw = check_path(path).encode()
     return b'"%s"' % raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
-
-
-def engine_of(choice: GitEngine, git: GitProgram, largest: int = PACK_SIZE_LIMIT) -> ObjectEngine:
-    """The engine of this name; `largest` is the size in bytes that no pack made here reaches."""
-    portable = FastImport(git)
-    if choice is GitEngine.FAST_IMPORT:
-        return portable
-    return _FastWherePossible(ObjectWriter(largest), portable)
-
-
-class _FastWherePossible:
-    """Takes the portable engine for what one pack of the fast one cannot hold."""
-
-    def __init__(self, fast: ObjectEngine, portable: ObjectEngine) -> None:
-        self._fast = fast
-        self._portable = portable
-
-    def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
-        """As the protocol says."""
-        try:
-            return self._fast.write(mirror, change)
-        except PackTooLargeError:
-            return self._portable.write(mirror, change)

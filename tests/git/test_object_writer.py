@@ -1,20 +1,18 @@
-"""Both engines write the same: for any change the same ids, or the same refusal."""
+"""The object writer and `git fast-import`: for any change the same ids, or the same refusal."""
 
 import shutil
 import subprocess
 
 import pytest
+from fast_import import FastImport
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fanout.api.fanout_configuration import GitEngine
 from fanout.errors import FanoutError
-from fanout.git.fastimport import engine_of
 from fanout.git.git_command import GitProgram
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.object_writer import ObjectWriter
-from fanout.git.pack import PackTooLargeError
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
@@ -151,15 +149,18 @@ def git(mirror, *words):
     return done.returncode, done.stdout + done.stderr
 
 
-def outcome(engine, mirror, change):
+def outcome(writer, mirror, change):
     try:
-        return engine.write(mirror, change).refs
+        return writer.write(mirror, change).refs
     except FanoutError as error:
         return type(error), error.reason, str(error)
 
 
-def sound(mirror, refs):
-    """Everything that the refs lead to is as git wants it, and packs are what git would make."""
+def sound(mirror, refs, *options):
+    """Everything that the refs lead to is as git wants it, and indexes are what git would make.
+
+    Options are those of `git index-pack`.
+    """
     lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
     (mirror / "packed-refs").write_text(f"# pack-refs with: sorted \n{lines}")
     status, said = git(mirror, "fsck", "--strict", "--full", "--no-dangling")
@@ -169,29 +170,29 @@ def sound(mirror, refs):
         assert git(mirror, "verify-pack", str(pack)) == (0, "")
         again = mirror / "again.idx"
         again.unlink(missing_ok=True)
-        status, said = git(mirror, "index-pack", "-o", str(again), str(pack))
+        status, said = git(mirror, "index-pack", *options, "-o", str(again), str(pack))
         assert status == 0, said
         assert again.read_bytes() == pack.with_suffix(".idx").read_bytes()
 
 
-def engine_in(directory, choice=GitEngine.IN_PROCESS, **more):
-    return engine_of(choice, GitProgram(directory, (), Counters(), 60), **more)
+def fast_import(directory):
+    return FastImport(GitProgram(directory, (), Counters(), 60))
 
 
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_both_engines_write_the_same(base, tmp_path_factory, data):
+def test_the_object_writer_and_git_write_the_same(base, tmp_path_factory, data):
     change = data.draw(changes(base))
     found = []
-    for choice in GitEngine:
-        directory = tmp_path_factory.mktemp("mirror")
+    directory = tmp_path_factory.mktemp("writers")
+    for writer in (ObjectWriter(), fast_import(directory)):
         shutil.copytree(base.mirror, directory / "m.git")
-        found.append(outcome(engine_in(directory, choice), directory / "m.git", change))
+        found.append(outcome(writer, directory / "m.git", change))
         if isinstance(found[-1], dict):
             sound(directory / "m.git", found[-1])
-        shutil.rmtree(directory)
+        shutil.rmtree(directory / "m.git")
     assert found[0] == found[1]
 
 
@@ -216,7 +217,7 @@ def test_drafts_of_a_wide_directory_are_small(base, tmp_path):
     """Each is what it differs in from the first; the directory's 60 rows are there once."""
     shutil.copytree(base.mirror, tmp_path / "m.git")
     before = {path.name for path in (tmp_path / "m.git/objects/pack").iterdir()}
-    written = engine_in(tmp_path).write(tmp_path / "m.git", forty(base))
+    written = ObjectWriter().write(tmp_path / "m.git", forty(base))
     (pack,) = (
         path for path in (tmp_path / "m.git/objects/pack").glob("*.pack") if path.name not in before
     )
@@ -225,18 +226,27 @@ def test_drafts_of_a_wide_directory_are_small(base, tmp_path):
     sound(tmp_path / "m.git", written.refs)
 
 
-@pytest.mark.parametrize("largest", [100, 4_000, 14_000])
-def test_what_one_pack_cannot_hold_is_written_by_git(base, tmp_path, largest):
-    for name in ("small", "git", "alone"):
+@pytest.mark.parametrize("limit", [100, 4_000, 14_000, 1 << 20])
+def test_large_offsets_are_indexed_as_git_does_it(base, tmp_path, limit):
+    """Offsets above the limit stand in the table of 64-bit offsets; git reads them there."""
+    for name in ("large", "git"):
         shutil.copytree(base.mirror, tmp_path / name)
-    before = sorted(path.name for path in (tmp_path / "alone/objects/pack").iterdir())
-    with pytest.raises(PackTooLargeError):
-        ObjectWriter(largest).write(tmp_path / "alone", forty(base))
-    assert sorted(path.name for path in (tmp_path / "alone/objects/pack").iterdir()) == before
-    written = engine_in(tmp_path, largest=largest).write(tmp_path / "small", forty(base))
-    by_git = engine_in(tmp_path, GitEngine.FAST_IMPORT).write(tmp_path / "git", forty(base))
+    for pack in (tmp_path / "large/objects/pack").glob("*.pack"):
+        git(tmp_path / "large", "index-pack", f"--index-version=2,{limit}", str(pack))
+    written = ObjectWriter(limit + 1).write(tmp_path / "large", forty(base))
+    by_git = fast_import(tmp_path).write(tmp_path / "git", forty(base))
     assert written == by_git
-    sound(tmp_path / "small", written.refs)
+    sound(tmp_path / "large", written.refs, f"--index-version=2,{limit}")
+
+
+def test_objects_at_large_offsets_are_read(base, tmp_path):
+    shutil.copytree(base.mirror, tmp_path / "m.git")
+    change = forty(base)
+    refs = ObjectWriter(4_000).write(tmp_path / "m.git", change).refs
+    with open_mirror(tmp_path / "m.git") as reader:
+        for draft in change.drafts:
+            state = reader.paths(refs[draft.ref], [draft.path])[draft.path]
+            assert (state.tree, reader.entries(state.tree)) == (draft.tree, draft.entries)
 
 
 def test_what_was_written_before_gives_the_same_pack_again(base, tmp_path):
