@@ -10,7 +10,7 @@ takes. The rules are those of Debian's cron (design §7):
   clock shows a time that fits, the hour that comes twice included, and nothing is made
   up for skipped times.
 
-Windows ask for fire times thousands of times per pass, so ScheduleInstants looks them
+Windows ask for fire times thousands of times per pass, so FireTimes looks them
 up by day: a cron line is a set of days and a set of times of day. On a day without a
 change of clocks its instants are midnight plus these times; on other days they are
 computed one by one. Its instants are whole seconds since 1970.
@@ -147,7 +147,7 @@ class ZoneDay:
     plain: bool
 
 
-class ScheduleInstants:
+class FireTimes:
     """Fire times of a schedule in a zone, looked up by day.
 
     Everything it keeps can be computed again.
@@ -203,7 +203,7 @@ class ScheduleInstants:
         return instant
 
     def next_without(
-        self, instant: int, other: "ScheduleInstants", is_kept: Callable[[int], bool], limit: int
+        self, instant: int, other: "FireTimes", is_kept: Callable[[int], bool], limit: int
     ) -> int | None:
         """Return the first instant after this one that is none of the other schedule's.
 

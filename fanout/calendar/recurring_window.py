@@ -16,7 +16,7 @@ from cronsim import CronSim
 
 from fanout.api.durations import format_duration
 from fanout.calendar.cron_schedule import REASON, CronSchedule, parse_schedule
-from fanout.calendar.cron_times import DAY, ScheduleInstants, longest_pause
+from fanout.calendar.cron_times import DAY, FireTimes, longest_pause
 from fanout.calendar.time_zone import SECOND, offset_at, parse_zone, wall_time
 from fanout.errors import InvalidInput
 from fanout.values import frozen
@@ -69,8 +69,8 @@ class RecurringWindow:
     ) -> None:
         """Create a window; `length` is its duration, or the schedule of its ends."""
         self.schedule, self.zone, self.length = schedule, zone, length
-        self._starts = ScheduleInstants(schedule, zone)
-        self._ends = ScheduleInstants(length, zone) if isinstance(length, CronSchedule) else None
+        self._starts = FireTimes(schedule, zone)
+        self._ends = FireTimes(length, zone) if isinstance(length, CronSchedule) else None
         self._duration = int(length.total_seconds()) if isinstance(length, timedelta) else 0
         self._partial_spans: list[_PartialSpan] = []  # by `since`, none over another
 
@@ -215,7 +215,7 @@ def check_until(begins: CronSchedule, ends: CronSchedule) -> None:
     if longest_pause(ends.line.split(None, 2)[2]) <= MAX_DURATION // DAY:
         return
     zone = ZoneInfo("UTC")
-    starts, stops = ScheduleInstants(begins, zone), ScheduleInstants(ends, zone)
+    starts, stops = FireTimes(begins, zone), FireTimes(ends, zone)
     at, stop = (int(instant.timestamp()) for instant in _CHECKED_YEARS)
     while at < stop:
         next_end = stops.last_before(at + MAX_DURATION, at + 1)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message
-from fanout.telemetry.error_isolation import LOGGER_NAME, TracesOnce
+from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.metrics import Counters
 from fanout.telemetry.progress_reporter import NoProgress, ProgressReporter
 from fanout.telemetry.redaction import Redactor
@@ -53,7 +53,7 @@ class _TracebackHandler(logging.Handler):
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
         self._redactor = redactor
-        self.addFilter(TracesOnce())
+        self.addFilter(TracebackFilter())
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the record with secrets redacted."""

@@ -12,8 +12,8 @@ from fanout.plan.actions import ActionKind, Plan, PlanAction, PlannedStep, Varia
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.records.policy_status import (
     GrantLine,
-    LeftPlaceLine,
     PackagePlace,
+    PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
     VariantLine,
@@ -324,7 +324,7 @@ def _line_after_push(
             case.draft.trailers.onto if case.draft is not None else previous.path_state.tree
         )
         abandoned.append(
-            LeftPlaceLine(previous.repository_state.identity, previous.path, taken_tree)
+            PreviousLocationLine(previous.repository_state.identity, previous.path, taken_tree)
         )
     return VariantLine(*own_place, None, published, tuple(abandoned), line.orphan, case.spec.stage)
 

@@ -8,7 +8,7 @@ from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan.adoption.adoption_base import UpstreamOrigin
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.edits.draft_faults import with_remedy
+from fanout.plan.edits.draft_errors import with_remedy
 from fanout.plan.edits.edit_merge import MergedRendering
 from fanout.plan.edits.merge_disputes import MergeDispute, build_disputes, parse_disputes
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, PreviousLocation

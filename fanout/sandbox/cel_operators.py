@@ -3,7 +3,7 @@
 Each covers the cases whose result is certain: values of matching types, within 64 bits,
 not too long. All others, errors included, raise `UncertainAnswerError`, and celpy
 evaluates the expression: it has habits (`true == 1` holds, `1 == true` is an error)
-that are not worth imitating. `EvaluationFaultError` is raised where celpy is known to
+that are not worth imitating. `EvaluationError` is raised where celpy is known to
 have an error too, since `&&`, `||` and `has()` continue after one. A Python int is
 celpy's int and a float its double; a `bool` is never taken for a number.
 """
@@ -23,7 +23,7 @@ UNEQUAL_TO_TEXT = frozenset(
 )  # what celpy finds unequal to a text, without an error
 
 
-class EvaluationFaultError(Exception):
+class EvaluationError(Exception):
     """There is no value: celpy's result is an error, or what an operator makes of one."""
 
 
@@ -157,11 +157,11 @@ def is_in(item: Any, container: Any) -> bool:
 def get_field(owner: Any, name: str) -> Any:
     """Return a field of a map.
 
-    Raises EvaluationFaultError for anything else, as celpy does.
+    Raises EvaluationError for anything else, as celpy does.
     """
     if owner.__class__ is dict and name in owner:
         return owner[name]
-    raise EvaluationFaultError
+    raise EvaluationError
 
 
 def get_item(container: Any, key: Any) -> Any:
@@ -169,11 +169,11 @@ def get_item(container: Any, key: Any) -> Any:
     if container.__class__ is dict and key.__class__ is str:
         if key in container:
             return container[key]
-        raise EvaluationFaultError
+        raise EvaluationError
     if container.__class__ is list and key.__class__ is int and key >= 0:
         if key < len(container):
             return container[key]
-        raise EvaluationFaultError
+        raise EvaluationError
     raise UncertainAnswerError
 
 

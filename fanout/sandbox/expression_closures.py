@@ -22,7 +22,7 @@ from fanout.sandbox.cel_operators import (
     INT_LIMIT,
     MAX_TEXT_LENGTH,
     UNARY_OPERATORS,
-    EvaluationFaultError,
+    EvaluationError,
     UncertainAnswerError,
     check_int64,
 )
@@ -164,7 +164,7 @@ def build_closure(
             return _as_response(
                 node([read_path(row, name, field_path) for name, field_path in variable_paths])
             )
-        except (EvaluationFaultError, UncertainAnswerError):
+        except (EvaluationError, UncertainAnswerError):
             return ASK
 
     return evaluate_row
@@ -235,14 +235,14 @@ def _build_value(number: int, field_path: FieldPath) -> ClosureNode:
     def read_value(values: Sequence[Any]) -> Any:
         value = values[number]
         if value is MISSING:
-            raise EvaluationFaultError
+            raise EvaluationError
         return value
 
     def read_field(values: Sequence[Any]) -> Any:
         value = values[number]
         for name in field_path:
             if value.__class__ is not dict or name not in value:
-                raise EvaluationFaultError
+                raise EvaluationError
             value = value[name]
         return value
 
@@ -253,7 +253,7 @@ def _build_has(node: ClosureNode) -> ClosureNode:
     def has(values: Sequence[Any]) -> bool:
         try:
             node(values)
-        except EvaluationFaultError:
+        except EvaluationError:
             return False
         return True
 
@@ -266,7 +266,7 @@ def _without_faults(node: ClosureNode) -> ClosureNode:
     def certain(values: Sequence[Any]) -> Any:
         try:
             return node(values)
-        except EvaluationFaultError:
+        except EvaluationError:
             raise UncertainAnswerError from None
 
     return certain
@@ -293,7 +293,7 @@ def _build_conditional(
     def node(values: Sequence[Any]) -> Any:
         try:
             chosen = condition(values)
-        except EvaluationFaultError:
+        except EvaluationError:
             # Its value is not used. celpy evaluates this branch even so, and that may raise an
             # uncertain result.
             if_true(values)  # as celpy does
@@ -317,7 +317,7 @@ def _build_logic(left: ClosureNode, right: ClosureNode, *, deciding: bool) -> Cl
     def node(values: Sequence[Any]) -> Any:
         try:
             left_value = left(values)
-        except EvaluationFaultError:
+        except EvaluationError:
             # The right side is evaluated although the left one failed: CEL lets a deciding
             # value absorb errors.
             if right(values) is deciding:
@@ -325,7 +325,7 @@ def _build_logic(left: ClosureNode, right: ClosureNode, *, deciding: bool) -> Cl
             raise
         try:
             right_value = right(values)
-        except EvaluationFaultError:
+        except EvaluationError:
             if left_value is deciding:
                 return deciding
             raise
@@ -335,7 +335,7 @@ def _build_logic(left: ClosureNode, right: ClosureNode, *, deciding: bool) -> Cl
             return right_value
         if right_value is (not deciding):
             return left_value
-        raise EvaluationFaultError
+        raise EvaluationError
 
     return node
 
@@ -350,7 +350,7 @@ def _build_binary(
     def node(values: Sequence[Any]) -> Any:
         try:
             left_value = left(values)
-        except EvaluationFaultError:
+        except EvaluationError:
             right(values)  # celpy looks at both, and what it does there may be worse than a fault
             raise
         return operation(left_value, right(values))

@@ -20,7 +20,7 @@ from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.schedule.log_throttling import LoopLog
 from fanout.schedule.sweep_schedule import SweepTimetable, build_mode, build_timetable
 from fanout.schedule.sweep_state import SweepState
-from fanout.schedule.triggers import Trigger, TriggerKey, TriggerQueue, WakeupTimer
+from fanout.schedule.triggers import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen
 
@@ -74,7 +74,7 @@ class RunLoop:
 
     def run(self) -> None:
         """Run passes until `stop`."""
-        timer = WakeupTimer(self._queue.put)
+        timer = RequeueTimer(self._queue.put)
         self._poll_at = monotonic() + self._interval
         timeout = 0.0
         try:
@@ -111,7 +111,7 @@ class RunLoop:
 
     # ---- one round -----------------------------------------------------------------------------
 
-    def _run_round(self, timer: WakeupTimer) -> None:
+    def _run_round(self, timer: RequeueTimer) -> None:
         """Serve all pending keys. After an error they stay pending, with increasing pauses."""
         keys = list(self._pending)
         try:
@@ -132,7 +132,7 @@ class RunLoop:
         self._resume_at = monotonic() + pause
         return pause
 
-    def _serve(self, keys: Iterable[TriggerKey], timer: WakeupTimer) -> None:
+    def _serve(self, keys: Iterable[TriggerKey], timer: RequeueTimer) -> None:
         now = self._dependencies.clock()
         table = build_timetable(self._declared, self._namespace).without_failing(now)
         self._loop_log.log_file_errors(self._declared)
@@ -199,7 +199,7 @@ class RunLoop:
 
     def _set_timer(
         self,
-        timer: WakeupTimer,
+        timer: RequeueTimer,
         instants: Mapping[TriggerKey, datetime],
         evaluated: frozenset[PassSubject],
         table: SweepTimetable,

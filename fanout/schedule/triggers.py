@@ -96,7 +96,7 @@ class TriggerQueue(Generic[Key]):
         self._signal.put(None)
 
 
-class WakeupTimer:
+class RequeueTimer:
     """Timer with at most one instant per key, in the memory of this process."""
 
     def __init__(self, callback: Callable[[TriggerKey], None]) -> None:

@@ -59,7 +59,7 @@ class ErrorBarrier:
 BARRIER: Final = ErrorBarrier()
 
 
-class TracesOnce(logging.Filter):
+class TracebackFilter(logging.Filter):
     """Log filter that lets the traceback of one internal error pass once.
 
     The same error may occur in every pass.

@@ -68,7 +68,7 @@ from fanout.variants.whole_package_run import WholePackageRun
 _PLACEHOLDER_MARK = re.compile("(?<=[:-] )zz:slot:([0-9]+):zz(?=\r?\n| #|$)")
 
 
-class UnsuitableSample(Exception):
+class UnsuitableVariant(Exception):
     """The variant cannot serve as the sample of its shape, but another variant may."""
 
 
@@ -262,7 +262,7 @@ def compile_template(
 
     `rendered` is the ordinary rendering of the variant; the template must reproduce it.
     Returns None where variants of the shape must always be rendered the ordinary way.
-    Raises UnsuitableSample where only this variant is no usable sample.
+    Raises UnsuitableVariant where only this variant is no usable sample.
     """
     parameters = split_parameters(spec, inputs).parameters
     try:
@@ -277,7 +277,7 @@ def compile_template(
     except (_NotCompilable, InvalidInput, InputPending):
         return None
     if reproduced is None:
-        raise UnsuitableSample
+        raise UnsuitableVariant
     # The safety net of the whole optimization: a function that decides by a value it does not
     # declare in `depends_on` makes the two renderings differ.
     return template if reproduced == rendered else None

@@ -16,7 +16,7 @@ from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
-from fanout.variants.compiled_template import CompiledTemplate, UnsuitableSample, compile_template
+from fanout.variants.compiled_template import CompiledTemplate, UnsuitableVariant, compile_template
 from fanout.variants.function_failures import refuse_errors, results_until_failure
 from fanout.variants.functions.function_interface import FunctionResult, Object, mapping
 from fanout.variants.manifest_objects import find_objects
@@ -102,7 +102,7 @@ def render_variant(
         if template is _SEEN_ONCE:
             # With an unsuitable sample the shape stays at _SEEN_ONCE, and the next variant is
             # tried. None, in contrast, means that no variant of the shape can have a template.
-            with suppress(UnsuitableSample):
+            with suppress(UnsuitableVariant):
                 prepared.template_cache[shape] = compile_template(
                     prepared, spec, inputs, responses, rendered
                 )

@@ -16,7 +16,7 @@ _OBJECT_FIELDS = ("apiVersion", "kind", "metadata")  # allowed in every object
 _MAX_DEPTH = 200
 
 
-class SchemaFault(NamedTuple):
+class SchemaViolation(NamedTuple):
     """An error in a value, at its path in the object."""
 
     path: Path
@@ -28,7 +28,7 @@ class _Report:
     """Errors found in one object."""
 
     strict: bool
-    faults: list[SchemaFault] = field(default_factory=list)
+    faults: list[SchemaViolation] = field(default_factory=list)
 
 
 _Validator = Callable[[Any, Path, _Report], None]
@@ -45,7 +45,7 @@ class KindSchemas:
         self._definitions = definitions
         self._validators: dict[str, _Validator] = {}
 
-    def find_faults(self, item: Mapping[str, Any], *, strict: bool) -> list[SchemaFault] | None:
+    def find_faults(self, item: Mapping[str, Any], *, strict: bool) -> list[SchemaViolation] | None:
         """Return all errors of the object, or None for an unknown kind.
 
         `strict` also reports fields that the kind does not have.
@@ -76,7 +76,7 @@ class KindSchemas:
 
 def find_custom_faults(
     schema: Schema, item: Mapping[str, Any], *, strict: bool
-) -> list[SchemaFault]:
+) -> list[SchemaViolation]:
     """Return all errors of an object by its kind's `openAPIV3Schema`."""
     report = _Report(strict)
     properties = {
@@ -179,7 +179,7 @@ def _shape_validator(shape: _Shape) -> _Validator:
         if shape.enum and value is not None and value not in shape.enum:
             choices = ", ".join(map(str, shape.enum))
             report.faults.append(
-                SchemaFault(path, f"{_describe_value(value)} is none of {choices}")
+                SchemaViolation(path, f"{_describe_value(value)} is none of {choices}")
             )
 
     return validate
@@ -188,13 +188,13 @@ def _shape_validator(shape: _Shape) -> _Validator:
 def _validate_fields(shape: _Shape, value: dict[str, Any], path: Path, report: _Report) -> None:
     for name in shape.required:
         if name not in value:
-            report.faults.append(SchemaFault((*path, name), "the field is missing"))
+            report.faults.append(SchemaViolation((*path, name), "the field is missing"))
     for name, child in value.items():
         validator = shape.fields.get(name, shape.other_fields)
         if validator is not None:
             validator(child, (*path, name), report)
         elif shape.closed and report.strict:
-            report.faults.append(SchemaFault((*path, name), "the field is not known"))
+            report.faults.append(SchemaViolation((*path, name), "the field is not known"))
 
 
 def _type_validator(types: tuple[str, ...]) -> _Validator:
@@ -203,7 +203,9 @@ def _type_validator(types: tuple[str, ...]) -> _Validator:
             expected = " or ".join(
                 _TYPE_WORDS[name] for name in dict.fromkeys(types) if name != "null"
             )
-            report.faults.append(SchemaFault(path, f"{_describe_value(value)} is no {expected}"))
+            report.faults.append(
+                SchemaViolation(path, f"{_describe_value(value)} is no {expected}")
+            )
 
     return validate
 

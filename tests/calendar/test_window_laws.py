@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from timing import utc
 
 from fanout.calendar.cron_schedule import parse_schedule
-from fanout.calendar.cron_times import ScheduleInstants, last_fire, next_fire
+from fanout.calendar.cron_times import FireTimes, last_fire, next_fire
 from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
 from fanout.calendar.recurring_window import RecurringWindow, build_window
 from fanout.calendar.time_zone import instant_of, wall_time
@@ -65,7 +65,7 @@ def moments(draw):
 def test_looking_instants_up_is_searching_for_them(moment, line):
     (name, now), schedule = moment, parse_schedule(line)
     zone, at = ZoneInfo(name), int(now.timestamp())
-    found = ScheduleInstants(schedule, zone)
+    found = FireTimes(schedule, zone)
     assert found.next_after(at) == next_fire(schedule, zone, now).timestamp()
     last = last_fire(schedule, zone, now)
     assert last is not None

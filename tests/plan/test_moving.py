@@ -2,10 +2,10 @@
 
 import pytest
 
-from fanout.plan.moves.move_locations import PathOccupant, exchange_partners
+from fanout.plan.moves.move_locations import PathHolder, exchange_partners
 
 
-def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathOccupant]]:
+def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathHolder]]:
     """`a:1>2` is variant a at path 1, to be at 2; `a:1>2@core` in another repository."""
     wanted, homes = {}, {}
     for word in text.split():
@@ -15,7 +15,7 @@ def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathOccupant
         wanted[name] = (repository or "edge", to)
         homes["edge", at] = name
     tenants = {
-        name: PathOccupant(homes[place], "ns/p", place[1], place[0], is_moving=True)
+        name: PathHolder(homes[place], "ns/p", place[1], place[0], is_moving=True)
         for name, place in wanted.items()
         if place in homes and homes[place] != name
     }
@@ -48,5 +48,5 @@ def test_one_of_another_policy_is_in_no_ring():
 
 def test_who_has_left_already_is_in_no_ring():
     wanted, tenants = world("a:1>2 b:2>1")
-    tenants["a"] = PathOccupant("b", "ns/p", "2", "edge", is_moving=True, is_leaving=True)
+    tenants["a"] = PathHolder("b", "ns/p", "2", "edge", is_moving=True, is_leaving=True)
     assert exchange_partners("a", wanted, tenants) == frozenset()

@@ -11,7 +11,7 @@ from fanout.gates.gate_rules import Verdict
 from fanout.plan.records.policy_status import (
     DraftLine,
     GrantLine,
-    LeftPlaceLine,
+    PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
     VariantLine,
@@ -40,7 +40,7 @@ published = st.builds(
     text,
     st.none() | moments,
 )
-left = st.lists(st.builds(LeftPlaceLine, text, text, text), max_size=2).map(tuple)
+left = st.lists(st.builds(PreviousLocationLine, text, text, text), max_size=2).map(tuple)
 verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
 answers = st.lists(st.builds(CheckAnswer, text, text, verdicts, moments, text), max_size=2).map(
     tuple

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.schedule.triggers import Trigger, TriggerKey, TriggerQueue, WakeupTimer
+from fanout.schedule.triggers import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 
 ONE = TriggerKey(Trigger.SWEEP, "platform", "one")
 TWO = TriggerKey(Trigger.SWEEP, "platform", "two")
@@ -19,7 +19,7 @@ def queue():
 
 @pytest.fixture
 def alarm(queue):
-    alarm = WakeupTimer(queue.put)
+    alarm = RequeueTimer(queue.put)
     yield alarm
     alarm.shutdown()
 
@@ -68,7 +68,7 @@ def test_keys_of_one_name_and_two_triggers_are_two_alarms(alarm, queue):
 
 
 def test_after_shutdown_nothing_rings(queue):
-    alarm = WakeupTimer(queue.put)
+    alarm = RequeueTimer(queue.put)
     alarm.set(ONE, soon(50))
     alarm.shutdown()
     assert queue.take(0.2) == ()
@@ -77,7 +77,7 @@ def test_after_shutdown_nothing_rings(queue):
 def test_a_shutdown_at_the_very_instant_ends_in_peace(queue):
     """Its thread may be starting the job; pytest reports a thread that ends with an error."""
     for _ in range(100):
-        alarm = WakeupTimer(queue.put)
+        alarm = RequeueTimer(queue.put)
         alarm.set(ONE, soon(0))
         queue.take(LONG)
         alarm.shutdown()

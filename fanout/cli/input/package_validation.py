@@ -33,14 +33,14 @@ _IDENTITY_PATHS: tuple[Path, ...] = (
 
 
 @frozen
-class PackageFaults:
+class PackageFindings:
     """Errors of a package, and warnings that its functions reported."""
 
     errors: list[InvalidInput]
     warnings: tuple[FunctionResult, ...] = ()
 
 
-def validate_package(files: Files, runtime: PackageFunctions) -> PackageFaults:
+def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings:
     """Return every error with file and line inside the package, sorted by position.
 
     A package without errors is also rendered, in memory, for errors that only functions
@@ -68,7 +68,7 @@ def validate_package(files: Files, runtime: PackageFunctions) -> PackageFaults:
         else:
             faults += map(_to_error, find_errors(results))
             warnings = tuple(result for result in results if result.severity == "warning")
-    return PackageFaults(sorted(faults, key=lambda it: (it.where.file, it.where.line)), warnings)
+    return PackageFindings(sorted(faults, key=lambda it: (it.where.file, it.where.line)), warnings)
 
 
 def _to_error(result: FunctionResult) -> InvalidInput:

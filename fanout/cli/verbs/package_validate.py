@@ -8,7 +8,7 @@ from fanout.api.reasons import Reason
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.package_directory import scan_directory, with_directory
 from fanout.cli.input.package_functions import load_package_functions
-from fanout.cli.input.package_validation import PackageFaults, validate_package
+from fanout.cli.input.package_validation import PackageFindings, validate_package
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -36,7 +36,7 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
     package_faults = (
         validate_package(files, load_package_functions(settings))
         if is_complete
-        else PackageFaults([])
+        else PackageFindings([])
     )
     faults = [*scan_errors, *(with_directory(fault, directory) for fault in package_faults.errors)]
     warnings = [_with_directory(result, directory) for result in package_faults.warnings]

@@ -27,7 +27,7 @@ from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.schedule.run_loop import LoopDependencies, RunLoop
-from fanout.telemetry.error_isolation import LOGGER_NAME, TracesOnce
+from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -61,7 +61,9 @@ def command(settings: Settings, interval: str) -> ExitCode:
             level=logging.DEBUG if settings.verbosity else logging.INFO,
             use_color=is_colored(settings.color, sys.stderr),
         )
-        logging.getLogger(LOGGER_NAME).addFilter(TracesOnce())  # the same may come in every pass
+        logging.getLogger(LOGGER_NAME).addFilter(
+            TracebackFilter()
+        )  # the same may come in every pass
         loop = RunLoop(_build_dependencies(program), pause, settings.namespace)
         with _handle_signals(loop.stop):
             _log.info("Started", install=program.world.setup.install, interval=interval)

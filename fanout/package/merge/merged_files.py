@@ -24,7 +24,7 @@ from fanout.values import frozen
 
 
 @frozen
-class PlacedUnit:
+class ResultUnit:
     """Unit of the result that is a document of its own in a file."""
 
     key: UnitKey
@@ -89,7 +89,7 @@ def edit_document(document: MergeDocument, data: Any) -> str:
 
 
 def write_file(
-    placed: Sequence[PlacedUnit],
+    placed: Sequence[ResultUnit],
     sides: tuple[MergeFile | None, MergeFile | None, MergeFile | None],
     reader: DocumentReader,
 ) -> bytes:
@@ -138,13 +138,13 @@ def write_file(
     return bom + (text.replace("\n", "\r\n") if crlf else text).encode()
 
 
-def _is_equal_json(placed: Sequence[PlacedUnit], file: MergeFile) -> bool:
+def _is_equal_json(placed: Sequence[ResultUnit], file: MergeFile) -> bool:
     """Return whether the JSON file reads as the unit; its layout is no difference."""
     return is_json(file.path) and same_json(placed[0].outcome.data, file.documents[0].value.data)
 
 
 def _is_unchanged_from(
-    placed: Sequence[PlacedUnit], file: MergeFile | None, side: int, value_source: ValueSource
+    placed: Sequence[ResultUnit], file: MergeFile | None, side: int, value_source: ValueSource
 ) -> bool:
     """Return whether one side's file is exactly these units, all taken from that side."""
     if file is None or len(placed) != len(file.documents):
@@ -164,7 +164,7 @@ def _is_unchanged_from(
 
 @frozen
 class _FileWriter:
-    placed: Sequence[PlacedUnit]
+    placed: Sequence[ResultUnit]
     base: MergeFile
     sides: tuple[MergeFile | None, MergeFile | None, MergeFile | None]
 

@@ -39,7 +39,7 @@ from fanout.package.merge.merge_units import (
     is_manifest,
 )
 from fanout.package.merge.merge_values import ValueSource
-from fanout.package.merge.merged_files import PlacedUnit, write_file
+from fanout.package.merge.merged_files import ResultUnit, write_file
 from fanout.package.merge.object_merge import ObjectMerge, find_crds
 from fanout.package.merge.sequence_merge import merge_texts
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
@@ -484,7 +484,7 @@ def _merge_manifests(
         is_root_package,
         merge.conflicts,
     )
-    placed: dict[str, list[PlacedUnit]] = {}
+    placed: dict[str, list[ResultUnit]] = {}
     for key in objects.ordered_keys():
         destination = objects.find_destination(key)
         if destination is None or len(destination) > 1:
@@ -493,7 +493,7 @@ def _merge_manifests(
         if outcome.source is not ValueSource.REMOVED:
             path = str(destination[0])
             placed.setdefault(path, []).append(
-                PlacedUnit(key, path, outcome, objects.units_of_key(key))
+                ResultUnit(key, path, outcome, objects.units_of_key(key))
             )
     written: dict[str, bytes] = {}
     for path, placed_units in placed.items():

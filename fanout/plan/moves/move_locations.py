@@ -14,7 +14,7 @@ from fanout.plan.observation.repository_state import (
     PathState,
     RepositoryState,
 )
-from fanout.plan.records.policy_status import LeftPlaceLine, PackagePlace
+from fanout.plan.records.policy_status import PackagePlace, PreviousLocationLine
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen
 
@@ -56,7 +56,7 @@ class MisplacedDraft:
 class AbandonedLocation:
     """A place that the variant has left, with the package that is still there."""
 
-    left_place: LeftPlaceLine
+    left_place: PreviousLocationLine
     location: PreviousLocation
     has_other_owner: bool  # another variant is on record there: nothing of this one's is left
 
@@ -72,7 +72,7 @@ class AbandonedLocation:
 
 
 @frozen
-class PathOccupant:
+class PathHolder:
     """The variant on record at, above or below the path where another variant is to go."""
 
     variant: str
@@ -85,7 +85,7 @@ class PathOccupant:
 
 
 def exchange_partners(
-    variant: str, wanted: Mapping[str, PackagePlace], occupants: Mapping[str, PathOccupant]
+    variant: str, wanted: Mapping[str, PackagePlace], occupants: Mapping[str, PathHolder]
 ) -> frozenset[str]:
     """Return the other variants of a ring in which each takes the next one's place.
 
@@ -128,7 +128,7 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
     )
 
 
-def occupied_path_hold(spec: VariantSpec, occupant: PathOccupant) -> Hold:
+def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     """Return the hold of a variant whose new path is occupied."""
     location = f"{spec.repository}:{spec.path}"
     if occupant.variant == spec.name:

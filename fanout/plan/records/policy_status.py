@@ -62,7 +62,7 @@ class PublishedLine:
 
 
 @frozen
-class LeftPlaceLine:
+class PreviousLocationLine:
     """A place that the variant moved away from, with a package still to be removed."""
 
     repository: str  # identity of the Git repository
@@ -83,7 +83,7 @@ class VariantLine:
     path: str
     grant: GrantLine | None = None
     published: PublishedLine | None = None
-    left: tuple[LeftPlaceLine, ...] = ()
+    left: tuple[PreviousLocationLine, ...] = ()
     orphan: bool = False  # written by hand, and its package stays when it goes
     stage: str = ""  # in which it was when the line was written; "": none, or not known
     answers: tuple[CheckAnswer, ...] = ()  # of machines, about what is published or drafted
@@ -247,7 +247,7 @@ def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
         grant=_parse_grant(grant) if grant else None,
         published=_parse_published(published) if published else None,
         left=tuple(
-            LeftPlaceLine(**{**place, "repository": normalize_identity(place["repository"])})
+            PreviousLocationLine(**{**place, "repository": normalize_identity(place["repository"])})
             for place in line.get("left", ())
         ),
         orphan=line.get("orphan", False),

@@ -17,7 +17,7 @@ from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, PlanAction, PlannedStep, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge, RepositoryState
-from fanout.plan.records.policy_status import LeftPlaceLine
+from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.variant_case import VariantCase
 from fanout.selection.variant_naming import drafts_prefix
@@ -34,7 +34,7 @@ class CleanupItem:
     repository: str  # name of the Repository object
     path: str
     open_draft: OpenDraft | None = None
-    left_place: LeftPlaceLine | None = None
+    left_place: PreviousLocationLine | None = None
     removes_package: bool = (
         False  # the package leaves the branch; else it stays, or is gone already
     )

@@ -11,7 +11,7 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.package_limits import add_package
 from fanout.plan.adoption.adoption_base import UpstreamLock, parse_upstream_lock
-from fanout.plan.edits.draft_faults import find_new_faults
+from fanout.plan.edits.draft_errors import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.rollback.earlier_publication import (
     RevertedPublication,

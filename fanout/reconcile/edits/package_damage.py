@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from fanout.api.reasons import Reason
 from fanout.gates.gate_wording import format_count
-from fanout.plan.edits.draft_faults import with_remedy
+from fanout.plan.edits.draft_errors import with_remedy
 from fanout.plan.variant_case import VariantCase
 from fanout.selection.variant_naming import install_of, vendor_ref
 

@@ -12,7 +12,7 @@ from fanout.api.approver_groups import normalize_person
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.package_limits import add_package
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
-from fanout.plan.edits.draft_faults import find_new_faults
+from fanout.plan.edits.draft_errors import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.edits.merge_disputes import parse_conflict_paragraph, settled_keys
 from fanout.plan.edits.merge_disputes import parse_disputes as read_disputes

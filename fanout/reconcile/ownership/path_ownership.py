@@ -11,7 +11,7 @@ from dataclasses import field
 
 from fanout.api.git_repository import Repository
 from fanout.api.git_urls import canonicalize_url
-from fanout.plan.moves.move_locations import PathOccupant
+from fanout.plan.moves.move_locations import PathHolder
 from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import PackagePlace, RecordedStatus
@@ -241,7 +241,7 @@ class PathOwnership:
     repository_states: Mapping[str, RepositoryState]  # by identity of the Repository object
     refusals: Mapping[str, str]  # variant → why its path is not its own
     repository_by_place: Mapping[str, LocatedRepository]  # those that it names or is remembered in
-    tenants: Mapping[str, PathOccupant]  # who is where a variant is to go
+    tenants: Mapping[str, PathHolder]  # who is where a variant is to go
     owner_by_path: Mapping[PackagePlace, PathOwner]  # who is on record where
     named_places: frozenset[str]  # the repositories that it names
     all_policies: Sequence[
@@ -256,7 +256,7 @@ class PathOwnershipIndex:
     all_policies: Sequence[ResolvedPolicy]
     recorded_paths: RecordedPaths
     refusals: Mapping[str, str]
-    tenants: Mapping[PathOwner, PathOccupant]
+    tenants: Mapping[PathOwner, PathHolder]
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
     places_by_namespace: Mapping[
         str, frozenset[str]
@@ -375,7 +375,7 @@ def find_wanted_paths(all_policies: Sequence[ResolvedPolicy]) -> dict[PathOwner,
 
 def find_tenants(
     wanted_paths: Mapping[PathOwner, PackagePlace], recorded_paths: RecordedPaths
-) -> dict[PathOwner, PathOccupant]:
+) -> dict[PathOwner, PathHolder]:
     """Return the departing variant that still occupies a newcomer's path.
 
     Of two newcomers to one path, one is refused already.
@@ -392,7 +392,7 @@ def find_tenants(
     # departing path with each newcomer would be quadratic.
     for entries in newcomers.values():
         entries.sort()
-    tenant_by_newcomer: dict[PathOwner, PathOccupant] = {}
+    tenant_by_newcomer: dict[PathOwner, PathHolder] = {}
     # Sorted, so that of several departing variants a newcomer always waits for the same one.
     for place, owner in sorted(departing):
         for newcomer in _find_overlapping(place[1], newcomers.get(place[0], [])):
@@ -407,8 +407,8 @@ def _build_tenant(
     owner: PathOwner,
     wanted_paths: Mapping[PathOwner, PackagePlace],
     recorded_paths: RecordedPaths,
-) -> PathOccupant:
-    return PathOccupant(
+) -> PathHolder:
+    return PathHolder(
         variant=owner[1],
         policy=recorded_paths.title_by_owner[owner],
         path=place[1],
