@@ -1,0 +1,161 @@
+"""Names of modules and public classes: each is unique, and made of words of the field.
+
+A word that is not listed here is either a word of the field and is added, or is replaced by one
+(`docs/glossary.md`).
+"""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "fanout"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# Kubernetes, Git, kpt, Porch, Argo CD, Flux and Kargo, and the formats and protocols they use.
+FIELD = """
+    active adoption annotations api approval approve approver blob blobs branch cel check
+    checking checks cli clone cluster commit condition conditions config configuration conflict
+    conflicts container context crd crds credentials cron declaration declarations declared
+    delete deletion delta dependencies dependency deployment diff directory downstream draft
+    drafts due event exec executable expression expressions field fields file files forge
+    freight function functions git group groups head heads health history http identity image
+    import in injectable injection injector jinja json junit kargo key keys kind kinds kpt
+    kptfile krm kubeconform kubernetes label labels list manifest manifests map mapping merge
+    merged merger mirror name names namespace object objects on operator operators origin orphan
+    orphaned overlay overridable override owner ownership pack package packages patch path paths
+    phase phases pipeline plan policies policy porch probe prober probes project prometheus
+    promote promotion propagation publication publications published publisher pull push pushed
+    queries query reason reasons reconcile reconciler ref reference references refs release
+    released reload remote removal remove render rendered renderer rendering renderings repack
+    replace replacement replacements repository request requeue require required requirement
+    resolve resolved resource resources resume retry reverted revision revisions revoke rewound
+    rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
+    secret secrets selection selector setter setters skip snapshot source spec specs stage
+    stages starlark status stopped strategy suspend sync tag target targets template templates
+    test trailer trailers transport tree trees trigger triggers unavailable update upsert
+    upstream url urls validate validation validators verdict verdicts version versions warehouse
+    waves window windows withdraw yaml
+"""
+
+# The vocabulary of fanout's own: see docs/glossary.md and the design.
+GLOSSARY = """
+    accept after aggregates budget calendar calendars candidate compiled damage decided decision
+    decisions eligibility evidence facts fanout flight forecast gate gates grant growth held
+    hold holds integrity isolation memo memos migrate moment move moves next noop observation
+    observed observer order pass pending per pin pins pristine record recorded recording records
+    report reported scenario scenarios selected shard simulate simulation soak stated sweep
+    tallied tally timetable undecided variant variants vendor vocabulary world
+"""
+
+# Terms of programs and of data.
+TECHNICAL = """
+    access accounting action actions address addresses aggregation alignment ast attributes
+    author auto automatic backend backoff barrier bars base baseline batch bug builder built
+    builtin cache canonical case catalog chars class cleanup client close closed closures code
+    collisions color column command comment completion confirmation content control conversion
+    converted counter counters cross damaged detection detector diagnostics discovery disk
+    dispute disputes document documents durations edit editor edits element embedded engine
+    entry error errors evaluation evaluator execution executor exit expectation expectations
+    failure failures fallback fast fastimport filter finding findings fire flag flags flow
+    format idempotency ids index input inputs instant interface inventory item layout layouts
+    lazy limit limiter limits line listing location locations lock log logged logging lookup
+    loop machine main message messages meta method metrics mode model naming node nodes notes
+    operation options outcome output oversize parameter parameterized parameters parse parsed
+    patterns period permission placeholder point points pool ports position preparation prepared
+    previous printer problem process program programs progress protocol queue range reader
+    reading rearranged rearrangement recovery recurring redaction redactor regex regexsyntax
+    registry remark remarks repeat reporter resolution response responses result results rewrite
+    root rule rules run runner scalar scalars script search sequence serialized series session
+    set setting settings setup shape shared size span splice startup state statement step steps
+    store stored style subject substring syntax table tables task telemetry terminal text
+    throttling time timeline timer times timestamps traceback type types union unit units value
+    values variables verb verbs view views violation warnings whole worker workers writer zone
+"""
+
+# Plain English: adjectives, prepositions and verbs that qualify a noun.
+ENGLISH = """
+    abandoned advance ages allowed alternative answer applicable apply assembled assembly
+    assertion at blocked cannot cause change changes choice choices compared create day denied
+    described difference disabled earlier effect ended ensure exceeded exclusive expected
+    explain explanation external filled first free get guarded holder invalid large local
+    located malformed match matchable matching misplaced no not open other pair plain planned
+    played player refused returned side spelling suggestions too uncertain undeclared unfit
+    unknown unmatched unreadable unsuitable unsupported varying visible waiting winner wording
+    written
+"""
+ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH}".split())
+
+# Private words of earlier versions: the guide to words has another word for each.
+REPLACED = """
+    absence alien alike arrivals barred becoming beginnings blanks book books called census child
+    clearing copies crew departing desk doubt ending ends fate fault faults floor foreign forgotten
+    form former found gone ground heard heeds house instants journal judge judgement keeping kept
+    known leaf leaves leavings ledger left lifts look looks mould nouns orders outline own places
+    plant publishers quiet reads recalled registrar rest room said sample settle shut sides slot
+    slots spoken standing stock strays stranger taking there told unmeant wake way whereabouts
+    workshop
+"""
+WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+
+
+def public_classes() -> list[tuple[str, str]]:
+    """Return the name of each public class with the module that defines it."""
+    return [
+        (node.name, str(path.relative_to(ROOT)))
+        for path in MODULES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+
+
+def module_names() -> list[tuple[str, str]]:
+    """Return the base name of each module; packages and verbs may share theirs with others."""
+    return [
+        (path.stem, str(path.relative_to(ROOT)))
+        for path in MODULES
+        if not path.stem.startswith("__") and path.parent.name != "verbs"
+    ]
+
+
+def folder_names() -> set[str]:
+    return {path.parent.name for path in MODULES}
+
+
+def shared(names: list[tuple[str, str]]) -> dict[str, list[str]]:
+    locations = defaultdict(list)
+    for name, location in names:
+        locations[name].append(location)
+    return {name: paths for name, paths in locations.items() if len(paths) > 1}
+
+
+def words_of(name: str) -> set[str]:
+    """Split a name at underscores and capitals: `KRMObject` has the words krm and object."""
+    return {word.lower() for word in WORD.findall(name)}
+
+
+def test_no_two_modules_share_a_name():
+    assert shared(module_names()) == {}
+
+
+def test_no_two_public_classes_share_a_name():
+    assert shared(public_classes()) == {}
+
+
+def test_names_are_made_of_words_of_the_field():
+    names = [*module_names(), *public_classes(), *((name, "") for name in folder_names())]
+    strange = {name: sorted(words_of(name) - ALLOWED) for name, _ in names}
+    assert {name: words for name, words in strange.items() if words} == {}
+
+
+def test_no_replaced_word_is_allowed():
+    assert sorted(ALLOWED & set(REPLACED.split())) == []
+
+
+def test_every_listed_class_and_module_is_counted():
+    """The scan would pass if it found nothing."""
+    assert {"KRMObject", "Mirror", "Verdict"} <= {name for name, _ in public_classes()}
+    assert {"soak", "stages"} <= {name for name, _ in module_names()}
+    assert words_of("KRMObject") == {"krm", "object"}
+    assert words_of("name_lookup") == {"name", "lookup"}
