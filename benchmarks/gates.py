@@ -15,6 +15,7 @@ from time import process_time
 
 from benchmarks.rows import Row, at_most
 from benchmarks.table import tell
+from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.cli.main import GC_THRESHOLD
 from fanout.gates.explanation import explain_policy, explain_stage
 from fanout.gates.forecast import forecast_stages
@@ -24,7 +25,6 @@ from fanout.gates.gate_rules import (
     AfterRule,
     CheckRule,
     PropagationCondition,
-    RolloutGrowth,
     RolloutRule,
     StageRule,
     Verdict,
@@ -46,7 +46,7 @@ _CLOSURES = ("stage.failed <= 2", "target.labels.tier != 'frozen'")
 _SANDBOXED = ("stage.inFlight < 400", "[stage.failed].all(n, n < 3)")
 
 _DOUBLING = RolloutRule(
-    strategy=RolloutGrowth.EXPONENTIAL,
+    strategy=RolloutStrategy.EXPONENTIAL,
     max_in_flight=Fraction(1, 4),
     max_failures=2,
     min_ready=timedelta(minutes=1),

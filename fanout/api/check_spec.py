@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StrictInt
 
 from fanout.api.durations import Duration
 from fanout.api.field_errors import InvalidValue
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.git_repository import SecretRef
 from fanout.api.http_urls import HttpUrl, ServerUrl, check_header
 from fanout.api.object_meta import Model
@@ -128,6 +129,9 @@ class HttpCheck(Model):
     )
 
 
+MachineCheck = ObjectCheck | PrometheusCheck | HttpCheck
+
+
 class Check(Model):
     """One check: a name and exactly one source of its result."""
 
@@ -153,3 +157,21 @@ class Check(Model):
     settle: Duration = Field(
         default=None, description="How long after publication the check is first asked."
     )
+
+    @property
+    def machine_check(self) -> MachineCheck | None:
+        """Return the machine's part of the check; None if people, pipelines or the forge answer."""
+        return self.object or self.prometheus or self.http
+
+    @property
+    def method(self) -> CheckMethod:
+        """Return how the check is answered; an approval counts as a report."""
+        for method, source in (
+            (CheckMethod.OBJECT, self.object),
+            (CheckMethod.PROMETHEUS, self.prometheus),
+            (CheckMethod.HTTP, self.http),
+            (CheckMethod.COMMIT_STATUS, self.commit_status),
+        ):
+            if source is not None:
+                return method
+        return CheckMethod.REPORT

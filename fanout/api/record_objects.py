@@ -11,6 +11,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from fanout.api.durations import Instant
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus, RecordMeta
 from fanout.api.text_fields import (
     CommitId,
@@ -33,32 +34,6 @@ class EvidenceStatus(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     PENDING = "pending"
-
-
-class Action(StrEnum):
-    """Action of a decision."""
-
-    PUBLISH = "Publish"
-    ROLLBACK = "Rollback"
-    SKIP = "Skip"
-    RETRY = "Retry"
-    SUSPEND = "Suspend"
-    RESUME = "Resume"
-    CONFIRM_REMOVAL = "ConfirmRemoval"
-    RESOLVE = "Resolve"
-    WITHDRAW = "Withdraw"
-    ACCEPT_RECORDS = "AcceptRecords"
-
-
-class OverridableGate(StrEnum):
-    """Gate that a Publish decision may override; no other gate can be."""
-
-    AFTER = "after"
-    SOAK = "soak"
-    REQUIRES = "requires"
-    VERIFICATION = "verification"
-    WINDOW = "window"
-    BUDGET = "budget"
 
 
 class ConflictWinner(StrEnum):

@@ -6,7 +6,6 @@ code that uses an amount decides how it rounds.
 
 import re
 from decimal import Decimal
-from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from pydantic.config import JsonDict
 from fanout.api.check_spec import Check
 from fanout.api.durations import Duration
 from fanout.api.field_errors import InvalidValue
+from fanout.api.gate_vocabulary import Require, RolloutStrategy
 from fanout.api.object_meta import LabelSelector, Model
 from fanout.api.text_fields import Expression, Name, NonEmptyDistinct, RevisionName, format_value
 
@@ -108,14 +108,6 @@ LIST_MAP_BY_NAME: JsonDict = {
 }
 
 
-class Require(StrEnum):
-    """Number of listed stages that must have passed."""
-
-    ALL = "All"
-    ANY = "Any"
-    MAJORITY = "Majority"
-
-
 class After(Model):
     """Upstream stages of a stage, and the soak that each of them needs."""
 
@@ -129,14 +121,6 @@ class After(Model):
     soak: Duration = Field(
         default=None, description="How long without a break the revision was ready in each stage."
     )
-
-
-class RolloutStrategy(StrEnum):
-    """Growth of the number of variants in flight."""
-
-    ALL_AT_ONCE = "AllAtOnce"
-    LINEAR = "Linear"
-    EXPONENTIAL = "Exponential"
 
 
 class Rollout(Model):

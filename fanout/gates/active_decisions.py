@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import DraftFacts, Hold, VariantFacts
 from fanout.gates.gate_wording import label_stage
-from fanout.gates.record_facts import DecisionFacts, GateAction, GateOverride
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Rollbacks
 from fanout.gates.timestamps import effective_from, find_next, format_instant, is_from_the_future
 from fanout.values import frozen
@@ -147,13 +148,13 @@ class ActiveDecisions:
                 self._expiries.append(decision.expires)
                 # Only the end of a suspension lets more through; the end of a Publish is merely
                 # looked at again.
-                if decision.action is GateAction.SUSPEND:  # the end of another opens nothing
+                if decision.action is Action.SUSPEND:  # the end of another opens nothing
                     self._opening_times.append((decision.stage, decision.expires))
             # A Suspend dated ahead counts at once: an emergency stop must not wait for a wrong
             # clock.
-            if is_from_the_future(at, now) and decision.action is not GateAction.SUSPEND:
+            if is_from_the_future(at, now) and decision.action is not Action.SUSPEND:
                 self._hold_future_decision(at, decision)
-            elif decision.action not in (GateAction.SUSPEND, GateAction.RESUME):
+            elif decision.action not in (Action.SUSPEND, Action.RESUME):
                 self._index_decision(ApplicableDecision(at, decision, number))
             else:
                 for key in list_scopes(decision.stage, decision.variants):
@@ -169,7 +170,7 @@ class ActiveDecisions:
         return {
             scope: decision
             for scope, decision in self._suspensions.items()
-            if decision.action is GateAction.SUSPEND
+            if decision.action is Action.SUSPEND
         }
 
     def resumptions(self) -> dict[Scope, DecisionFacts]:
@@ -177,7 +178,7 @@ class ActiveDecisions:
         return {
             scope: decision
             for scope, decision in self._suspensions.items()
-            if decision.action is GateAction.RESUME
+            if decision.action is Action.RESUME
         }
 
     def policy_suspended(self) -> Hold | None:
@@ -194,7 +195,7 @@ class ActiveDecisions:
             return None
         return self._suspension_hold(("variant", variant_name), f"variant {variant_name}")
 
-    def stage_overrides(self, stage: str, revision: str) -> frozenset[GateOverride]:
+    def stage_overrides(self, stage: str, revision: str) -> frozenset[OverridableGate]:
         """Return the overrides for the stage as a whole, which steer its candidate."""
         return combine_overrides(self._publishes.find_stage_wide(stage, revision))
 
@@ -274,14 +275,14 @@ class ActiveDecisions:
                     applicable_decision.at,
                 )
             )
-        elif decision.action is GateAction.SKIP:
+        elif decision.action is Action.SKIP:
             self._skips.add(applicable_decision)
             self.has_skips = True
-        elif decision.action is GateAction.RETRY:
+        elif decision.action is Action.RETRY:
             self._retries.add(applicable_decision)
         else:
             self.rollbacks.add(applicable_decision.at, decision)
-            if decision.action is GateAction.PUBLISH:
+            if decision.action is Action.PUBLISH:
                 self._publishes.add(applicable_decision)
             else:
                 self._rollback_decisions.append(applicable_decision)
@@ -299,7 +300,7 @@ class ActiveDecisions:
 
     def _suspension_hold(self, scope: Scope, subject: str) -> Hold | None:
         decision = self._suspensions.get(scope)
-        if decision is None or decision.action is not GateAction.SUSPEND:
+        if decision is None or decision.action is not Action.SUSPEND:
             return None
         reason_clause = f": {decision.reason}" if decision.reason else ""
         return Hold(
@@ -321,7 +322,7 @@ def _latest(applicable_decisions: list[ApplicableDecision]) -> ApplicableDecisio
 
 def combine_overrides(
     applicable_decisions: Iterable[ApplicableDecision],
-) -> frozenset[GateOverride]:
+) -> frozenset[OverridableGate]:
     """Return everything that the decisions override together."""
     return frozenset(
         item
@@ -370,15 +371,15 @@ def decision_statuses(
         at = decision.at
         if decision.expires is not None and decision.expires <= now:
             status_by_name[decision.name] = DecisionStatus.EXPIRED
-        elif is_from_the_future(at, now) and decision.action is not GateAction.SUSPEND:
+        elif is_from_the_future(at, now) and decision.action is not Action.SUSPEND:
             status_by_name[decision.name] = DecisionStatus.AHEAD
-        elif decision.action is GateAction.PUBLISH:
+        elif decision.action is Action.PUBLISH:
             status_by_name[decision.name] = _publish_status(
                 ApplicableDecision(at, decision), variants
             )
-        elif decision.action in (GateAction.SKIP, GateAction.RETRY):
+        elif decision.action in (Action.SKIP, Action.RETRY):
             status_by_name[decision.name] = _attempt_status(at, decision, variants)
-        elif decision.action is GateAction.ROLLBACK:
+        elif decision.action is Action.ROLLBACK:
             is_active = active_decisions.rollbacks.is_active(decision)
             status_by_name[decision.name] = (
                 DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
@@ -447,7 +448,7 @@ def _overrides_verification(
     """Return whether the decision makes the variant count as ready at its revision."""
     published = variant_facts.published
     return (
-        GateOverride.VERIFICATION in applicable_decision.decision.overrides
+        OverridableGate.VERIFICATION in applicable_decision.decision.overrides
         and published is not None
         and published.revision == applicable_decision.decision.revision
     )

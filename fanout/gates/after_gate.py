@@ -8,11 +8,11 @@ aggregated by a required number of passed stages, so All and Any are numbers too
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from fanout.api.gate_vocabulary import OverridableGate, Require
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import AfterRequirement, AfterRule, Verdict, compute_budget
+from fanout.gates.gate_rules import AfterRule, Verdict, compute_budget
 from fanout.gates.gate_wording import format_elapsed, label_stage
-from fanout.gates.record_facts import GateOverride
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
 from fanout.gates.timestamps import format_instant
@@ -80,11 +80,11 @@ def compute_quorum(after_rule: AfterRule) -> int:
     if after_rule.at_least is not None:
         return min(compute_budget(after_rule.at_least, total), total)
     match after_rule.require:
-        case AfterRequirement.ALL:
+        case Require.ALL:
             return total
-        case AfterRequirement.ANY:
+        case Require.ANY:
             return 1
-        case AfterRequirement.MAJORITY:
+        case Require.MAJORITY:
             return total // 2 + 1
 
 
@@ -115,7 +115,7 @@ def evaluate_after(
     revision: str,
     upstream_stages: Mapping[str, UpstreamStage],
     now: datetime,
-    overrides: frozenset[GateOverride] = frozenset(),
+    overrides: frozenset[OverridableGate] = frozenset(),
 ) -> AfterGate:
     """Evaluate `after` of a stage for one revision; None means an open gate.
 
@@ -169,26 +169,26 @@ def _evaluate_step(
     revision: str,
     upstream_stage: UpstreamStage,
     now: datetime,
-    overrides: frozenset[GateOverride],
+    overrides: frozenset[OverridableGate],
 ) -> AfterStep:
     verdict = upstream_stage.verdicts.verdict(revision)
     history = upstream_stage.verdicts.history(revision)
     ready = history.passed is not None and history.left is None
     can_stay_ready = ready or upstream_stage.returning
-    soaked_before = GateOverride.SOAK in overrides or history.soaked >= soak
+    soaked_before = OverridableGate.SOAK in overrides or history.soaked >= soak
     # A stretch that is over and was long enough counts for good, so the soak is not added again.
     ready_at = (
         upstream_stage.ready_at
         if soaked_before or upstream_stage.ready_at is None
         else upstream_stage.ready_at + soak
     )
-    if verdict is not Verdict.PASSED and GateOverride.AFTER not in overrides:
+    if verdict is not Verdict.PASSED and OverridableGate.AFTER not in overrides:
         possible = verdict is Verdict.PENDING and upstream_stage.reachable
         hold = replace(_not_passed_hold(stage, revision, verdict, upstream_stage), until=ready_at)
         return AfterStep(
             stage, verdict, possible, hold, can_stay_ready=can_stay_ready, ready_at=ready_at
         )
-    if GateOverride.SOAK in overrides or compute_soak(history, now) >= soak:
+    if OverridableGate.SOAK in overrides or compute_soak(history, now) >= soak:
         passed = AfterStep(stage, Verdict.PASSED, possible=True, since=history.passed)
         return replace(passed, stage_ready=ready, can_stay_ready=can_stay_ready, ready_at=ready_at)
     hold, possible = _soak_hold(stage, soak, revision, upstream_stage, ready_at)

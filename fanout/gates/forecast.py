@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from math import floor
 from statistics import median
 
+from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
 from fanout.gates.after_gate import compute_quorum
@@ -19,7 +20,6 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import (
-    RolloutGrowth,
     RolloutRule,
     StageRule,
     Verdict,
@@ -470,9 +470,9 @@ def _measure_progress(stage: _ForecastState) -> _RolloutProgress:
 def _wave_size(rollout_rule: RolloutRule, total: int, ready: int) -> int:
     """Return how many variants go at once when nothing is in flight."""
     limits = [total]
-    if rollout_rule.strategy is RolloutGrowth.LINEAR:
+    if rollout_rule.strategy is RolloutStrategy.LINEAR:
         limits.append(rollout_rule.step)
-    if rollout_rule.strategy is RolloutGrowth.EXPONENTIAL:
+    if rollout_rule.strategy is RolloutStrategy.EXPONENTIAL:
         limits.append(max(1, floor((rollout_rule.factor - 1) * ready)))
     if rollout_rule.max_in_flight is not None:
         limits.append(compute_budget(rollout_rule.max_in_flight, total))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions, combine_overrides, spec_suspension_hold
 from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
@@ -26,7 +27,6 @@ from fanout.gates.gate_facts import DraftFacts, Hold, PolicyFacts, RevisionHisto
 from fanout.gates.gate_rules import StageRule, Verdict
 from fanout.gates.promotion_order import RevisionAges, sort_stages
 from fanout.gates.publication_windows import PublicationWindows
-from fanout.gates.record_facts import GateAction, GateOverride
 from fanout.gates.required_checks import RequiredChecks, find_early_failure
 from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.gates.shared_objects import SharedObjects
@@ -34,7 +34,7 @@ from fanout.gates.stage_tally import StageTally, TalliedVariant, group_by_stage
 from fanout.gates.stage_verdicts import StageVerdicts, compute_stage_verdicts
 from fanout.gates.tally_builder import TallyBuilder
 
-_GateKey = tuple[str, str, frozenset[GateOverride]]
+_GateKey = tuple[str, str, frozenset[OverridableGate]]
 
 
 @dataclass
@@ -114,7 +114,7 @@ class GateEvaluation:
         )
 
     def evaluate_gate(
-        self, stage_rule: StageRule, revision: str, overrides: frozenset[GateOverride]
+        self, stage_rule: StageRule, revision: str, overrides: frozenset[OverridableGate]
     ) -> AfterGate:
         """Evaluate `after` of a stage for a revision, with exactly these overrides; memoized."""
         if stage_rule.after is None:
@@ -375,7 +375,7 @@ def find_rollbacks(policy_facts: PolicyFacts) -> dict[str, Pin]:
 
     Nothing rendered is needed.
     """
-    has_rollback = any(it.action is GateAction.ROLLBACK for it in policy_facts.records.decisions)
+    has_rollback = any(it.action is Action.ROLLBACK for it in policy_facts.records.decisions)
     if not has_rollback and not any(stage_rule.pin for stage_rule in policy_facts.stages):
         return {}
     evaluation = start_evaluation(policy_facts)

@@ -9,6 +9,7 @@ returned history and evaluating again at the same instant changes nothing.
 from collections import Counter
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import (
     PendingCondition,
@@ -20,7 +21,6 @@ from fanout.gates.evaluation_results import (
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import Hold, PolicyFacts, VariantFacts
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.record_facts import GateAction
 from fanout.gates.stage_holds import (
     find_alternatives,
     group_holds,
@@ -63,7 +63,7 @@ def find_suspended(policy_facts: PolicyFacts) -> frozenset[str]:
     Nothing rendered is needed, so suspended variants need not be rendered.
     """
     has_suspend_decisions = (
-        decision.action is GateAction.SUSPEND for decision in policy_facts.records.decisions
+        decision.action is Action.SUSPEND for decision in policy_facts.records.decisions
     )
     stage_suspended = any(stage_rule.suspended for stage_rule in policy_facts.stages)
     variant_suspended = any(variant.suspended for variant in policy_facts.variants)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import Any
 
+from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
 from fanout.values import frozen
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
@@ -26,32 +27,14 @@ class Verdict(StrEnum):
     PENDING = "pending"
 
 
-class AfterRequirement(StrEnum):
-    """Number of upstream stages that must have passed, given as a word."""
-
-    ALL = "All"
-    ANY = "Any"
-    MAJORITY = "Majority"
-
-
 @frozen
 class AfterRule:
     """Upstream stages of a stage, the number that must have passed, and their soak."""
 
     stages: tuple[str, ...]
-    require: AfterRequirement = AfterRequirement.ALL
+    require: Require = Require.ALL
     soak: timedelta = timedelta(0)
     at_least: Amount | None = None  # instead of `require`
-
-
-class CheckMethod(StrEnum):
-    """Method by which a check is answered; values are the words of the policy file."""
-
-    REPORT = "report"
-    OBJECT = "object"
-    PROMETHEUS = "prometheus"
-    HTTP = "http"
-    COMMIT_STATUS = "commitStatus"
 
 
 @frozen
@@ -83,19 +66,11 @@ class ApprovalRule:
     separation: bool = False  # nobody approves what they have changed themselves
 
 
-class RolloutGrowth(StrEnum):
-    """Growth of the number of variants in flight during a rollout."""
-
-    ALL_AT_ONCE = "AllAtOnce"
-    LINEAR = "Linear"
-    EXPONENTIAL = "Exponential"
-
-
 @frozen
 class RolloutRule:
     """Pace at which a revision goes through the variants of a stage."""
 
-    strategy: RolloutGrowth = RolloutGrowth.ALL_AT_ONCE
+    strategy: RolloutStrategy = RolloutStrategy.ALL_AT_ONCE
     step: int = 1
     factor: Fraction = Fraction(2)
     max_in_flight: Amount | None = None

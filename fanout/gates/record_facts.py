@@ -1,13 +1,19 @@
 """Records of people and machines as the evaluator reads them; records never change.
 
-Instants are aware datetimes in UTC.
+Instants are aware datetimes in UTC, people are in the form of `by` (lower-case addresses).
+
+These classes stand beside the objects of `fanout.api.record_objects` on purpose. A record object
+is a document: nested below `metadata` and `spec`, validated when a person writes it, serialized
+when it is appended. The evaluator reads thousands of records in every pass; it reads them flat,
+with normalized people and parsed instants, and validating each stored record again would cost
+more than evaluating it.
 """
 
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from enum import StrEnum
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.gates.gate_rules import Verdict
 from fanout.values import frozen
 
@@ -47,28 +53,6 @@ class ApprovalFacts:
     revokes: str = ""
 
 
-class GateAction(StrEnum):
-    """Actions that a person can decide."""
-
-    PUBLISH = "Publish"
-    ROLLBACK = "Rollback"
-    SKIP = "Skip"
-    RETRY = "Retry"
-    SUSPEND = "Suspend"
-    RESUME = "Resume"
-
-
-class GateOverride(StrEnum):
-    """Conditions that a Publish decision may override."""
-
-    AFTER = "after"
-    SOAK = "soak"
-    REQUIRES = "requires"
-    VERIFICATION = "verification"
-    WINDOW = "window"
-    BUDGET = "budget"
-
-
 @frozen
 class DecisionFacts:
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
@@ -76,12 +60,12 @@ class DecisionFacts:
     name: str
     at: datetime
     by: str
-    action: GateAction
+    action: Action
     stage: str = ""
     variants: tuple[str, ...] = ()
     revision: str = ""
     trees: frozenset[str] = frozenset()  # of the drafts that a Publish is about
-    overrides: frozenset[GateOverride] = frozenset()
+    overrides: frozenset[OverridableGate] = frozenset()
     accept_conflicts: bool = False  # a Publish takes the drafts of its variants as they stand
     reason: str = ""
     expires: datetime | None = None

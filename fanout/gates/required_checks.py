@@ -8,15 +8,15 @@ check that fails makes the variant failed; one that is pending holds. (Design §
 from collections.abc import Sequence
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import CheckMethod, OverridableGate
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Hold, Publication, VariantFacts
-from fanout.gates.gate_rules import ApprovalRule, CheckMethod, CheckRule, StageRule, Verdict
+from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule, Verdict
 from fanout.gates.machine_checks import apply_freshness, apply_timeout, fold_readings, stale_result
-from fanout.gates.record_facts import GateOverride
 from fanout.gates.tally_builder import is_retried, override_check
 from fanout.values import replace
 
@@ -132,6 +132,6 @@ def _apply_override(
     if check_result.verdict is Verdict.PASSED:
         return check_result
     for applicable in applicable_decisions:
-        if GateOverride.REQUIRES in applicable.decision.overrides:
+        if OverridableGate.REQUIRES in applicable.decision.overrides:
             return override_check(check_result, applicable.decision.by, applicable.at)
     return check_result

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Action
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.record_facts import DecisionFacts, GateAction
+from fanout.gates.record_facts import DecisionFacts
 from fanout.values import frozen, replace
 
 
@@ -50,7 +51,7 @@ class Rollbacks:
 
     def add(self, at: datetime, decision: DecisionFacts) -> None:
         """Add one decision. A Publish before the first Rollback ends none and is ignored."""
-        if self._decisions or decision.action is GateAction.ROLLBACK:
+        if self._decisions or decision.action is Action.ROLLBACK:
             self._decisions.append((at, decision))
             self._named_variants.update(decision.variants)
             self._stage_pins.clear()
@@ -84,7 +85,7 @@ class Rollbacks:
         for at, decision in self._decisions:
             if not _covers(decision, stage, variant_name):
                 continue
-            if decision.action is GateAction.ROLLBACK:
+            if decision.action is Action.ROLLBACK:
                 # A Rollback of the stage replaces those of its variants; one of a variant adds to
                 # them, so that the stage's pin is in force again for the variant when its own ends.
                 pins = pins if decision.variants else []

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from math import floor
 
+from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import StageAggregates, VariantState
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import RolloutGrowth, RolloutRule, compute_budget, compute_tolerance
+from fanout.gates.gate_rules import RolloutRule, compute_budget, compute_tolerance
 from fanout.gates.gate_wording import format_count, format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.stage_tally import StageTally, TalliedVariant
@@ -172,9 +173,9 @@ def _has_failed(variant: TalliedVariant, candidate: str) -> bool:
 
 def _strategy_limit(rollout_rule: RolloutRule, ready: int) -> int | None:
     match rollout_rule.strategy:
-        case RolloutGrowth.LINEAR:
+        case RolloutStrategy.LINEAR:
             return rollout_rule.step
-        case RolloutGrowth.EXPONENTIAL:
+        case RolloutStrategy.EXPONENTIAL:
             return max(1, floor((rollout_rule.factor - 1) * ready))
-        case RolloutGrowth.ALL_AT_ONCE:
+        case RolloutStrategy.ALL_AT_ONCE:
             return None

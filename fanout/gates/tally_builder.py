@@ -8,15 +8,15 @@ publication counts. (Design §6.)
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from fanout.api.gate_vocabulary import CheckMethod, OverridableGate
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
-from fanout.gates.gate_rules import CheckMethod, CheckRule, StageRule, Verdict
+from fanout.gates.gate_rules import CheckRule, StageRule, Verdict
 from fanout.gates.gate_wording import format_elapsed
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
-from fanout.gates.record_facts import GateOverride
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.gates.timestamps import find_next, format_instant
 from fanout.values import replace
@@ -196,7 +196,7 @@ class TallyBuilder:
             stage, variant_name, publication.revision
         )
         for applicable in reversed(applicable_decisions):
-            if GateOverride.VERIFICATION in applicable.decision.overrides:
+            if OverridableGate.VERIFICATION in applicable.decision.overrides:
                 return tuple(
                     check
                     if check.verdict is Verdict.PASSED

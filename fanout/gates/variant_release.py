@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
+from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
@@ -29,7 +30,6 @@ from fanout.gates.next_changes import (
     next_change_of_waiting,
 )
 from fanout.gates.propagation import PropagationEvaluator
-from fanout.gates.record_facts import GateOverride
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import RolloutBudget
 from fanout.gates.stage_tally import StageTally, TalliedVariant, offline_hold
@@ -37,7 +37,7 @@ from fanout.gates.timestamps import find_next
 from fanout.values import replace
 
 _ANSWERING = "whoever answers its checks"
-_NO_OVERRIDES: frozenset[GateOverride] = frozenset()
+_NO_OVERRIDES: frozenset[OverridableGate] = frozenset()
 
 
 class _ReleaseInputs(NamedTuple):
@@ -53,7 +53,7 @@ class _ReleaseInputs(NamedTuple):
     pending_publishes: Sequence[
         ApplicableDecision
     ]  # the same, and those that are about other drafts
-    overrides: frozenset[GateOverride]
+    overrides: frozenset[OverridableGate]
     pin: Pin | None
 
 
@@ -63,7 +63,7 @@ class StageReleaseEvaluator:
     def __init__(self, evaluation: GateEvaluation, stage_rule: StageRule) -> None:
         self._evaluation = evaluation
         self._stage_rule = stage_rule
-        self._gates: dict[frozenset[GateOverride], AfterGate] = {}
+        self._gates: dict[frozenset[OverridableGate], AfterGate] = {}
         self._tally: StageTally = evaluation.tallies[stage_rule.name]
         self.candidate = evaluation.candidate(stage_rule.name)
         self.budget = RolloutBudget(self._tally, self.candidate)
@@ -251,7 +251,7 @@ class StageReleaseEvaluator:
         closed = self._evaluation.windows.closed_hold(rollout_begun=self._is_under_way)
         if closed is not None:
             pin_overrides = pin.decision.overrides if pin and pin.decision else _NO_OVERRIDES
-            if GateOverride.WINDOW not in overrides | pin_overrides:
+            if OverridableGate.WINDOW not in overrides | pin_overrides:
                 holds.append(closed)
                 self.check_times.update([closed.until] if closed.until is not None else [])
         return tuple(holds)
@@ -285,7 +285,8 @@ class StageReleaseEvaluator:
                 return (serialize_hold,)
         refusal = self.budget.find_refusal(variant)
         if refusal is not None and (
-            GateOverride.BUDGET not in inputs.overrides or refusal.reason != Reason.BUDGET_EXHAUSTED
+            OverridableGate.BUDGET not in inputs.overrides
+            or refusal.reason != Reason.BUDGET_EXHAUSTED
         ):
             return (refusal,)
         holds = self.propagation.evaluate(variant.facts, self.budget.variables_for(variant))
@@ -295,7 +296,7 @@ class StageReleaseEvaluator:
             self.budget.take(variant)
         return holds
 
-    def _evaluate_gate(self, overrides: frozenset[GateOverride]) -> AfterGate:
+    def _evaluate_gate(self, overrides: frozenset[OverridableGate]) -> AfterGate:
         if overrides not in self._gates:
             self._gates[overrides] = self._evaluation.evaluate_gate(
                 self._stage_rule, self.candidate, overrides

@@ -13,10 +13,16 @@ from gates.worlds import FAILED, PASSED, PENDING, after, approved, at, decided, 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from fanout.api.gate_vocabulary import (
+    GATE_ACTIONS,
+    Action,
+    OverridableGate,
+    Require,
+    RolloutStrategy,
+)
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
-from fanout.gates.gate_rules import AfterRequirement, ApprovalRule, RolloutGrowth, RolloutRule
-from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.gates.gate_rules import ApprovalRule, RolloutRule
 
 SOAK = 30
 SIGNED = ApprovalRule("signed-off", 1, frozenset({"ann", "bob"}), ("sre",))
@@ -31,17 +37,17 @@ ROLLOUTS = st.sampled_from(
         RolloutRule(),
         RolloutRule(max_in_flight=1),
         RolloutRule(max_in_flight=Fraction(1, 2), max_failures=1),
-        RolloutRule(RolloutGrowth.LINEAR, min_ready=at(5) - at(0)),
-        RolloutRule(RolloutGrowth.EXPONENTIAL, progress_deadline=at(40) - at(0)),
+        RolloutRule(RolloutStrategy.LINEAR, min_ready=at(5) - at(0)),
+        RolloutRule(RolloutStrategy.EXPONENTIAL, progress_deadline=at(40) - at(0)),
         RolloutRule(max_failures=Fraction(1, 3)),
     ]
 )
 LIFTS = [
-    GateOverride.AFTER,
-    GateOverride.SOAK,
-    GateOverride.REQUIRES,
-    GateOverride.WINDOW,
-    GateOverride.BUDGET,
+    OverridableGate.AFTER,
+    OverridableGate.SOAK,
+    OverridableGate.REQUIRES,
+    OverridableGate.WINDOW,
+    OverridableGate.BUDGET,
 ]
 VARIANTS = st.sampled_from(list(TARGETS))
 
@@ -51,7 +57,7 @@ class Events(RuleBasedStateMachine):
 
     @initialize(
         rollout=ROLLOUTS,
-        require=st.sampled_from([AfterRequirement.ALL, AfterRequirement.ANY]),
+        require=st.sampled_from([Require.ALL, Require.ANY]),
         serialize=st.booleans(),
         windows=st.booleans(),
         days=st.integers(0, 9),
@@ -167,7 +173,7 @@ class Events(RuleBasedStateMachine):
             )
 
     @rule(
-        action=st.sampled_from([GateAction.PUBLISH, GateAction.PUBLISH, *GateAction]),
+        action=st.sampled_from([Action.PUBLISH, Action.PUBLISH, *GATE_ACTIONS]),
         lifts=st.sets(st.sampled_from(LIFTS), max_size=2),
         of=st.sampled_from(STAGES),
         which=st.none() | VARIANTS,
@@ -179,18 +185,18 @@ class Events(RuleBasedStateMachine):
             of = TARGETS[which]
         seen = self.system.look()
         revision = seen.decision.stages[of].candidate
-        if action is GateAction.ROLLBACK or older:
+        if action is Action.ROLLBACK or older:
             had = [it.packages for it in self.system.places.values() if it.stage == of]
             revision = min([name for packages in had for name in packages], default=revision)
         fields = {"stage": of, "variants": (which,) if which else (), "revision": revision}
-        if action is GateAction.PUBLISH:
+        if action is Action.PUBLISH:
             drafts = [
                 it.draft
                 for name, it in self.system.places.items()
                 if it.stage == of and which in (None, name) and it.draft
             ]
             fields["trees"] = frozenset(it.tree for it in drafts if it.revision == revision)
-        overrides = lifts if action is GateAction.PUBLISH else ()
+        overrides = lifts if action is Action.PUBLISH else ()
         self.system.decisions.append(decided(action, *overrides, when=self.system.now, **fields))
 
     @precondition(lambda self: self.system.decisions)

@@ -11,9 +11,10 @@ from math import ceil, floor
 
 from gates.specification import FAILED, PASSED, PENDING, Told, gate, stage_verdict
 
+from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
 from fanout.gates.gate_facts import PolicyFacts, VariantFacts
-from fanout.gates.gate_rules import RolloutGrowth, StageRule, Verdict
-from fanout.gates.record_facts import DecisionFacts, GateAction, GateOverride
+from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.record_facts import DecisionFacts
 
 
 class Oracle:
@@ -32,7 +33,7 @@ class Oracle:
         """How what a variant has published stands; None: nothing is."""
         if it.published is None:
             return None
-        retried = self._last(facts, GateAction.RETRY, it, it.published.revision)
+        retried = self._last(facts, Action.RETRY, it, it.published.revision)
         begun = it.published.at if retried is None else max(it.published.at, retried.at)
         since = self._verified(facts, rule, it, retried) if rule.verification else it.published.at
         if since is FAILED:
@@ -77,8 +78,8 @@ class Oracle:
 
     def skipped(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
         """Is it taken out of the rollout of the revision?"""
-        skip = self._last(facts, GateAction.SKIP, it, revision)
-        retry = self._last(facts, GateAction.RETRY, it, revision)
+        skip = self._last(facts, Action.SKIP, it, revision)
+        retry = self._last(facts, Action.RETRY, it, revision)
         said = facts.records.decisions
         return skip is not None and (retry is None or said.index(retry) < said.index(skip))
 
@@ -179,7 +180,11 @@ class Oracle:
         return min(gone, default=None)
 
     def gate(
-        self, facts: PolicyFacts, rule: StageRule, revision: str, lifted: Collection[GateOverride]
+        self,
+        facts: PolicyFacts,
+        rule: StageRule,
+        revision: str,
+        lifted: Collection[OverridableGate],
     ) -> Verdict:
         """`after` of the stage, soak included."""
         if rule.after is None:
@@ -228,9 +233,9 @@ class Oracle:
             and (it.draft is None or not it.draft.current or it.draft.revision != revision)
         ]
         limits = {
-            RolloutGrowth.LINEAR: rule.rollout.step,
-            RolloutGrowth.EXPONENTIAL: max(1, floor((rule.rollout.factor - 1) * len(ready))),
-            RolloutGrowth.ALL_AT_ONCE: None,
+            RolloutStrategy.LINEAR: rule.rollout.step,
+            RolloutStrategy.EXPONENTIAL: max(1, floor((rule.rollout.factor - 1) * len(ready))),
+            RolloutStrategy.ALL_AT_ONCE: None,
         }
         most = rule.rollout.max_in_flight
         if isinstance(most, Fraction):
@@ -240,7 +245,7 @@ class Oracle:
 
     # ---- decisions -------------------------------------------------------------------------------
 
-    def lifted(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> set[GateOverride]:
+    def lifted(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> set[OverridableGate]:
         """What people have lifted for the variant's next step to the revision."""
         return {
             override
@@ -253,14 +258,14 @@ class Oracle:
         return [
             decision
             for decision in facts.records.decisions
-            if decision.action is GateAction.PUBLISH
+            if decision.action is Action.PUBLISH
             and decision.revision == revision
             and _is_about(decision, it)
             and (it.published is None or it.published.at <= decision.at)
         ]
 
     def _last(
-        self, facts: PolicyFacts, action: GateAction, it: VariantFacts, revision: str
+        self, facts: PolicyFacts, action: Action, it: VariantFacts, revision: str
     ) -> DecisionFacts | None:
         said = [
             decision
@@ -273,12 +278,12 @@ class Oracle:
 
     def _suspended(self, facts: PolicyFacts, it: VariantFacts) -> bool:
         """Did the last word about exactly the variant, or its stage, or everything suspend it?"""
-        last: dict[str, GateAction] = {}
+        last: dict[str, Action] = {}
         for decision in facts.records.decisions:
-            if decision.action in (GateAction.SUSPEND, GateAction.RESUME):
+            if decision.action in (Action.SUSPEND, Action.RESUME):
                 for about in decision.variants or [f"stage {decision.stage}"]:
                     last[about] = decision.action
-        return GateAction.SUSPEND in (last.get(it.name), last.get(f"stage {it.stage}"))
+        return Action.SUSPEND in (last.get(it.name), last.get(f"stage {it.stage}"))
 
 
 def mended(it: VariantFacts) -> bool:

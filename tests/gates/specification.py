@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import cache
 from math import ceil
 
-from fanout.gates.gate_rules import AfterRequirement, Verdict
-from fanout.gates.record_facts import GateOverride
+from fanout.api.gate_vocabulary import OverridableGate, Require
+from fanout.gates.gate_rules import Verdict
 
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
 
@@ -30,13 +30,13 @@ def stage_verdict(
     return PASSED if counting and set(counting) <= set(ready) | set(failed) else PENDING
 
 
-def enough(require: AfterRequirement | int | Fraction, listed: int) -> int:
+def enough(require: Require | int | Fraction, listed: int) -> int:
     """How many of the listed stages must have passed; a number above the total means all."""
-    if require is AfterRequirement.ALL:
+    if require is Require.ALL:
         return listed
-    if require is AfterRequirement.ANY:
+    if require is Require.ANY:
         return 1
-    if require is AfterRequirement.MAJORITY:
+    if require is Require.MAJORITY:
         return listed // 2 + 1
     return min(listed, ceil(require * listed) if isinstance(require, Fraction) else require)
 
@@ -78,21 +78,21 @@ class Told:
     there: bool = True  # the revision is in the stage or is what it takes next
     left: bool = False  # the stage moved on from it
 
-    def through(self, soak: float, lifted: Collection[GateOverride]) -> bool:
+    def through(self, soak: float, lifted: Collection[OverridableGate]) -> bool:
         """Does it count among those that passed?"""
-        has_passed = self.verdict is PASSED or GateOverride.AFTER in lifted
-        return has_passed and (self.soaked >= soak or GateOverride.SOAK in lifted)
+        has_passed = self.verdict is PASSED or OverridableGate.AFTER in lifted
+        return has_passed and (self.soaked >= soak or OverridableGate.SOAK in lifted)
 
-    def lost(self, lifted: Collection[GateOverride]) -> bool:
+    def lost(self, lifted: Collection[OverridableGate]) -> bool:
         """Has it failed, and has nobody lifted that?"""
-        return self.verdict is FAILED and GateOverride.AFTER not in lifted
+        return self.verdict is FAILED and OverridableGate.AFTER not in lifted
 
-    def hopeless(self, lifted: Collection[GateOverride]) -> bool:
+    def hopeless(self, lifted: Collection[OverridableGate]) -> bool:
         """Can it pass no more: it has failed, it has gone past it or it will never have it?"""
         gone = self.left or (self.verdict is PENDING and not self.there)
         return self.lost(lifted) or gone
 
-    def reason(self, lifted: Collection[GateOverride]) -> str:
+    def reason(self, lifted: Collection[OverridableGate]) -> str:
         """What is to be told of one that is not through."""
         if self.lost(lifted):
             return "AfterFailed"
@@ -102,10 +102,10 @@ class Told:
 
 
 def gate(
-    require: AfterRequirement | int | Fraction,
+    require: Require | int | Fraction,
     told: Sequence[Told],
     soak: float,
-    lifted: Collection[GateOverride] = (),
+    lifted: Collection[OverridableGate] = (),
 ) -> Verdict:
     """The table of `after`: passed with enough of them, failed when there can be enough no more."""
     wanted = enough(require, len(told))
@@ -116,10 +116,10 @@ def gate(
 
 
 def can_pass(
-    require: AfterRequirement | int | Fraction,
+    require: Require | int | Fraction,
     told: Sequence[Told],
     soak: float,
-    lifted: Collection[GateOverride] = (),
+    lifted: Collection[OverridableGate] = (),
 ) -> bool:
     """Can the revision still pass: has it, or is enough of `after` or its soak running?"""
     able = sum(it.through(soak, lifted) or not it.hopeless(lifted) for it in told)
@@ -255,13 +255,13 @@ class World:
     """What stands before a stage with one variant, which has a draft and asks two people."""
 
     stages: tuple[Before, ...]
-    require: AfterRequirement | int | Fraction
+    require: Require | int | Fraction
     approvals: int = 2
     window: str = "none"  # or "open", "closed": until the edge
     newer: bool = False  # upstream has released another revision, which is nowhere yet
     automatic: bool = True
     decided: bool = False  # a person has promoted it
-    lifts: frozenset[GateOverride] = frozenset()  # what that lifts
+    lifts: frozenset[OverridableGate] = frozenset()  # what that lifts
     conflict: bool = False  # upstream and local changed the same, and nobody has decided
     accepted: bool = False  # a person has promoted this variant, conflicts included
 
@@ -289,10 +289,10 @@ def judge(world: World) -> Expected:
         must = frozenset({"NoDraft", "AfterPending"})
         return Expected("v2", PENDING, False, False, False, must, must | _asked(world), None)
     verdict = gate(world.require, told, SOAK, lifts)
-    open_now = world.window != "closed" or GateOverride.WINDOW in lifts
+    open_now = world.window != "closed" or OverridableGate.WINDOW in lifts
     wanted = world.automatic or world.decided or world.accepted
     undecided = world.conflict and not world.accepted
-    agreed = world.approvals >= 2 or GateOverride.REQUIRES in lifts
+    agreed = world.approvals >= 2 or OverridableGate.REQUIRES in lifts
     released = verdict is PASSED and open_now and wanted and not undecided
     must = _asked(world) | _waits(verdict, told, lifts)
     may = must | _waits(PENDING if verdict is FAILED else verdict, told, lifts)
@@ -301,7 +301,7 @@ def judge(world: World) -> Expected:
 
 
 def _waits(
-    verdict: Verdict, told: Iterable[Told], lifts: Collection[GateOverride]
+    verdict: Verdict, told: Iterable[Told], lifts: Collection[OverridableGate]
 ) -> frozenset[str]:
     """What `after` waits for; when it has failed, the failures."""
     if verdict is PASSED:
@@ -315,8 +315,8 @@ def _waits(
 def _asked(world: World) -> frozenset[str]:
     """What is missing beside `after`."""
     missing = {
-        "WindowClosed": world.window == "closed" and GateOverride.WINDOW not in world.lifts,
-        "ApprovalMissing": world.approvals < 2 and GateOverride.REQUIRES not in world.lifts,
+        "WindowClosed": world.window == "closed" and OverridableGate.WINDOW not in world.lifts,
+        "ApprovalMissing": world.approvals < 2 and OverridableGate.REQUIRES not in world.lifts,
         "AutomationOff": not (world.automatic or world.decided or world.accepted),
         "MergeConflict": world.conflict and not world.accepted,
     }

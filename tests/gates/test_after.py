@@ -8,14 +8,13 @@ from gates.worlds import FAILED, PASSED, PENDING, T0, after, at, passed
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import OverridableGate, Require
 from fanout.gates.after_gate import UpstreamStage, aggregate_verdicts, evaluate_after
 from fanout.gates.gate_facts import RevisionHistory
-from fanout.gates.gate_rules import AfterRequirement
-from fanout.gates.record_facts import GateOverride
 from fanout.gates.soak import NO_HISTORY, compute_soak, end_stretch, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
 
-ALL, ANY = AfterRequirement.ALL, AfterRequirement.ANY
+ALL, ANY = Require.ALL, Require.ANY
 
 FOLDS = [
     ("all of two, both passed", ALL, "passed passed", PASSED),
@@ -49,7 +48,7 @@ RANK = {FAILED: 0, PENDING: 1, PASSED: 2}
 
 
 @given(
-    st.sampled_from(AfterRequirement),
+    st.sampled_from(Require),
     st.lists(st.sampled_from([PASSED, FAILED, PENDING]), min_size=1, max_size=5),
     st.data(),
 )
@@ -115,7 +114,7 @@ STEPS = [
     ids=map(itemgetter(0), STEPS),
 )
 def test_one_stage_before(sentence, before, soak, lifted, verdict, reason):
-    lifts = frozenset(map(GateOverride, lifted.split()))
+    lifts = frozenset(map(OverridableGate, lifted.split()))
     gate = evaluate_after(after("dev", soak=soak), "v1", {"dev": before}, at(10), lifts)
     assert gate.verdict is verdict
     assert [hold.reason for hold in gate.holds] == ([reason] if reason else [])

@@ -22,10 +22,10 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.errors import Bug
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import Hold
-from fanout.gates.record_facts import GateAction, GateOverride
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev"), requires=(SIGNED,))
@@ -45,7 +45,7 @@ def world(dev="", prod="", *records, drafted="", stages=(DEV, PROD), **fields):
 
 OK1, OK2 = said("dev", PASSED, "v1"), said("dev", PASSED, "v2")
 V1 = {("dev", "v1"): passed(1, 5)}
-LIFT = decided(GateAction.PUBLISH, GateOverride.AFTER, stage="prod", revision="v3")
+LIFT = decided(Action.PUBLISH, OverridableGate.AFTER, stage="prod", revision="v3")
 
 ROWS = [
     ("nothing is published: the newest", world(), "v3", "v3"),

@@ -27,11 +27,11 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.record_facts import GateAction, GateOverride
 
-PUBLISH, SUSPEND, RESUME = GateAction.PUBLISH, GateAction.SUSPEND, GateAction.RESUME
+PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
 V1 = {"revision": "v1", "stage": "prod"}
 
 #   sentence, world, state, release, publish, reasons
@@ -70,7 +70,7 @@ ROWS = [
     ),
     (
         "`after` lifted",
-        prod(decided(PUBLISH, GateOverride.AFTER, **V1), rule=BY_HAND),
+        prod(decided(PUBLISH, OverridableGate.AFTER, **V1), rule=BY_HAND),
         "Proposed",
         1,
         1,
@@ -78,7 +78,7 @@ ROWS = [
     ),
     (
         "`requires` lifted",
-        prod(OK, decided(PUBLISH, GateOverride.REQUIRES, **V1), rule=SIGNED_PROD),
+        prod(OK, decided(PUBLISH, OverridableGate.REQUIRES, **V1), rule=SIGNED_PROD),
         "Proposed",
         1,
         1,
@@ -244,7 +244,7 @@ ROWS = [
         prod(
             OK,
             said("prod", FAILED),
-            decided(PUBLISH, GateOverride.VERIFICATION, when=2, **V1),
+            decided(PUBLISH, OverridableGate.VERIFICATION, when=2, **V1),
             has=published("v1"),
             open_draft="",
         ),
@@ -257,7 +257,7 @@ ROWS = [
         "but what fails after the decision was not known to it",
         prod(
             OK,
-            decided(PUBLISH, GateOverride.VERIFICATION, when=2, **V1),
+            decided(PUBLISH, OverridableGate.VERIFICATION, when=2, **V1),
             said("prod", FAILED, when=3),
             has=published("v1"),
             open_draft="",
@@ -285,7 +285,7 @@ def test_variant(sentence, world, state, release, publish, reasons):
 
 def test_a_spent_decision_lifts_nothing_for_new_inputs():
     rule = stage("prod", after("dev"))
-    lift = decided(PUBLISH, GateOverride.AFTER, **V1)
+    lift = decided(PUBLISH, OverridableGate.AFTER, **V1)
     world = prod(lift, rule=rule, has=published("v1", 5, "old"))
     p = evaluate_gates(world).variants["p"]
     assert (p.state, [hold.reason for hold in p.holds]) == (VariantState.DRAFTED, ["AfterPending"])

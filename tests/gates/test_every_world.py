@@ -48,15 +48,15 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
-from fanout.gates.gate_rules import AfterRequirement, RolloutRule
-from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.gates.gate_rules import RolloutRule
 
-REQUIREMENTS = (*AfterRequirement, 1, 2, 3, Fraction(60, 100))
+REQUIREMENTS = (*Require, 1, 2, 3, Fraction(60, 100))
 SETTINGS = [*product((False, True), ("none", "open", "closed"), (0, 1, 2))]
 IN_TURN = len(SETTINGS) if os.environ.get("WORLDS") == "all" else 4
 PER_POLICY = 1000
@@ -90,12 +90,17 @@ def _every_world(borne: int) -> Iterator[World]:
 def overridden() -> Iterator[World]:
     """Two stages of one kind each, and all that a person can decide."""
     kinds = [Before((state, state)) for state in (*STORIES, *MORE)]
-    overrides = (GateOverride.AFTER, GateOverride.SOAK, GateOverride.REQUIRES, GateOverride.WINDOW)
+    overrides = (
+        OverridableGate.AFTER,
+        OverridableGate.SOAK,
+        OverridableGate.REQUIRES,
+        OverridableGate.WINDOW,
+    )
     lifts = chain.from_iterable(combinations(overrides, size) for size in range(5))
     wills = [(True, False, ()), (False, False, ()), *((False, True, it) for it in lifts)]
     for before, require, window, approvals, (automatic, by_hand, lifted) in product(
         combinations_with_replacement(kinds, 2),
-        (AfterRequirement.ALL, AfterRequirement.ANY),
+        (Require.ALL, Require.ANY),
         ("none", "closed"),
         (1, 2),
         wills,
@@ -118,7 +123,7 @@ def conflicting() -> Iterator[World]:
     ):
         yield World(
             before,
-            AfterRequirement.ALL,
+            Require.ALL,
             approvals,
             window,
             automatic=automatic,
@@ -139,19 +144,17 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
                 tell(name, before, variants, records, history)
         own = f"prod-{number}"
         require = world.require
-        wanted = (
-            {"require": require} if isinstance(require, AfterRequirement) else {"at_least": require}
-        )
+        wanted = {"require": require} if isinstance(require, Require) else {"at_least": require}
         gate = after(*(name for name, _ in named(world)), soak=SOAK, **wanted)
         rules[own] = stage(own, gate, requires=(SIGNED,), automatic=world.automatic)
         open_draft = replace(draft("v1"), conflict_count=int(world.conflict))
         variants.append(variant(own, own, draft=open_draft))
         records += [approved(person, of=own) for person in ("ann", "bob")[: world.approvals]]
         if world.decided:
-            records.append(decided(GateAction.PUBLISH, *world.lifts, stage=own, revision="v1"))
+            records.append(decided(Action.PUBLISH, *world.lifts, stage=own, revision="v1"))
         if world.accepted:
             seen = {"variants": (own,), "trees": frozenset({open_draft.tree})}
-            accepted = decided(GateAction.PUBLISH, stage=own, revision="v1", **seen)
+            accepted = decided(Action.PUBLISH, stage=own, revision="v1", **seen)
             records.append(replace(accepted, accept_conflicts=True))
     first = worlds[0]
     return facts(

@@ -5,11 +5,11 @@ from operator import itemgetter
 import pytest
 from gates.worlds import at, decided, draft, published, variant
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.gates.active_decisions import decision_statuses
-from fanout.gates.record_facts import GateAction, GateOverride
 
-PUBLISH, SUSPEND, RESUME = GateAction.PUBLISH, GateAction.SUSPEND, GateAction.RESUME
-ROLLBACK, SKIP, RETRY = GateAction.ROLLBACK, GateAction.SKIP, GateAction.RETRY
+PUBLISH, SUSPEND, RESUME = Action.PUBLISH, Action.SUSPEND, Action.RESUME
+ROLLBACK, SKIP, RETRY = Action.ROLLBACK, Action.SKIP, Action.RETRY
 V1 = {"revision": "v1", "stage": "prod"}
 V2 = {"revision": "v2", "stage": "prod"}
 OLD, NEW, LATER = published("v1"), published("v2", 5), published("v3", 5)
@@ -24,9 +24,9 @@ ROWS = [
     ("one that another revision has overtaken", [decided(PUBLISH, **V2)], (LATER, LATER), "spent"),
     ("one for a stage without variants", [decided(PUBLISH, revision="v2", stage="dev")],
      (OLD, OLD), "standing"),
-    ("one that counts as verification", [decided(PUBLISH, GateOverride.VERIFICATION, **V2)],
+    ("one that counts as verification", [decided(PUBLISH, OverridableGate.VERIFICATION, **V2)],
      (NEW, NEW), "standing"),
-    ("and no more once that is gone", [decided(PUBLISH, GateOverride.VERIFICATION, **V2)],
+    ("and no more once that is gone", [decided(PUBLISH, OverridableGate.VERIFICATION, **V2)],
      (LATER, LATER), "spent"),
     ("one about a draft that stands", [decided(PUBLISH, trees=frozenset({"tree-v2"}), **V2)],
      (OLD, NEW), "standing"),

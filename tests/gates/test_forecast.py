@@ -21,12 +21,12 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import CheckRule, RolloutGrowth, RolloutRule
-from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.gates.gate_rules import CheckRule, RolloutRule
 
 NONE = ()
 
@@ -70,8 +70,8 @@ def two(soak=0, number=1, **prod):
 NIGHT = PublicationCalendar(
     "night", allow=(build_window("0 2 * * *", "UTC", duration=timedelta(hours=2)),)
 )
-ONE_BY_ONE = RolloutRule(strategy=RolloutGrowth.LINEAR)
-DOUBLING = RolloutRule(strategy=RolloutGrowth.EXPONENTIAL)
+ONE_BY_ONE = RolloutRule(strategy=RolloutStrategy.LINEAR)
+DOUBLING = RolloutRule(strategy=RolloutStrategy.EXPONENTIAL)
 ROWS = [
     pytest.param(two(), {}, (10, 10), id="nothing is in the way"),
     pytest.param(two(soak=30), {}, (40, 40), id="a soak"),
@@ -187,7 +187,7 @@ def test_a_failure_is_told(borne, is_told):
     it = facts(
         [stage("dev", rollout=RolloutRule(max_failures=borne))],
         [variant("d", "dev", published("v1")), variant("e", "dev")],
-        said("dev", FAILED), decided(GateAction.PUBLISH, stage="dev", revision="v1"),
+        said("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
     )  # fmt: skip
     assumptions = told(it, revision="v1")["dev"].assumptions
     assert ("1 failed variant mended or skipped at once" in assumptions) is is_told
@@ -195,7 +195,7 @@ def test_a_failure_is_told(borne, is_told):
 
 def test_who_cannot_be_rendered_and_is_borne_is_not_waited_for():
     broken = Hold("RenderFailed", "it cannot be rendered")
-    rollout = RolloutRule(strategy=RolloutGrowth.LINEAR, max_failures=1)
+    rollout = RolloutRule(strategy=RolloutStrategy.LINEAR, max_failures=1)
     variants = [variant(name, "dev", draft=draft("v1")) for name in "ab"]
     variants.append(variant("c", "dev", failed=broken))
     it = facts([stage("dev", rollout=rollout, verification=NONE)], variants)
@@ -242,7 +242,7 @@ def test_what_is_published_needs_nobody_to_promote_it():
 
 
 def test_a_stage_that_goes_back_waits_for_nothing_but_windows():
-    back = decided(GateAction.ROLLBACK, stage="prod", revision="v1", when=5)
+    back = decided(Action.ROLLBACK, stage="prod", revision="v1", when=5)
     rule = stage("prod", after("dev", soak=60), requires=(SIGNED,), automatic=False)
     it = facts(
         [stage("dev"), rule], [variant("d", "dev"), variant("p", "prod", published("v2", 4))],
@@ -262,7 +262,7 @@ def test_a_stage_does_not_come_to_what_is_older_than_it_takes():
 
 
 def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
-    back = decided(GateAction.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5)
+    back = decided(Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5)
     variants = [variant("p", "prod", published("v1", 1)), variant("q", "prod", published("v1", 1))]
     variants[0] = replace(variants[0], draft=draft("v2"))
     rollout = RolloutRule(max_failures=1)
@@ -275,7 +275,7 @@ def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
 
 def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
     back = decided(
-        GateAction.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5, name="decision-x"
+        Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5, name="decision-x"
     )
     variants = [variant("p", "prod", published("v2", 4)), variant("q", "prod", published("v1", 1))]
     it = facts([stage("prod")], variants, back, revisions="v1 v2")
@@ -301,7 +301,7 @@ def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
 
 
 def test_a_soak_that_a_person_has_lifted_is_not_waited_for():
-    lifted = decided(GateAction.PUBLISH, GateOverride.SOAK, stage="prod", revision="v1")
+    lifted = decided(Action.PUBLISH, OverridableGate.SOAK, stage="prod", revision="v1")
     rules = [stage("dev"), stage("prod", after("dev", soak=60), verification=NONE)]
     variants = [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))]
     it = facts(rules, variants, said("dev", PASSED), lifted, history={("dev", "v1"): passed(5)})

@@ -24,8 +24,8 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Require
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import AfterRequirement
 
 EU, US = stage("eu"), stage("us")
 
@@ -61,7 +61,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("require", "records", "verdict"), ROWS)
 def test_a_join_has_the_verdict_of_its_gate(require, records, verdict):
-    both = join("both", "eu", "us", require=AfterRequirement(require))
+    both = join("both", "eu", "us", require=Require(require))
     decision = evaluate_gates(world(both, stage("prod", after("both")), records=records))
     assert decision.stages["both"].verdict is verdict
     assert decision.stages["prod"].gate is verdict
@@ -113,7 +113,7 @@ def test_the_clock_of_a_join_ends_when_too_few_are_at_the_revision():
 
 
 def test_the_clock_of_any_join_goes_on_while_one_is_there():
-    both = join("both", "eu", "us", require=AfterRequirement.ANY)
+    both = join("both", "eu", "us", require=Require.ANY)
     prod = stage("prod", after("both", soak=60))
     moved = (has("e", "eu", "v2", 30), has("u", "us"))
     history = {("eu", "v1"): passed(10, 30), ("us", "v1"): passed(10), ("both", "v1"): passed(10)}

@@ -25,11 +25,11 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import GATE_ACTIONS, OverridableGate, Require
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import Hold, PolicyFacts
-from fanout.gates.gate_rules import AfterRequirement, Verdict
-from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.gates.gate_rules import Verdict
 
 REVISIONS = ["v1", "v2", "v3"]
 STAGES = ["dev", "eu", "prod"]
@@ -69,7 +69,7 @@ APPROVALS = st.builds(
 )
 DECISIONS = st.builds(
     lambda overrides, **fields: decided(*overrides, **fields),
-    st.tuples(st.sampled_from(list(GateAction)), st.sampled_from(list(GateOverride))),
+    st.tuples(st.sampled_from(GATE_ACTIONS), st.sampled_from(list(OverridableGate))),
     stage=st.sampled_from(["", *STAGES]),
     variants=st.sampled_from([(), (), ("a",)]),
     revision=st.sampled_from(["", *REVISIONS]),
@@ -85,7 +85,7 @@ HISTORY = st.dictionaries(
 
 @st.composite
 def worlds(draw) -> PolicyFacts:
-    require = draw(st.sampled_from(AfterRequirement))
+    require = draw(st.sampled_from(Require))
     soak = draw(st.sampled_from([0, 5, 60]))
     rules = (
         stage("dev"),

@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 from gates.worlds import FAILED, PASSED, PENDING, at, draft, facts, grant, published, stage, variant
 
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading
-from fanout.gates.gate_rules import CheckMethod, CheckRule
+from fanout.gates.gate_rules import CheckRule
 
 HEALTH = CheckRule("health", CheckMethod.OBJECT)
 

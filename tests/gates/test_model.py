@@ -18,11 +18,11 @@ from gates.worlds import FAILED, PASSED, approved, at, said
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.record_facts import GateAction, GateOverride
 
 WAVES = 3
 """No stage has more variants than that, so no rollout takes more steps."""
@@ -53,7 +53,7 @@ class Running(Events):
         for name, view in decision.stages.items():
             wanted = self.oracle.gate(facts, self.system.rules[name], view.candidate, ())
             overridden = any(
-                it.action is GateAction.PUBLISH and it.overrides for it in self.system.decisions
+                it.action is Action.PUBLISH and it.overrides for it in self.system.decisions
             )
             pinned = any(find_rollbacks(facts).get(it.name) for it in facts.variants)
             assert overridden or pinned or view.gate is wanted, (name, view, wanted)
@@ -159,14 +159,14 @@ class Running(Events):
         assert (grant.revision, grant.digest) == (draft.revision, draft.digest)
         lifted = self.oracle.lifted(facts, it, draft.revision)
         pin = find_rollbacks(facts).get(name)
-        if facts.calendars and GateOverride.WINDOW not in lifted:
+        if facts.calendars and OverridableGate.WINDOW not in lifted:
             assert self.system.now // 60 % 2 == 0, f"{name} is published while windows are closed"
         if pin is not None:
             assert pin.revision == draft.revision
             return
         assert self.oracle.gate(facts, of, draft.revision, lifted) is PASSED, (name, draft)
         assert not self.oracle.halted(facts, of, draft.revision), (name, draft)
-        if of.requires and GateOverride.REQUIRES not in lifted:
+        if of.requires and OverridableGate.REQUIRES not in lifted:
             gone = {a.revokes for a in facts.records.approvals}
             assert any(
                 draft.tree in a.trees and a.name not in gone for a in facts.records.approvals
@@ -191,7 +191,7 @@ class Running(Events):
                 it = self._of(facts, released)
                 free = budget is None or len(flying) < budget
                 broken = self.oracle.stand(facts, of, it) is FAILED
-                lifted = GateOverride.BUDGET in self.oracle.lifted(facts, it, view.candidate)
+                lifted = OverridableGate.BUDGET in self.oracle.lifted(facts, it, view.candidate)
                 back = find_rollbacks(facts).get(released) is not None
                 assert free or released in flying or broken or lifted or back, (released, flying)
                 flying.add(released)

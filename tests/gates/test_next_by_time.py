@@ -23,10 +23,10 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import Action, Require
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.gate_rules import AfterRequirement, CheckRule, RolloutRule
-from fanout.gates.record_facts import GateAction
+from fanout.gates.gate_rules import CheckRule, RolloutRule
 
 NOW = 10
 LAST = 70
@@ -123,11 +123,11 @@ NEXT = [
     ("another one is not verified",
      ready(variants=(D, P, variant("e", "dev", published("v1", 2)))), None),
     ("another one is skipped", ready(
-        decided(GateAction.SKIP, variants=("e",), stage="dev", revision="v1"),
+        decided(Action.SKIP, variants=("e",), stage="dev", revision="v1"),
         variants=(D, P, variant("e", "dev", published("v1", 2)))), 46),
     ("any of two, and one goes by time", ready(
         rules=(BY_TIME, stage("eu"),
-               stage("prod", after("dev", "eu", require=AfterRequirement.ANY))),
+               stage("prod", after("dev", "eu", require=Require.ANY))),
         variants=(D, P, variant("e", "eu"))), 46),
     ("all of two, and one waits for somebody", ready(
         rules=(BY_TIME, stage("eu"), stage("prod", after("dev", "eu"))),

@@ -24,12 +24,12 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.explanation import explain_stage, explain_variant
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import CheckRule
-from fanout.gates.record_facts import GateAction, GateOverride
 
 HOUR = PublicationCalendar(
     "office", allow=(build_window("0 1 * * *", "UTC", duration=timedelta(hours=1)),)
@@ -52,7 +52,7 @@ def office(*records, soak=0.0, history=None, **fields):
 
 
 SOAKS = {("dev", "v1"): passed(5)}
-LIFTED = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
+LIFTED = decided(Action.PUBLISH, OverridableGate.WINDOW, stage="prod", revision="v1")
 BOTH = (approved("ann"), approved("bob"))
 A, B, C = under_way("a"), waiting("b"), waiting("c")
 GROUPED = (under_way("a"), waiting("b", group=1), waiting("c", group=2))

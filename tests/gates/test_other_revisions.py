@@ -18,16 +18,16 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action
 from fanout.gates.explanation import explain_policy, explain_stage
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.record_facts import GateAction
 
 DEV = stage("dev")
 D_V2 = variant("d", "dev", published("v2", 4))
 GOOD = (said("prod", PASSED, "v1"), said("dev", PASSED, "v2", when=5))
 WAS = {("dev", "v1"): passed(-200, 4)}
 SOAKS = {**WAS, ("dev", "v2"): passed(5)}
-BACK = decided(GateAction.ROLLBACK, stage="prod", revision="v1", name="back")
+BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", name="back")
 
 
 def two(*records, soak=60.0, rule=None, history=SOAKS, p=None, revisions="v1 v2", **fields):
@@ -123,8 +123,8 @@ def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
 LOOKS = [
     ("all is ready", (), {}, "Ready", False),
     ("all is ready, and one of them is suspended", (
-        decided(GateAction.SUSPEND, stage="dev", variants=("d",)),), {}, "Ready", True),
-    ("all is ready, and the stage is suspended", (decided(GateAction.SUSPEND, stage="dev"),), {},
+        decided(Action.SUSPEND, stage="dev", variants=("d",)),), {}, "Ready", True),
+    ("all is ready, and the stage is suspended", (decided(Action.SUSPEND, stage="dev"),), {},
      "Ready", True),
     ("a newer draft waits for a person", (), {"draft": draft("v2", "new")}, "pending", True),
 ]  # fmt: skip

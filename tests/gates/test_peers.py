@@ -27,10 +27,9 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import AfterRequirement
-from fanout.gates.record_facts import GateAction, GateOverride
 
 SOAK = 60
 QA, UAT, LAB = stage("qa"), stage("uat"), stage("lab")
@@ -45,7 +44,7 @@ def ok(*names: str, revision: str = "v1", when: float = 1):
     return [said(name, PASSED, revision, when=when) for name in names]
 
 
-def behind(*names: str, require: AfterRequirement = AfterRequirement.ALL, soak: float = SOAK):
+def behind(*names: str, require: Require = Require.ALL, soak: float = SOAK):
     """Stage prod behind these."""
     return stage("prod", after(*names, require=require, soak=soak))
 
@@ -64,19 +63,19 @@ def goes(decision: PolicyEvaluation) -> bool:
     ("require", "history", "expected"),
     [
         pytest.param(
-            AfterRequirement.ALL, {("qa", "v1"): passed(2), ("uat", "v1"): passed(2)}, True,
+            Require.ALL, {("qa", "v1"): passed(2), ("uat", "v1"): passed(2)}, True,
             id="All: that it soaked in a stage that is not listed does no harm",
         ),
         pytest.param(
-            AfterRequirement.ALL, {("qa", "v1"): passed(2)}, False,
+            Require.ALL, {("qa", "v1"): passed(2)}, False,
             id="All: that it soaked in a stage that is not listed stands for none that is",
         ),
         pytest.param(
-            AfterRequirement.ANY, {}, False,
+            Require.ANY, {}, False,
             id="Any: that it soaked in a stage that is not listed is no help",
         ),
         pytest.param(
-            AfterRequirement.ANY, {("uat", "v1"): passed(2)}, True,
+            Require.ANY, {("uat", "v1"): passed(2)}, True,
             id="Any: one that is listed is enough",
         ),
     ],
@@ -101,7 +100,7 @@ def test_kargo_4586_the_end_of_a_soak_is_an_instant_to_wake_at():
 
 def test_kargo_3731_verified_here_and_soaked_there_is_neither():
     """One list held who had verified, another who had soaked, and stages were mixed up."""
-    rules = (QA, UAT, behind("qa", "uat", require=AfterRequirement.ANY))
+    rules = (QA, UAT, behind("qa", "uat", require=Require.ANY))
     known = {("qa", "v1"): passed(0)}
     told = [said("qa", FAILED, when=2), *ok("uat", when=69)]
     it = facts(rules, [*there_in("qa uat"), P], *told, now=70, history=known)
@@ -123,7 +122,7 @@ def test_kargo_6360_a_soak_behind_a_stage_that_only_joins_ends():
 def test_kargo_4376_an_override_at_the_stage_itself_passes_the_joint_before_it():
     """What a person allowed at a stage that only joins reached nobody behind it."""
     rules = (QA, join("gate", "qa"), behind("gate", soak=0))
-    order = decided(GateAction.PUBLISH, GateOverride.AFTER, stage="prod", revision="v1")
+    order = decided(Action.PUBLISH, OverridableGate.AFTER, stage="prod", revision="v1")
     it = facts(rules, [variant("q", "qa", draft=draft("v1")), P], order)
     assert goes(evaluate_gates(it))
 
@@ -198,7 +197,7 @@ def test_kargo_5342_who_releases_faster_than_the_soak_hears_of_it_and_of_the_way
 def test_kargo_3100_a_soak_binds_people_as_it_binds_automation(rule):
     """The question was whether a soak holds a person too: one gate for all who ask."""
     soaking = stage("prod", after("dev", soak=SOAK), automatic=rule.automatic)
-    order = decided(GateAction.PUBLISH, stage="prod", revision="v1")
+    order = decided(Action.PUBLISH, stage="prod", revision="v1")
     it = prod(*ok("dev"), order, rule=soaking)
     assert not goes(evaluate_gates(it))
     assert "SoakRunning" in reasons_of(evaluate_gates(it), "p")

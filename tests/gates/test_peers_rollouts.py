@@ -27,21 +27,19 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import Action, CheckMethod, RolloutStrategy
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading
 from fanout.gates.gate_rules import (
-    CheckMethod,
     CheckRule,
     PropagationCondition,
-    RolloutGrowth,
     RolloutRule,
     compute_budget,
     compute_tolerance,
 )
-from fanout.gates.record_facts import GateAction
 from fanout.selection.variant_spec import ExpressionFailure
 
 ONE = RolloutRule(max_in_flight=1)
@@ -362,7 +360,7 @@ def test_sveltos_657_who_is_suspended_is_given_no_slot():
 
 def test_sveltos_1409_a_variant_that_is_said_to_be_ready_twice_is_one():
     """The list of the updated had duplicates, so that more seemed to be through than were."""
-    rollout = RolloutRule(strategy=RolloutGrowth.EXPONENTIAL)
+    rollout = RolloutRule(strategy=RolloutStrategy.EXPONENTIAL)
     told = [ok("a", when=minute) for minute in (6, 7, 8)]
     it = world(rollout, [at_v2("a"), *map(waiting, "bcd")], *told)
     assert evaluate_gates(it).stages["prod"].aggregates.ready == 1
@@ -393,14 +391,14 @@ def test_kro_924_an_expression_that_fails_is_told_and_is_not_false(conditions):
 
 def test_kro_861_whoever_is_held_blocks_nobody_behind_them():
     """By an index in a list, all that came after one that was held waited with it."""
-    held = decided(GateAction.SUSPEND, stage="prod", variants=("a",))
-    rollout = RolloutRule(strategy=RolloutGrowth.EXPONENTIAL)
+    held = decided(Action.SUSPEND, stage="prod", variants=("a",))
+    rollout = RolloutRule(strategy=RolloutStrategy.EXPONENTIAL)
     assert released(world(rollout, [waiting("a"), waiting("b")], held)) == "b"
 
 
 def test_kro_861_who_joins_at_the_newest_revision_opens_no_batch_for_the_others():
     """Three that were new at the end of the list counted as a prefix: six old ones went at once."""
-    rollout = RolloutRule(strategy=RolloutGrowth.LINEAR, step=3)
+    rollout = RolloutRule(strategy=RolloutStrategy.LINEAR, step=3)
     old = [waiting(f"n{index}") for index in range(7)]
     new = [at_v2(f"n{index}") for index in (7, 8, 9)]
     it = world(rollout, [*old, *new], said("prod", PENDING, "v2", when=6))

@@ -5,15 +5,15 @@ from operator import itemgetter
 import pytest
 from gates.worlds import at, decided, published, stage, variant
 
+from fanout.api.gate_vocabulary import Action
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.record_facts import GateAction
 from fanout.gates.rollback_pins import find_pin
 
 PUBLISH, ROLLBACK, SKIP, RETRY = (
-    GateAction.PUBLISH,
-    GateAction.ROLLBACK,
-    GateAction.SKIP,
-    GateAction.RETRY,
+    Action.PUBLISH,
+    Action.ROLLBACK,
+    Action.SKIP,
+    Action.RETRY,
 )
 HAVE = (
     variant("p", "prod", published("v2")),

@@ -20,9 +20,9 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
-from fanout.gates.record_facts import GateAction
 
 DEV, PROD = stage("dev"), stage("prod", after("dev"))
 D, P = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))
@@ -34,7 +34,7 @@ def world(*records, stages=(DEV, PROD), variants=(D, P), **fields):
 
 
 BOTH = (D, variant("p", "prod", published("v1")))
-TIMED = decided(GateAction.PUBLISH, revision="v9", expires=at(60))
+TIMED = decided(Action.PUBLISH, revision="v9", expires=at(60))
 FROZEN = Hold("PathTaken", "somebody else's")
 RULED = stage("prod", after("dev"), requires=(SIGNED,))
 
@@ -43,7 +43,7 @@ ROWS = [
     ("verification is under way", world(), False),
     ("something may go", world(OK), False),
     ("everything is ready", world(OK, said("prod", PASSED), variants=BOTH), False),
-    ("somebody suspended a stage", world(BAD, decided(GateAction.SUSPEND, stage="dev")), False),
+    ("somebody suspended a stage", world(BAD, decided(Action.SUSPEND, stage="dev")), False),
     ("a suspended variant", world(BAD, variants=(D, replace(P, suspended=True))), False),
     ("a timer runs", world(BAD, TIMED), False),
     ("a draft is still to be written", world(BAD, variants=(D, variant("p", "prod"))), False),

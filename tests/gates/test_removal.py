@@ -10,11 +10,11 @@ from gates.worlds import after, at, decided, stage
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.gate_facts import Hold
-from fanout.gates.record_facts import GateAction
 from fanout.gates.removal_gate import (
     OrphanedVariant,
     RemovalConfirmation,
@@ -78,11 +78,11 @@ ONES = [
     ("stays while its policy is suspended by spec", world(ONE, suspended=True), "Suspended"),
     ("stays while its stage is suspended by spec", world(ONE, stages=PAUSED), "Suspended"),
     ("stays while somebody suspends its stage",
-     world(ONE, decisions=(decided(GateAction.SUSPEND, stage="prod"),)), "Suspended"),
+     world(ONE, decisions=(decided(Action.SUSPEND, stage="prod"),)), "Suspended"),
     ("stays while somebody suspends it",
-     world(ONE, decisions=(decided(GateAction.SUSPEND, variants=("p",)),)), "Suspended"),
+     world(ONE, decisions=(decided(Action.SUSPEND, variants=("p",)),)), "Suspended"),
     ("goes while another stage is suspended",
-     world(ONE, decisions=(decided(GateAction.SUSPEND, stage="dev"),)), ""),
+     world(ONE, decisions=(decided(Action.SUSPEND, stage="dev"),)), ""),
     ("stays where files cannot be read", world(ONE, safety_hold=DOUBT), "InvalidObject"),
     ("stays where files cannot be read, whoever said what",
      world(ONE, safety_hold=DOUBT, confirmations=(said("p"),)), "InvalidObject"),

@@ -23,19 +23,13 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import Action, CheckMethod, OverridableGate, RolloutStrategy
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, PolicyFacts
-from fanout.gates.gate_rules import (
-    CheckMethod,
-    CheckRule,
-    PropagationCondition,
-    RolloutGrowth,
-    RolloutRule,
-)
-from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.gates.gate_rules import CheckRule, PropagationCondition, RolloutRule
 from fanout.selection.variant_spec import ExpressionFailure
 
 REVISIONS = ["v1", "v2", "v3"]
@@ -63,7 +57,7 @@ CONDITIONS = [
 ]
 ROLLOUTS = st.builds(
     RolloutRule,
-    strategy=st.sampled_from(RolloutGrowth),
+    strategy=st.sampled_from(RolloutStrategy),
     step=st.integers(1, 3),
     factor=st.sampled_from([Fraction(2), Fraction(3, 2), Fraction(5)]),
     max_in_flight=st.sampled_from([None, 0, 1, 2, Fraction(1, 2)]),
@@ -121,15 +115,15 @@ EVIDENCE = st.builds(
 )
 DECISIONS = st.builds(
     decided,
-    st.sampled_from([GateAction.SKIP, GateAction.RETRY, GateAction.ROLLBACK, GateAction.PUBLISH]),
+    st.sampled_from([Action.SKIP, Action.RETRY, Action.ROLLBACK, Action.PUBLISH]),
     stage=st.sampled_from(["dev", "prod"]),
     variants=st.sampled_from([(), ("a",), ("b",)]),
     revision=st.sampled_from(REVISIONS),
     when=st.integers(0, 10),
 )
 LIFTED = st.builds(
-    lambda override, **fields: decided(GateAction.PUBLISH, override, **fields),
-    st.sampled_from(GateOverride),
+    lambda override, **fields: decided(Action.PUBLISH, override, **fields),
+    st.sampled_from(OverridableGate),
     stage=st.sampled_from(["dev", "prod"]),
     revision=st.sampled_from(REVISIONS),
 )
@@ -184,7 +178,7 @@ def answered(world: PolicyFacts) -> PolicyFacts:
 def test_nobody_new_is_released_over_the_budget(world):
     """Who has a slot, or is broken at what it has, may go beyond it."""
     new = {it.name for it in world.variants if it.published is None and it.grant is None}
-    lifted = any(GateOverride.BUDGET in it.overrides for it in world.records.decisions)
+    lifted = any(OverridableGate.BUDGET in it.overrides for it in world.records.decisions)
     for item in evaluate_gates(world).stages.values():
         if item.budget is not None and not lifted:
             room = max(0, item.budget - item.aggregates.in_flight)

@@ -17,11 +17,11 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import RolloutGrowth, compute_budget, compute_tolerance
-from fanout.gates.record_facts import GateAction, GateOverride
+from fanout.gates.gate_rules import compute_budget, compute_tolerance
 
 
 @pytest.mark.parametrize(
@@ -64,25 +64,25 @@ def waves(rollout, number):
     ("rollout", "number", "expected"),
     [
         pytest.param(
-            rolling(strategy=RolloutGrowth.EXPONENTIAL), 1000,
+            rolling(strategy=RolloutStrategy.EXPONENTIAL), 1000,
             [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 488],
             id="Exponential over 1000",
         ),
         pytest.param(
-            rolling(strategy=RolloutGrowth.EXPONENTIAL, factor=Fraction(3, 2)), 10,
+            rolling(strategy=RolloutStrategy.EXPONENTIAL, factor=Fraction(3, 2)), 10,
             [1, 1, 1, 1, 2, 3, 1],
             id="Exponential by 1.5 rounds down",
         ),
         pytest.param(
-            rolling(strategy=RolloutGrowth.EXPONENTIAL, max_in_flight=3), 10,
+            rolling(strategy=RolloutStrategy.EXPONENTIAL, max_in_flight=3), 10,
             [1, 1, 2, 3, 3],
             id="Exponential, capped",
         ),
         pytest.param(
-            rolling(strategy=RolloutGrowth.LINEAR), 3, [1, 1, 1], id="Linear is one at a time"
+            rolling(strategy=RolloutStrategy.LINEAR), 3, [1, 1, 1], id="Linear is one at a time"
         ),
         pytest.param(
-            rolling(strategy=RolloutGrowth.LINEAR, step=4), 10, [4, 4, 2], id="Linear by 4"
+            rolling(strategy=RolloutStrategy.LINEAR, step=4), 10, [4, 4, 2], id="Linear by 4"
         ),
         pytest.param(rolling(), 7, [7], id="AllAtOnce"),
         pytest.param(rolling(max_in_flight="25%"), 10, [3, 3, 3, 1], id="25 % of 10 rounds up"),
@@ -148,7 +148,7 @@ ROWS = [
         id="who is on its way to an older revision takes the newer one in its slot",
     ),
     pytest.param(
-        rolling(max_in_flight=1, strategy=RolloutGrowth.LINEAR),
+        rolling(max_in_flight=1, strategy=RolloutStrategy.LINEAR),
         [waiting("a", suspended=True), waiting("b")], [],
         ["b"], {"a": "Suspended"},
         id="who is suspended takes no slot from others",
@@ -196,38 +196,38 @@ ROWS = [
     ),
     pytest.param(
         rolling(max_in_flight=1), [under_way("a"), waiting("b")],
-        [decided(GateAction.PUBLISH, GateOverride.BUDGET, stage="prod", revision="v2",
+        [decided(Action.PUBLISH, OverridableGate.BUDGET, stage="prod", revision="v2",
                  trees=frozenset({"tree-v2"}), variants=("b",))],
         ["b"], {},
         id="a person lifts the budget for one",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(GateAction.PUBLISH, GateOverride.BUDGET, stage="prod", revision="v2")],
+        [bad("a"), decided(Action.PUBLISH, OverridableGate.BUDGET, stage="prod", revision="v2")],
         [], {"b": "Halted"},
         id="who lifts the budget does not lift a halt",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(GateAction.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
+        [bad("a"), decided(Action.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
         ["b"], {},
         id="who is skipped halts nothing",
     ),
     pytest.param(
         rolling(max_in_flight=1), [under_way("a"), waiting("b")],
-        [decided(GateAction.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
+        [decided(Action.SKIP, stage="prod", revision="v2", variants=("a",), when=7)],
         ["b"], {},
         id="who is skipped frees its slot",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(GateAction.RETRY, stage="prod", revision="v2", variants=("a",), when=7)],
+        [bad("a"), decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=7)],
         ["b"], {"a": "VerificationPending"},
         id="who tries again has failed no more",
     ),
     pytest.param(
         rolling(), [under_way("a"), waiting("b")],
-        [bad("a"), decided(GateAction.RETRY, stage="prod", revision="v2", variants=("a",), when=7),
+        [bad("a"), decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=7),
          bad("a", when=8)],
         [], {"b": "Halted"},
         id="who fails again has failed",
@@ -297,7 +297,7 @@ def test_other_inputs_at_the_same_revision_go_by_the_budget():
         variant(name, "prod", published("v2", 5), draft=draft("v2", "-new")) for name in "abc"
     ]
     told = said("prod", PASSED, "v2", when=6)
-    for rollout in (rolling(max_in_flight=1), rolling(strategy=RolloutGrowth.EXPONENTIAL)):
+    for rollout in (rolling(max_in_flight=1), rolling(strategy=RolloutStrategy.EXPONENTIAL)):
         decision = evaluate_gates(world(rollout, changed, told))
         assert released(decision) == ["a"]
         assert decision.stages["prod"].verdict is PASSED

@@ -18,12 +18,12 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, CheckMethod
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.explanation import explain_variant
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, Hold
-from fanout.gates.gate_rules import CheckMethod, CheckRule
-from fanout.gates.record_facts import GateAction
+from fanout.gates.gate_rules import CheckRule
 
 # ---- offline -------------------------------------------------------------------------------------
 
@@ -117,11 +117,11 @@ QUOTA = CheckRule("quota", CheckMethod.HTTP, names_revision=True)
 REPORTED = CheckRule("scan")
 NO = CheckReading("quota", "digest-v1", FAILED, "no room", "v1")
 WAYS = [
-    ("a rollback", "", decided(GateAction.ROLLBACK, stage="prod", revision="v1", when=3)),
+    ("a rollback", "", decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)),
     (
         "a rollback of one",
         "",
-        decided(GateAction.ROLLBACK, variants=("a",), stage="prod", revision="v1"),
+        decided(Action.ROLLBACK, variants=("a",), stage="prod", revision="v1"),
     ),
     ("a pin", "v1", None),
 ]

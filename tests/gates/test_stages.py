@@ -25,11 +25,11 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, Require
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold, RevisionHistory
-from fanout.gates.gate_rules import AfterRequirement, ApprovalRule, CheckRule
-from fanout.gates.record_facts import GateAction
+from fanout.gates.gate_rules import ApprovalRule, CheckRule
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev", soak=60))
@@ -225,7 +225,7 @@ def test_no_soak_is_an_instant_to_wait_for_where_after_cannot_open_by_itself():
     history["eu", "v1"] = passed(9)
     runs = facts(rules, (A, eu, drafted), OK, said("eu", PASSED), history=history)
     assert evaluate_gates(runs).stages["prod"].next == at(69)
-    either = stage("prod", after("dev", "eu", require=AfterRequirement.ANY, soak=60))
+    either = stage("prod", after("dev", "eu", require=Require.ANY, soak=60))
     soonest = replace(runs, stages=(DEV, stage("eu"), either))
     assert evaluate_gates(soonest).stages["prod"].next == at(65)
 
@@ -304,7 +304,7 @@ def test_expiries_are_instants_at_which_something_changes():
     prod = stage("prod", after("dev"), requires=(rule,))
     world = facts((DEV, prod), (A, variant("p", "prod", draft=draft("v1"))), OK, approved("ann"))
     assert evaluate_gates(later(world, 11)).next == at(31)
-    rest = decided(GateAction.SUSPEND, stage="prod", expires=at(20))
+    rest = decided(Action.SUSPEND, stage="prod", expires=at(20))
     asleep = replace(world, records=replace(world.records, decisions=(rest,)))
     assert evaluate_gates(asleep).stages["prod"].next == at(20)
     early = said("dev", PASSED, when=40)

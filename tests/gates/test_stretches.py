@@ -25,12 +25,11 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import Action, Require
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
-from fanout.gates.gate_rules import AfterRequirement
-from fanout.gates.record_facts import GateAction
 from fanout.gates.soak import NO_HISTORY, compute_soak
 
 LAST = 24
@@ -67,7 +66,7 @@ def test_a_new_stretch_begins_when_it_is_first_seen():
 
 
 def test_a_stage_that_is_not_ready_again_yet_is_waited_for():
-    back = decided(GateAction.ROLLBACK, stage="dev", revision="v1", when=25)
+    back = decided(Action.ROLLBACK, stage="dev", revision="v1", when=25)
     d = variant("d", "dev", published("v1", 30))
     it = facts(
         (DEV, PROD), (d, P), said("dev", PASSED), back,
@@ -98,7 +97,7 @@ def test_withdrawn_evidence_takes_all_stretches():
 
 def test_a_retry_after_a_soak_keeps_it():
     it = came_back(99, history={("dev", "v1"): stretch(1, longest=80, since=32)})
-    retry = decided(GateAction.RETRY, stage="dev", revision="v1", variants=("d",), when=98)
+    retry = decided(Action.RETRY, stage="dev", revision="v1", variants=("d",), when=98)
     tried = replace(it, records=replace(it.records, decisions=(retry,)))
     assert evaluate_gates(tried).history == it.history
 
@@ -133,7 +132,7 @@ def test_a_way_back_that_has_begun_ends_after_the_window_where_a_rollout_may():
     hours = PublicationCalendar(
         "office", allow=(build_window("0 1 * * *", "UTC", duration=timedelta(hours=1)),)
     )
-    back = decided(GateAction.ROLLBACK, stage="dev", revision="v1", when=25)
+    back = decided(Action.ROLLBACK, stage="dev", revision="v1", when=25)
     here = variant("d", "dev", published("v1", 30))
     there = variant("e", "dev", published("v2", 20), draft=draft("v1"))
     it = facts(
@@ -170,7 +169,7 @@ def longest(ready: Sequence[bool]) -> int:
 
 @given(
     visits=st.lists(VISITS, min_size=1, max_size=3),
-    require=st.sampled_from(AfterRequirement),
+    require=st.sampled_from(Require),
     soak=st.integers(0, 4),
 )
 def test_a_join_is_ready_while_enough_before_it_are(visits, require, soak):
@@ -209,7 +208,7 @@ def held(changes: Sequence[int], minute: int):
     return published("v1" if len(done) % 2 else "v2", done[-1])
 
 
-@pytest.mark.parametrize("require", [AfterRequirement.ANY, AfterRequirement.ALL])
+@pytest.mark.parametrize("require", [Require.ANY, Require.ALL])
 def test_joins_of_joins_pass_a_new_stretch_on(require):
     east, west = stage("east", verification=()), stage("west", verification=())
     first = stage(

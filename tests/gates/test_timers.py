@@ -7,9 +7,9 @@ import pytest
 from gates.rolling import bad, released, rolling, under_way, waiting, world
 from gates.worlds import PASSED, at, decided, reasons_of, said
 
+from fanout.api.gate_vocabulary import Action
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.record_facts import GateAction
 
 MINUTES = [
     pytest.param(5.0, "Verifying", 15, id="verified for a moment"),
@@ -71,7 +71,7 @@ def test_what_passes_after_the_deadline_still_counts():
 
 
 def test_a_retry_gives_the_deadline_anew():
-    retry = decided(GateAction.RETRY, stage="prod", revision="v2", variants=("a",), when=20)
+    retry = decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=20)
     decision = evaluate_gates(world(DEADLINE, [under_way("a")], retry, now=21))
     assert decision.variants["a"].state is VariantState.VERIFYING
     assert decision.next == at(30)

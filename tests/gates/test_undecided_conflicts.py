@@ -6,9 +6,9 @@ from operator import itemgetter
 import pytest
 from gates.worlds import BY_HAND, OK, PROD, at, decided, prod, published, reasons_of
 
+from fanout.api.gate_vocabulary import Action
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.record_facts import GateAction
 
 V1 = {"revision": "v1", "stage": "prod"}
 TREE = frozenset({"tree-v1"})
@@ -44,7 +44,7 @@ def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_th
 ):
     about = dict(said)
     accepts = about.pop("accepts", False)
-    decision = replace(decided(GateAction.PUBLISH, **V1, **about), accept_conflicts=accepts)
+    decision = replace(decided(Action.PUBLISH, **V1, **about), accept_conflicts=accepts)
     world = prod(OK, *([decision] if said else []), rule=PROD if automatic else BY_HAND)
     d, p = world.variants
     world = replace(world, variants=(d, replace(p, draft=replace(p.draft, conflict_count=2))))
@@ -57,12 +57,12 @@ def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_th
 
 
 def test_a_conflict_holds_nobody_else_and_no_rollback():
-    world = prod(OK, decided(GateAction.PUBLISH, **V1, trees=TREE))
+    world = prod(OK, decided(Action.PUBLISH, **V1, trees=TREE))
     d, p = world.variants
     held = replace(p, name="o", draft=replace(p.draft, conflict_count=1))
     found = evaluate_gates(replace(world, variants=(d, held, p)))
     assert [it.name for it in found.variants.values() if it.publish] == ["p"]
     back = replace(p, published=published("v2", 2), draft=replace(p.draft, conflict_count=1))
-    rolled = decided(GateAction.ROLLBACK, when=3, stage="prod", revision="v1")
+    rolled = decided(Action.ROLLBACK, when=3, stage="prod", revision="v1")
     facts_then = replace(prod(OK, rolled, world={"revisions": "v1 v2"}), variants=(d, back))
     assert evaluate_gates(facts_then).variants["p"].publish

@@ -21,14 +21,14 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import RolloutRule
-from fanout.gates.record_facts import GateAction
 
-BACK = decided(GateAction.ROLLBACK, stage="prod", revision="v1", when=3)
-MEND = decided(GateAction.PUBLISH, stage="prod", revision="v3", when=4)
+BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)
+MEND = decided(Action.PUBLISH, stage="prod", revision="v3", when=4)
 
 
 def world(*records, dev="v3", open_draft="v2", has="v1", **fields):
@@ -73,16 +73,14 @@ def test_approvals_from_before_it_are_not_asked():
     rule = {"requires": (SIGNED,)}
     before = evaluate_gates(world(*yes, dev="v2", **rule))
     assert before.stages["prod"].candidate == "v2"
-    withdrawn_since = decided(
-        GateAction.ROLLBACK, stage="prod", revision="v1", when=3, expires=None
-    )
+    withdrawn_since = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3, expires=None)
     mended = [said("dev", PASSED, "v3", when=5), withdrawn_since, MEND]
     decision = evaluate_gates(world(*yes, *mended, **rule))
     assert decision.stages["prod"].candidate == "v3"
 
 
 def test_promotions_from_before_it_are_not_carried_out_after_it():
-    old = decided(GateAction.PUBLISH, stage="prod", revision="v2", when=2)
+    old = decided(Action.PUBLISH, stage="prod", revision="v2", when=2)
     over = [BACK, MEND, said("dev", PASSED, "v3", when=5)]
     rules = [stage("dev"), stage("prod", after("dev"), automatic=False)]
     variants = [
@@ -94,7 +92,7 @@ def test_promotions_from_before_it_are_not_carried_out_after_it():
     assert not decision.variants["p"].publish
 
 
-ALONE = decided(GateAction.ROLLBACK, variants=("a",), stage="prod", revision="v1", when=7)
+ALONE = decided(Action.ROLLBACK, variants=("a",), stage="prod", revision="v1", when=7)
 
 
 def two_groups(*records, max_failures=1):
@@ -121,13 +119,13 @@ def test_and_halts_a_stage_that_bears_no_failure():
 
 
 def test_who_is_skipped_besides_is_not_counted():
-    skip = decided(GateAction.SKIP, variants=("a",), stage="prod", revision="v2", when=8)
+    skip = decided(Action.SKIP, variants=("a",), stage="prod", revision="v2", when=8)
     decision = evaluate_gates(two_groups(ALONE, skip, max_failures=0))
     assert decision.variants["b"].publish
 
 
 def test_a_skip_from_before_it_keeps_nobody_from_going_back():
-    skip = decided(GateAction.SKIP, variants=("p",), stage="prod", revision="v1", when=1)
+    skip = decided(Action.SKIP, variants=("p",), stage="prod", revision="v1", when=1)
     it = facts(
         [stage("prod")], [variant("p", "prod", published("v2"), draft=draft("v1"))], skip, BACK,
         revisions="v1 v2",

@@ -20,11 +20,11 @@ from gates.worlds import (
     variant,
 )
 
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.calendar.recurring_window import build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.record_facts import GateAction, GateOverride
 
 # T0 is midnight, the first of January 2026, UTC
 MORNING = build_window("0 1 * * *", "UTC", duration=timedelta(hours=1))
@@ -59,10 +59,10 @@ def test_a_release_does_not_outlive_its_window():
 
 
 def test_windows_bind_people_too_but_for_who_lifts_them():
-    plain = decided(GateAction.PUBLISH, stage="prod", revision="v1")
+    plain = decided(Action.PUBLISH, stage="prod", revision="v1")
     decision = evaluate_gates(prod(OK, plain, world={"calendars": (OFFICE,)}))
     assert not decision.variants["p"].publish
-    lifting = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
+    lifting = decided(Action.PUBLISH, OverridableGate.WINDOW, stage="prod", revision="v1")
     decision = evaluate_gates(prod(OK, lifting, world={"calendars": (OFFICE,)}))
     assert decision.variants["p"].publish
 
@@ -108,11 +108,11 @@ def test_a_window_that_never_opens_is():
 
 
 def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
-    plain = decided(GateAction.PUBLISH, stage="prod", revision="v1")
+    plain = decided(Action.PUBLISH, stage="prod", revision="v1")
     closed = evaluate_gates(prod(OK, plain, world={"has_unreadable_calendar": True}))
     assert reasons_of(closed, "p") == ["WindowClosed"]
     assert closed.next is None
-    lifting = decided(GateAction.PUBLISH, GateOverride.WINDOW, stage="prod", revision="v1")
+    lifting = decided(Action.PUBLISH, OverridableGate.WINDOW, stage="prod", revision="v1")
     unreadable = prod(OK, lifting, world={"has_unreadable_calendar": True})
     assert evaluate_gates(unreadable).variants["p"].publish
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import (
@@ -14,23 +15,8 @@ from fanout.gates.gate_facts import (
     RevisionHistory,
     VariantFacts,
 )
-from fanout.gates.gate_rules import (
-    AfterRequirement,
-    AfterRule,
-    Amount,
-    ApprovalRule,
-    CheckRule,
-    StageRule,
-    Verdict,
-)
-from fanout.gates.record_facts import (
-    ApprovalFacts,
-    DecisionFacts,
-    EvidenceFacts,
-    GateAction,
-    GateOverride,
-    RecordFacts,
-)
+from fanout.gates.gate_rules import AfterRule, Amount, ApprovalRule, CheckRule, StageRule, Verdict
+from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
@@ -44,7 +30,7 @@ def at(minutes: float) -> datetime:
 
 def after(
     *stages: str,
-    require: AfterRequirement = AfterRequirement.ALL,
+    require: Require = Require.ALL,
     soak: float = 0,
     at_least: Amount | None = None,
 ) -> AfterRule:
@@ -106,7 +92,7 @@ def approved(by: str, of: str = "prod", revision: str = "v1", **fields) -> Appro
 
 
 def decided(
-    action: GateAction, *overrides: GateOverride, when: float = 1, **fields
+    action: Action, *overrides: OverridableGate, when: float = 1, **fields
 ) -> DecisionFacts:
     """A person's decision."""
     name = fields.pop("name", f"decision-{next(_COUNT)}")

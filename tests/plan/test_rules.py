@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
+from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.gate_rules import (
-    AfterRequirement,
     AfterRule,
     ApprovalRule,
-    CheckMethod,
     CheckRule,
     PropagationCondition,
-    RolloutGrowth,
     RolloutRule,
     StageRule,
 )
@@ -69,7 +67,7 @@ STAGES = [
     (
         "the stages before",
         {"after": {"stages": ["dev", "qa"], "require": "Majority", "soak": "10m"}},
-        {"after": AfterRule(("dev", "qa"), AfterRequirement.MAJORITY, minutes(10))},
+        {"after": AfterRule(("dev", "qa"), Require.MAJORITY, minutes(10))},
     ),
     (
         "so many of the stages before",
@@ -87,14 +85,14 @@ STAGES = [
     (
         "one after the other",
         {"rollout": {"strategy": "Linear", "step": 3}},
-        {"rollout": RolloutRule(RolloutGrowth.LINEAR, step=3)},
+        {"rollout": RolloutRule(RolloutStrategy.LINEAR, step=3)},
     ),
     (
         "by a factor, exactly",
         {"rollout": {"strategy": "Exponential", "factor": 1.1, "maxInFlight": "25%"}},
         {
             "rollout": RolloutRule(
-                RolloutGrowth.EXPONENTIAL, factor=Fraction(11, 10), max_in_flight=Fraction(1, 4)
+                RolloutStrategy.EXPONENTIAL, factor=Fraction(11, 10), max_in_flight=Fraction(1, 4)
             )
         },
     ),

@@ -11,9 +11,9 @@ from itertools import pairwise
 
 from fanout.api.check_spec import Check
 from fanout.api.field_errors import FieldError, FieldPath
+from fanout.api.gate_vocabulary import Action
 from fanout.api.name_suggestions import suggest_name
 from fanout.api.reasons import Reason
-from fanout.api.record_objects import Action
 from fanout.api.scenarios.scenario import Scenario, ScenarioEvent, expand_variant_names
 from fanout.api.scenarios.scenario_state import StatedPublication, StatedVariant
 from fanout.api.stages import Stage

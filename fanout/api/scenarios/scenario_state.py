@@ -27,8 +27,9 @@ from fanout.api.durations import (
     parse_instant,
 )
 from fanout.api.field_errors import InvalidValue
+from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.object_meta import Model
-from fanout.api.record_objects import Action, EvidenceStatus, OverridableGate
+from fanout.api.record_objects import EvidenceStatus
 from fanout.api.text_fields import (
     CommitId,
     Distinct,

@@ -9,12 +9,13 @@ gate under hundreds of lines. `-o json` prints the complete tree.
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import GATE_ACTIONS
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.explanation import Explanation
 from fanout.gates.gate_rules import HAND_WRITTEN, StageRule, Verdict
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.gates.record_facts import DecisionFacts, GateAction
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.gates.timestamps import effective_from, format_instant
 from fanout.package.merge.merge_conflicts import MergeConflict
@@ -70,7 +71,7 @@ def _future_records(item: PolicyResult) -> Iterator[Explanation]:
     now = item.facts.now if item.facts is not None else None
     for record in records_ahead(active_records(item.records), now) if now is not None else ():
         # The gates report decisions of these actions themselves; a second line would repeat them.
-        is_in_gates = record.kind == "Decision" and record.spec["action"] in tuple(GateAction)
+        is_in_gates = record.kind == "Decision" and record.spec["action"] in GATE_ACTIONS
         if is_in_gates or record.withdrawn or counts_at_once(record):
             continue
         verb = "revoke" if record.kind == "Approval" else "withdraw"

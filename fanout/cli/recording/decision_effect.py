@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import select_cases
 from fanout.errors import InvalidInput
@@ -12,7 +13,7 @@ from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import Verdict
 from fanout.gates.gate_wording import format_count, format_names, label_stage
-from fanout.gates.record_facts import DecisionFacts, GateAction
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.plan.actions import ActionKind
 from fanout.plan.records.policy_records import RecordEntry
@@ -61,9 +62,7 @@ def refuse_unreachable(
     facts = item.facts
     if facts is None:
         return
-    decision = DecisionFacts(
-        "", facts.now, "", GateAction.PUBLISH, stage, tuple(variants), revision
-    )
+    decision = DecisionFacts("", facts.now, "", Action.PUBLISH, stage, tuple(variants), revision)
     # Evaluated with the decision added: a promotion of the whole stage ends a rollback that
     # pins it.
     records = replace(facts.records, decisions=(*facts.records.decisions, decision))

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from fanout.api.gate_vocabulary import Action
 from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     refuse_no_stage,
@@ -32,7 +33,6 @@ from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import format_count
-from fanout.gates.record_facts import GateAction
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.variant_case import VariantCase
@@ -49,7 +49,7 @@ Raises InvalidInput when it would be about nobody.
 """
 
 
-def build_command(action: GateAction, help_text: str, choose: VariantChooser) -> click.Command:
+def build_command(action: Action, help_text: str, choose: VariantChooser) -> click.Command:
     """Build the command that records a Decision of this action; `help_text` is its help.
 
     `choose` selects the variants and returns notes on the others.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from fanout.api.gate_vocabulary import Action
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
 from fanout.cli.input.options import with_settings
@@ -26,7 +27,7 @@ from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, InvalidInput, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
 from fanout.gates.gate_wording import format_names
-from fanout.gates.record_facts import DecisionFacts, GateAction
+from fanout.gates.record_facts import DecisionFacts
 from fanout.plan.gate_inputs.policy_facts import build_gate_records
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import active_records
@@ -35,7 +36,7 @@ from fanout.reconcile.pass_scope import PassMode
 from fanout.values import frozen
 
 
-def build_suspension_command(action: GateAction, help_text: str) -> click.Command:
+def build_suspension_command(action: Action, help_text: str) -> click.Command:
     """Build the command that records a Decision of this action; `help_text` is its help."""
 
     @click.command(help=help_text)
@@ -107,7 +108,7 @@ def _require_one_subject(
 def _record_for_policy(
     program: Program,
     item: PolicyResult,
-    action: GateAction,
+    action: Action,
     reason: str,
     by: CommitIdentity,
     stage: str = "",
@@ -120,7 +121,7 @@ def _record_for_policy(
     decisions = ActiveDecisions(
         build_gate_records(active_records(item.records), now).decisions, now
     )
-    resume = action is GateAction.RESUME
+    resume = action is Action.RESUME
     already_done = (_format_resumed_by if resume else _format_suspended_by)(named_scopes, decisions)
     not_suspended = (
         ""
@@ -140,7 +141,7 @@ def _record_for_policy(
     return _RecordedSuspension(name, still_suspended, not still_suspended)
 
 
-def _record_all(program: Program, action: GateAction, reason: str, by: CommitIdentity) -> bool:
+def _record_all(program: Program, action: Action, reason: str, by: CommitIdentity) -> bool:
     """Record one decision about each policy; return whether any of them has an effect.
 
     Raises Stopped at the end, naming the policies whose records cannot be extended.
@@ -166,7 +167,7 @@ def _record_all(program: Program, action: GateAction, reason: str, by: CommitIde
         if result.note:
             head = "nothing goes on yet" if result.name else "nothing to do"
             print_message(f"{head} for {item.title}: {result.note}", color)
-    past_action = "suspended" if action is GateAction.SUSPEND else "resumed"
+    past_action = "suspended" if action is Action.SUSPEND else "resumed"
     print_message(
         f"{past_action}: {recorded}; nothing to do: {unchanged}; failed: {len(failed)}", color
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     refuse_no_stage,
@@ -38,7 +39,6 @@ from fanout.cli.settings import OutputFormat, Settings, parse_instant
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.gates.record_facts import GateOverride
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
@@ -51,7 +51,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
     "--override",
     "overrides",
     multiple=True,
-    type=click.Choice([item.value for item in GateOverride]),
+    type=click.Choice([item.value for item in OverridableGate]),
     help="A gate to lift, and no other.",
 )
 @click.option(
@@ -96,7 +96,7 @@ def command(
         )
         cases = selection.cases
         trees = current_trees(cases, candidate)
-        overrides_verification = GateOverride.VERIFICATION.value in said["overrides"]
+        overrides_verification = OverridableGate.VERIFICATION.value in said["overrides"]
         # An override of verification is also about the published revision, which needs no draft.
         no_effect_reason = (
             ""

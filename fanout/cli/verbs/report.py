@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_cases
 from fanout.cli.input.options import with_settings
@@ -23,7 +24,7 @@ from fanout.cli.recording.record_options import (
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.gates.gate_rules import CheckMethod, CheckRule
+from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.pass_results import PolicyResult

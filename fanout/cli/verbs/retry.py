@@ -1,10 +1,10 @@
 """`fanout retry`: let failed variants try again, by a recorded Decision."""
 
+from fanout.api.gate_vocabulary import Action
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_count, format_names, label_stage
-from fanout.gates.record_facts import GateAction
 from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -49,7 +49,7 @@ def _choose_failed(
 
 
 command = build_command(
-    GateAction.RETRY,
+    Action.RETRY,
     "Let what has failed try again. Failures that were recorded before count no more, and deadlines"
     " and timeouts begin anew. By default all that have failed in the stage; who is named and was"
     " skipped takes part again.",

@@ -2,6 +2,7 @@
 
 import click
 
+from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.input.name_lookup import find_evaluated_policy, refuse_no_stage, select_cases
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
@@ -26,7 +27,6 @@ from fanout.cli.recording.rollback_target import (
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
-from fanout.gates.record_facts import GateOverride
 from fanout.plan.actions import ActionKind
 from fanout.reconcile.pass_results import PassReport
 from fanout.values import replace
@@ -43,7 +43,7 @@ from fanout.values import replace
     "--override",
     "overrides",
     multiple=True,
-    type=click.Choice([GateOverride.WINDOW.value]),
+    type=click.Choice([OverridableGate.WINDOW.value]),
     help="Also while the window is closed.",
 )
 @reason_option

@@ -1,11 +1,11 @@
 """`fanout skip`: take variants out of the rollout of one revision."""
 
+from fanout.api.gate_vocabulary import Action
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.gates.record_facts import GateAction
 from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -56,7 +56,7 @@ def _choose_unskipped(
 
 
 command = build_command(
-    GateAction.SKIP,
+    Action.SKIP,
     "Take variants out of the rollout of one revision. They are not released for it, count neither"
     " as ready nor as failed, and wait for nobody; the next revision takes them along again."
     " `fanout retry` puts them back.",

@@ -1,9 +1,9 @@
 """`fanout suspend`: suspend a policy, a stage or a variant by a recorded Decision."""
 
+from fanout.api.gate_vocabulary import Action
 from fanout.cli.recording.suspend_resume import build_suspension_command
-from fanout.gates.record_facts import GateAction
 
 command = build_suspension_command(
-    GateAction.SUSPEND,
+    Action.SUSPEND,
     "Suspend a policy, a stage, a variant, or --all. No file is edited; `fanout resume` ends it.",
 )

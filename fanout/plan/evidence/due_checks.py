@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from fanout.api.check_spec import Check, HttpCheck, ObjectCheck, PrometheusCheck
+from fanout.api.check_spec import Check
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.stages import Stage
 from fanout.gates.gate_facts import CheckReading
-from fanout.gates.gate_rules import CheckMethod, Variables, Verdict
+from fanout.gates.gate_rules import Variables, Verdict
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeResponse
 from fanout.plan.variant_case import VariantCase
 from fanout.selection.variant_spec import ExpressionFailure
@@ -19,7 +20,7 @@ from fanout.values import frozen
 
 _NOT_BOOLEAN = "is neither true nor false"
 
-# What `cel` and `observedRevision` see of the answer, by way.
+# What `cel` and `observedRevision` see of the answer, by method.
 RESPONSE_VARIABLES: Mapping[str, str] = {
     CheckMethod.OBJECT: "object",
     CheckMethod.PROMETHEUS: "result",
@@ -31,7 +32,6 @@ _INDEX = re.compile(r"\bresult\s*\[")
 _MAX_QUOTED = 120  # characters of what somebody else wrote, in a sentence of ours
 
 ProbeResult = ProbeResponse | ProbeFailure
-MachineCheck = ObjectCheck | PrometheusCheck | HttpCheck
 
 
 @frozen
@@ -50,35 +50,10 @@ class DueCheck:
     repository: str  # the downstream Repository
     draft_commit: str = ""  # the commit of the draft that it is about
 
-    @property
-    def way(self) -> CheckMethod:
-        """Return how the check is answered."""
-        return way_of_check(self.check)
-
-    @property
-    def machine_check(self) -> MachineCheck | None:
-        """Return the machine's part of the check, or None if the forge answers it."""
-        return self.check.object or self.check.prometheus or self.check.http
-
-
-def way_of_check(check: Check) -> CheckMethod:
-    """Return how the check is answered; an approval counts as a report."""
-    for way, source in (
-        (CheckMethod.OBJECT, check.object),
-        (CheckMethod.PROMETHEUS, check.prometheus),
-        (CheckMethod.HTTP, check.http),
-        (CheckMethod.COMMIT_STATUS, check.commit_status),
-    ):
-        if source is not None:
-            return way
-    return CheckMethod.REPORT
-
 
 def machine_checks(checks: Sequence[Check]) -> tuple[Check, ...]:
     """Return the checks that a machine answers."""
-    return tuple(
-        it for it in checks if it.approval is None and way_of_check(it) is not CheckMethod.REPORT
-    )
+    return tuple(it for it in checks if it.approval is None and it.method is not CheckMethod.REPORT)
 
 
 def has_machine_checks(stage: Stage) -> bool:
@@ -144,10 +119,10 @@ def unusable_response(due_check: DueCheck, response: ProbeResponse) -> str:
     The order of the series in a vector is arbitrary, so an index would choose one by
     chance.
     """
-    machine_check = due_check.machine_check
+    machine_check = due_check.check.machine_check
     series = (
         len(response.value)
-        if due_check.way is CheckMethod.PROMETHEUS and isinstance(response.value, list)
+        if due_check.check.method is CheckMethod.PROMETHEUS and isinstance(response.value, list)
         else 1
     )
     if machine_check is None or series < 2:
@@ -170,7 +145,7 @@ def build_reading(
     value that is not a boolean makes the reading pending, and so does a revision that
     cannot be read.
     """
-    machine_check = due_check.machine_check
+    machine_check = due_check.check.machine_check
     assert machine_check is not None, "an answer that came was asked for"
     if machine_check.observed_revision is not None and not (isinstance(observed, str) and observed):
         cause = _expression_problem(

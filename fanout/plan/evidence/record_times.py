@@ -16,8 +16,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TypeVar
 
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.gates.gate_facts import RevisionHistory
-from fanout.gates.gate_rules import CheckMethod, CheckRule, StageRule
+from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.actions import ActionKind, PlanAction, VariantStep
 from fanout.plan.policy_plan import PolicyPlan

@@ -9,6 +9,7 @@ from dataclasses import field
 from datetime import datetime
 
 from fanout.api.approver_groups import normalize_person
+from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -28,16 +29,14 @@ from fanout.gates.record_facts import (
     ApprovalFacts,
     DecisionFacts,
     EvidenceFacts,
-    GateAction,
-    GateOverride,
     RecordFacts,
     RecordPosition,
 )
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.edits.merge_disputes import RESOLVE, ConflictResolution, parse_disputes
+from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.records.policy_records import ACCEPT_RECORDS, RecordEntry
+from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import DraftLine, parse_instant
 from fanout.plan.variant_case import VariantCase
 from fanout.values import frozen, replace
@@ -75,8 +74,8 @@ NO_EVIDENCE = ObservedEvidence()
 
 
 CONFIRM_REMOVAL = "ConfirmRemoval"
-_OUTSIDE_THE_GATES = frozenset(
-    {RESOLVE, CONFIRM_REMOVAL, ACCEPT_RECORDS}
+_OUTSIDE_THE_GATES = frozenset(Action).difference(
+    GATE_ACTIONS
 )  # what these decide no gate asks about
 
 
@@ -400,12 +399,12 @@ def _build_decision(item: RecordEntry) -> DecisionFacts:
         name=item.name,
         at=item.at,
         by=normalize_person(item.by),
-        action=GateAction(spec["action"]),
+        action=Action(spec["action"]),
         stage=spec.get("stage", ""),
         variants=tuple(spec.get("variants", ())),
         revision=spec.get("revision", ""),
         trees=frozenset(spec.get("trees", ())),
-        overrides=frozenset(GateOverride(item) for item in spec.get("overrides", ())),
+        overrides=frozenset(OverridableGate(item) for item in spec.get("overrides", ())),
         accept_conflicts=spec.get("acceptConflicts", False),
         reason=spec.get("reason", ""),
         expires=parse_instant(spec["expires"]) if spec.get("expires") else None,

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from fanout.api.approver_groups import governs_policy, normalize_person
 from fanout.api.check_spec import Check
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.promotion_policy import (
     AtClose,
     AutoPromotion,
@@ -19,13 +20,10 @@ from fanout.calendar.recurring_window import RecurringWindow, build_window
 from fanout.gates.gate_rules import (
     DEFAULT_ROLLOUT,
     HAND_WRITTEN,
-    AfterRequirement,
     AfterRule,
     ApprovalRule,
-    CheckMethod,
     CheckRule,
     PropagationCondition,
-    RolloutGrowth,
     RolloutRule,
     StageRule,
 )
@@ -93,27 +91,17 @@ def build_hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) ->
 
 def build_check_rule(check: Check) -> CheckRule:
     """Build the rule of a check that is reported by people or answered by a machine."""
-    way = next(way for way in CheckMethod if getattr(check, _FIELD_BY_WAY[way]) is not None)
-    source = getattr(check, _FIELD_BY_WAY[way])
-    has_observed_revision = getattr(source, "observed_revision", None) is not None
+    machine_check = check.machine_check
     return CheckRule(
         name=check.name,
-        method=way,
+        method=check.method,
         timeout=check.timeout,
         fresh_for=check.fresh_for,
         settle=check.settle,
-        names_revision=has_observed_revision
-        or way is CheckMethod.COMMIT_STATUS,  # a status is of one commit
+        # A status belongs to one commit; other answers name a revision only if configured to.
+        names_revision=check.method is CheckMethod.COMMIT_STATUS
+        or (machine_check is not None and machine_check.observed_revision is not None),
     )
-
-
-_FIELD_BY_WAY = {
-    CheckMethod.REPORT: "report",
-    CheckMethod.OBJECT: "object",
-    CheckMethod.PROMETHEUS: "prometheus",
-    CheckMethod.HTTP: "http",
-    CheckMethod.COMMIT_STATUS: "commit_status",
-}
 
 
 def _build_after(stage: Stage) -> AfterRule | None:
@@ -122,7 +110,7 @@ def _build_after(stage: Stage) -> AfterRule | None:
         return None
     return AfterRule(
         stages=tuple(after.stages),
-        require=AfterRequirement(after.require.value),
+        require=after.require,
         soak=after.soak or timedelta(0),
         at_least=after.at_least,
     )
@@ -133,7 +121,7 @@ def _build_rollout(stage: Stage) -> RolloutRule:
     if rollout is None:
         return DEFAULT_ROLLOUT
     return RolloutRule(
-        strategy=RolloutGrowth(rollout.strategy.value),
+        strategy=rollout.strategy,
         step=rollout.step,
         factor=rollout.factor,
         max_in_flight=rollout.max_in_flight,

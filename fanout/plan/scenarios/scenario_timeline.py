@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.object_meta import ObjectMeta
 from fanout.api.package_variant import RevisionRule, Upstream
 from fanout.api.promotion_policy import (
@@ -33,7 +34,6 @@ from fanout.api.upstream_policy import InFlight, UpstreamPolicy, UpstreamPolicyS
 from fanout.gates.gate_facts import CheckReading, DraftFacts, Publication
 from fanout.gates.gate_rules import (
     ApprovalRule,
-    CheckMethod,
     CheckRule,
     PropagationCondition,
     StageRule,

@@ -117,13 +117,13 @@ class CheckProber:
         ]
 
     def _build_probe(self, due_check: DueCheck, values: Mapping[str, Any]) -> CheckProbe:
-        check = due_check.machine_check
+        check = due_check.check.machine_check
         for text, value in values.items():
             if not isinstance(value, str) or not value:
                 reason = (
                     value.problem if isinstance(value, ExpressionFailure) else "it yields no text"
                 )
-                return CheckProbe(due_check.way.value, ProbeFailure(f"{text}: {reason}"))
+                return CheckProbe(due_check.check.method.value, ProbeFailure(f"{text}: {reason}"))
         match check:
             case ObjectCheck():
                 name = check.name or values[check.name_expr or ""]
@@ -176,7 +176,10 @@ class CheckProber:
             if pending_reason or isinstance(answer, ProbeFailure):
                 reading_by_index[index] = pending_reading(due_check, pending_reason)
             else:
-                row = {**due_check.variables, RESPONSE_VARIABLES[due_check.way]: answer.value}
+                row = {
+                    **due_check.variables,
+                    RESPONSE_VARIABLES[due_check.check.method]: answer.value,
+                }
                 expression_rows += [(text, row) for text in _list_answer_expressions(due_check)]
         values = iter(self._evaluate(expression_rows))
         for index, (due_check, answer) in enumerate(zip(due_checks, check_answers, strict=True)):
@@ -225,7 +228,7 @@ class CheckProber:
 
 def _list_probe_expressions(due_check: DueCheck) -> list[str]:
     """Return the expressions that yield the address or object of a check."""
-    match due_check.machine_check:
+    match due_check.check.machine_check:
         case ObjectCheck() as check:
             texts = [check.name_expr]
         case PrometheusCheck() as check:
@@ -239,7 +242,7 @@ def _list_probe_expressions(due_check: DueCheck) -> list[str]:
 
 def _list_answer_expressions(due_check: DueCheck) -> list[str]:
     """Return the expressions over the answer: `cel`, and `observedRevision` if it is set."""
-    check = due_check.machine_check
+    check = due_check.check.machine_check
     assert check is not None, "who has answered was asked"
     return [check.cel, *([check.observed_revision] if check.observed_revision else [])]
 

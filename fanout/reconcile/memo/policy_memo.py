@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.reasons import Reason
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import DependencyFacts
-from fanout.gates.gate_rules import CheckMethod, CheckRule
+from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey

@@ -1,0 +1,70 @@
+"""Closed vocabularies of stages, checks and decisions, shared by the objects and the gates.
+
+This module imports no model: the policy evaluator reads these words too, and must not load
+the validation of documents for them.
+"""
+
+from enum import StrEnum
+
+
+class Require(StrEnum):
+    """Number of listed stages that must have passed."""
+
+    ALL = "All"
+    ANY = "Any"
+    MAJORITY = "Majority"
+
+
+class RolloutStrategy(StrEnum):
+    """Growth of the number of variants in flight."""
+
+    ALL_AT_ONCE = "AllAtOnce"
+    LINEAR = "Linear"
+    EXPONENTIAL = "Exponential"
+
+
+class CheckMethod(StrEnum):
+    """Method by which a check is answered; values are the words of the policy file."""
+
+    REPORT = "report"
+    OBJECT = "object"
+    PROMETHEUS = "prometheus"
+    HTTP = "http"
+    COMMIT_STATUS = "commitStatus"
+
+
+class Action(StrEnum):
+    """Action of a decision."""
+
+    PUBLISH = "Publish"
+    ROLLBACK = "Rollback"
+    SKIP = "Skip"
+    RETRY = "Retry"
+    SUSPEND = "Suspend"
+    RESUME = "Resume"
+    CONFIRM_REMOVAL = "ConfirmRemoval"
+    RESOLVE = "Resolve"
+    WITHDRAW = "Withdraw"
+    ACCEPT_RECORDS = "AcceptRecords"
+
+
+GATE_ACTIONS = (
+    Action.PUBLISH,
+    Action.ROLLBACK,
+    Action.SKIP,
+    Action.RETRY,
+    Action.SUSPEND,
+    Action.RESUME,
+)
+"""Actions about which the policy evaluator decides; the others concern records and removal."""
+
+
+class OverridableGate(StrEnum):
+    """Gate that a Publish decision may override; no other gate can be."""
+
+    AFTER = "after"
+    SOAK = "soak"
+    REQUIRES = "requires"
+    VERIFICATION = "verification"
+    WINDOW = "window"
+    BUDGET = "budget"
