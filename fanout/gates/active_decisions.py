@@ -42,9 +42,9 @@ class ApplicableDecision:
         share, a publication of another revision came first: nobody decides about a step that is
         not the next one.
         """
-        stepped, publication = variant_facts.last_step_at, variant_facts.published
-        if stepped is None or stepped != self.at:
-            return stepped is not None and stepped > self.at
+        last_step_at, publication = variant_facts.last_step_at, variant_facts.published
+        if last_step_at is None or last_step_at != self.at:
+            return last_step_at is not None and last_step_at > self.at
         return publication is None or publication.revision == self.decision.revision
 
     def covers(self, variant_facts: VariantFacts, draft: DraftFacts | None) -> bool:
@@ -140,8 +140,7 @@ class ActiveDecisions:
             tuple[str, datetime]
         ] = []  # (stage or "", when one lets more through)
         self._expiries: list[datetime] = []
-        for number, decision in enumerate(decisions):
-            at = decision.at
+        for record_order, decision in enumerate(decisions):
             if decision.expires is not None:
                 if decision.expires <= now:
                     continue
@@ -152,10 +151,10 @@ class ActiveDecisions:
                     self._opening_times.append((decision.stage, decision.expires))
             # A Suspend dated ahead counts at once: an emergency stop must not wait for a wrong
             # clock.
-            if is_from_the_future(at, now) and decision.action is not Action.SUSPEND:
-                self._hold_future_decision(at, decision)
+            if is_from_the_future(decision.at, now) and decision.action is not Action.SUSPEND:
+                self._hold_future_decision(decision)
             elif decision.action not in (Action.SUSPEND, Action.RESUME):
-                self._index_decision(ApplicableDecision(at, decision, number))
+                self._index_decision(ApplicableDecision(decision.at, decision, record_order))
             else:
                 for key in list_scopes(decision.stage, decision.variants):
                     self._suspensions[key] = decision
@@ -287,25 +286,24 @@ class ActiveDecisions:
             else:
                 self._rollback_decisions.append(applicable_decision)
 
-    def _hold_future_decision(self, at: datetime, decision: DecisionFacts) -> None:
-        start = effective_from(at)
+    def _hold_future_decision(self, decision: DecisionFacts) -> None:
+        start = effective_from(decision.at)
         self._opening_times.append((decision.stage, start))
         sentence = (
-            f"decision {decision.name} of {decision.by} is dated {format_instant(at)}, more than"
-            " five"
-            f" minutes ahead; it does not count before {format_instant(start)}"
+            f"decision {decision.name} of {decision.by} is dated {format_instant(decision.at)},"
+            f" more than five minutes ahead; it does not count before {format_instant(start)}"
         )
         actor = f"whoever sets the clock of {decision.by}; or take it back with fanout withdraw"
         self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
 
-    def _suspension_hold(self, scope: Scope, subject: str) -> Hold | None:
+    def _suspension_hold(self, scope: Scope, label: str) -> Hold | None:
         decision = self._suspensions.get(scope)
         if decision is None or decision.action is not Action.SUSPEND:
             return None
         reason_clause = f": {decision.reason}" if decision.reason else ""
         return Hold(
             Reason.SUSPENDED,
-            f"{subject} was suspended by {decision.by}{reason_clause}",
+            f"{label} was suspended by {decision.by}{reason_clause}",
             "whoever may decide: fanout resume",
             decision.at,
             decision.expires,
@@ -331,9 +329,9 @@ def combine_overrides(
     )
 
 
-def spec_suspension_hold(subject: str, owner: str) -> Hold:
+def spec_suspension_hold(label: str, owner: str) -> Hold:
     """Build the hold of a policy, stage or variant that its spec suspends."""
-    return Hold(Reason.SUSPENDED, f"{subject} is suspended by its spec", f"{owner}: spec.suspend")
+    return Hold(Reason.SUSPENDED, f"{label} is suspended by its spec", f"{owner}: spec.suspend")
 
 
 def list_scopes(stage: str, variants: Iterable[str]) -> list[Scope]:

@@ -14,6 +14,7 @@ from fanout.gates.gate_facts import DraftFacts, Hold
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import TalliedVariant
 from fanout.values import replace
 
@@ -26,29 +27,27 @@ class AutomaticPromotion:
         self._stage_rule = stage_rule
         self._candidate = candidate
 
-    def blocked(
-        self, variant: TalliedVariant, draft: DraftFacts, *, pinned: bool = False
-    ) -> Hold | None:
+    def blocked(self, variant: TalliedVariant, draft: DraftFacts, pin: Pin | None) -> Hold | None:
         """Return why automation leaves the draft to a person, or None.
 
-        `pinned`: the spec pins the stage.
+        `pin` is the pin of the spec: going back to it is no downgrade that anybody must confirm.
         """
         review_hold = _review_hold(variant, draft)
         if review_hold is not None:
             return review_hold
         if not self._stage_rule.automatic:
             return self._automation_off
-        if not pinned and self._is_downgrade(variant):
+        if pin is None and self._is_downgrade(variant):
             return self._downgrade_hold
         return None if self._evaluation.policy_facts.sweep else self._sweep_awaited
 
     def _is_downgrade(self, variant: TalliedVariant) -> bool:
-        published = variant.facts.published
-        if published is None:
+        publication = variant.facts.published
+        if publication is None:
             return False
         ages = self._evaluation.ages
-        if ages.are_comparable(self._candidate, published.revision):
-            return ages.is_older(self._candidate, published.revision)
+        if ages.are_comparable(self._candidate, publication.revision):
+            return ages.is_older(self._candidate, publication.revision)
         # Commits have no order of their own. What the stage is on record to have left counts as
         # older.
         return (
@@ -93,7 +92,7 @@ def unreviewed_hold(
     variant: TalliedVariant, draft: DraftFacts, applicable_decisions: Sequence[ApplicableDecision]
 ) -> Hold | None:
     """Return what a person has to review first, unless a decision lists this tree."""
-    if any(draft.tree in order.decision.trees for order in applicable_decisions):
+    if any(draft.tree in it.decision.trees for it in applicable_decisions):
         return None
     return _review_hold(variant, draft)
 
@@ -135,7 +134,7 @@ def conflict_hold(
     (Design §4.)
     """
     if not draft.conflict_count or any(
-        _accepts_conflicts(order.decision, draft) for order in applicable_decisions
+        _accepts_conflicts(it.decision, draft) for it in applicable_decisions
     ):
         return None
     conflict_count = draft.conflict_count

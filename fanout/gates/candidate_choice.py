@@ -73,7 +73,7 @@ def _approved_hold(newer: str, current: str) -> Hold:
 
 
 def serialize_choice(
-    chosen: CandidateChoice,
+    choice: CandidateChoice,
     tally: StageTally,
     verdicts: StageVerdicts,
     gate_of: GateByRevision,
@@ -90,11 +90,11 @@ def serialize_choice(
     waited for.
     """
     current = _current_revision(tally, ages)
-    if current in ("", chosen.revision) or not ages.is_older(current, chosen.revision):
-        return chosen
+    if current in ("", choice.revision) or not ages.is_older(current, choice.revision):
+        return choice
     # A failed revision must not block the one that mends it.
     if verdicts.verdict(current) is Verdict.FAILED:
-        return chosen
+        return choice
     history = verdicts.history(current)
     soaks = [
         (downstream.stage_rule.name, soak)
@@ -111,12 +111,12 @@ def serialize_choice(
         if variant.state is VariantState.VERIFYING or (variant.has_pending_grant and can_pass)
     ]
     if in_flight:
-        kept_hold = _in_flight_hold(chosen.revision, current, tally, in_flight)
+        kept_hold = _in_flight_hold(choice.revision, current, tally, in_flight)
     elif soaks:
-        end = soak_ends_at(history, max(soak for _, soak in soaks))
-        kept_hold = _soaking_hold(chosen.revision, current, [name for name, _ in soaks], end)
+        until = soak_ends_at(history, max(soak for _, soak in soaks))
+        kept_hold = _soaking_hold(choice.revision, current, [name for name, _ in soaks], until)
     else:
-        return chosen
+        return choice
     newer = ages.newer_than(current)
     return CandidateChoice(current, newer, (current, *newer), kept_hold)
 
@@ -135,8 +135,8 @@ def _in_flight_hold(
     return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 
-def _soaking_hold(newer: str, current: str, stages: Sequence[str], until: datetime | None) -> Hold:
-    stage_labels = ", ".join(map(label_stage, stages))
+def _soaking_hold(newer: str, current: str, names: Sequence[str], until: datetime | None) -> Hold:
+    stage_labels = ", ".join(map(label_stage, names))
     sentence = (
         f"{newer} waits, by inFlight: Serialize: {stage_labels} waits for the soak of {current}"
     )

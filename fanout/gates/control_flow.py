@@ -28,13 +28,13 @@ def forward_verdicts(
 
     `gate_of` evaluates its gate.
     """
-    verdict_by_revision: dict[str, Verdict] = {}
-    remembered: dict[str, RevisionHistory] = {}
+    by_revision: dict[str, Verdict] = {}
+    new_histories: dict[str, RevisionHistory] = {}
     unrecorded: set[str] = set()
     # Revisions on record too: one that the rule no longer allows may still soak downstream.
     for revision in dict.fromkeys([*revisions, *histories]):
         history, gate = histories.get(revision, NO_HISTORY), gate_of(revision)
-        verdict_by_revision[revision] = gate.verdict
+        by_revision[revision] = gate.verdict
         if gate.verdict is not Verdict.PASSED:
             new_history = withdraw_history(history)
         else:
@@ -47,8 +47,8 @@ def forward_verdicts(
         ):
             unrecorded.add(revision)
         if new_history != NO_HISTORY:
-            remembered[revision] = new_history
-    return StageVerdicts(verdict_by_revision, remembered, frozenset(unrecorded))
+            new_histories[revision] = new_history
+    return StageVerdicts(by_revision, new_histories, frozenset(unrecorded))
 
 
 def _forward_history(
@@ -107,7 +107,7 @@ class _UpstreamPresence:
             for since, until in self._spans
         )
 
-    def first_shortage(self, quorum: int, clock_start: datetime) -> datetime | None:
+    def first_shortage(self, quorum: int, stretch_start: datetime) -> datetime | None:
         """Return the first instant of the stretch at which too few suffice, or None.
 
         That is because some of them moved on.
@@ -115,5 +115,5 @@ class _UpstreamPresence:
         ends = [until for _, until in self._spans if until is not None]
         if not ends:
             return None
-        moments = sorted({clock_start, *(end for end in ends if end > clock_start)})
+        moments = sorted({stretch_start, *(end for end in ends if end > stretch_start)})
         return next((moment for moment in moments if self.count_at(moment) < quorum), None)

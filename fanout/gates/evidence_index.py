@@ -58,34 +58,34 @@ def follow_statements(
 
     Failures up to `retried` are dropped from that instant on.
     """
-    latest: dict[str, EvidenceStatement] = {}
+    by_reporter: dict[str, EvidenceStatement] = {}
     since: datetime | None = None
     for statement in statements:
         # The Retry takes effect between the statements before and after its instant, exactly once.
         if retried is not None and statement.at > retried:
-            since = _drop_failures(latest, since, retried)
+            since = _drop_failures(by_reporter, since, retried)
             retried = None
-        latest[statement.evidence.by] = statement
-        since = _passed_since(latest, since, statement.at)
+        by_reporter[statement.evidence.by] = statement
+        since = _passed_since(by_reporter, since, statement.at)
     if retried is not None:
-        since = _drop_failures(latest, since, retried)
-    return ReportedStatus(tuple(latest.values()), since)
+        since = _drop_failures(by_reporter, since, retried)
+    return ReportedStatus(tuple(by_reporter.values()), since)
 
 
 def _drop_failures(
-    latest: dict[str, EvidenceStatement], since: datetime | None, retried: datetime
+    by_reporter: dict[str, EvidenceStatement], since: datetime | None, retried: datetime
 ) -> datetime | None:
-    for by, statement in tuple(latest.items()):
+    for by, statement in tuple(by_reporter.items()):
         if statement.evidence.status is Verdict.FAILED:
-            del latest[by]
-    return _passed_since(latest, since, retried)
+            del by_reporter[by]
+    return _passed_since(by_reporter, since, retried)
 
 
 def _passed_since(
-    latest: dict[str, EvidenceStatement], since: datetime | None, at: datetime
+    by_reporter: dict[str, EvidenceStatement], since: datetime | None, at: datetime
 ) -> datetime | None:
-    passed = bool(latest) and all(
-        statement.evidence.status is Verdict.PASSED for statement in latest.values()
+    passed = bool(by_reporter) and all(
+        statement.evidence.status is Verdict.PASSED for statement in by_reporter.values()
     )
     if not passed:
         return None
@@ -131,16 +131,16 @@ class _CheckSubject(NamedTuple):
 
     stage: str
     check: str
-    published: Publication
+    publication: Publication
     retried: datetime | None
     drafted: bool
     floor: int  # the last that was said before it, where instants alone do not tell
 
     def accepts(self, statement: EvidenceStatement) -> bool:
         """Return whether the statement was made late enough to be about this publication."""
-        names_draft_commit = self.drafted and statement.evidence.commit in self.published.commits
+        names_draft_commit = self.drafted and statement.evidence.commit in self.publication.commits
         return names_draft_commit or (
-            statement.at >= self.published.at and statement.record_order > self.floor
+            statement.at >= self.publication.at and statement.record_order > self.floor
         )
 
 
@@ -155,12 +155,13 @@ class EvidenceIndex:
         self.future_starts: set[datetime] = (
             set()
         )  # when evidence that is dated ahead begins to count
-        for record_order, item in enumerate(evidence):
-            self._record_orders[item.name] = record_order
-            if item.withdrawn:
+        for record_order, it in enumerate(evidence):
+            # Withdrawn evidence keeps its place: publications name it as the last before them.
+            self._record_orders[it.name] = record_order
+            if it.withdrawn:
                 continue
-            check_evidence = self._by_check.setdefault((item.stage, item.check), _CheckEvidence())
-            check_evidence.add(EvidenceStatement(record_order, item.at, item))
+            check_evidence = self._by_check.setdefault((it.stage, it.check), _CheckEvidence())
+            check_evidence.add(EvidenceStatement(record_order, it.at, it))
 
     def evaluate(
         self,
@@ -206,7 +207,7 @@ class EvidenceIndex:
         variant_statements: Sequence[EvidenceStatement],
         check_evidence: _CheckEvidence,
     ) -> CheckResult:
-        publication = subject.published
+        publication = subject.publication
         statements = [
             statement
             for statement in variant_statements
@@ -291,7 +292,7 @@ class EvidenceIndex:
         """Build the pending result of a check whose only useful statements are dated ahead."""
         first = min(future_statements, key=lambda statement: statement.at)
         if is_from_the_future(first.at, self._now):
-            return _future_result(subject.check, subject.stage, first)
+            return _future_result(subject, first)
         if passes_at is None:
             return replace(check_result, until=first.at)
         sentence = f"check {subject.check}: {_quoted(first)}, which counts from then on"
@@ -314,10 +315,11 @@ class EvidenceIndex:
 
 
 def _passed_result(
-    subject: _CheckSubject, since: datetime, latest: EvidenceStatement
+    subject: _CheckSubject, since: datetime, statement: EvidenceStatement
 ) -> CheckResult:
-    sentence = f"check {subject.check} passed: {_quoted(latest)}"
-    return CheckResult(subject.check, Verdict.PASSED, sentence, since, latest=latest.at)
+    """Build the result of a check passed since then; `statement` is the latest that says so."""
+    sentence = f"check {subject.check} passed: {_quoted(statement)}"
+    return CheckResult(subject.check, Verdict.PASSED, sentence, since, latest=statement.at)
 
 
 def _is_about(evidence: EvidenceFacts, publication: Publication) -> bool:
@@ -341,7 +343,7 @@ def _latest_statement(
 
 
 def _passes_at(
-    timely_statements: Sequence[EvidenceStatement],
+    statements: Sequence[EvidenceStatement],
     future_statements: Iterable[EvidenceStatement],
     retried: datetime | None,
 ) -> datetime | None:
@@ -355,7 +357,7 @@ def _passes_at(
     for at in sorted(statement.at for statement in future_statements):
         counting = [
             statement
-            for statement in timely_statements
+            for statement in statements
             if statement.record_order not in future_orders or statement.at <= at
         ]
         if follow_statements(counting, retried).verdict is Verdict.PASSED:
@@ -368,7 +370,7 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
 
     Any failure fails, whoever else is still pending.
     """
-    stage, check, publication = subject.stage, subject.check, subject.published
+    stage, check, publication = subject.stage, subject.check, subject.publication
     if reported.since is not None:
         return _passed_result(
             subject,
@@ -400,7 +402,8 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     )
 
 
-def _future_result(check: str, stage: str, statement: EvidenceStatement) -> CheckResult:
+def _future_result(subject: _CheckSubject, statement: EvidenceStatement) -> CheckResult:
+    stage, check = subject.stage, subject.check
     sentence = (
         f"check {check}: {_quoted(statement)}, which is more than five minutes ahead; it does"
         " not count"
@@ -416,8 +419,12 @@ def _future_result(check: str, stage: str, statement: EvidenceStatement) -> Chec
     )
 
 
-def _other_commit(commit: str) -> str:
-    return f"commit {commit[:12]}, at which the branch does not have the package as it is published"
+def _other_subject(evidence: EvidenceFacts) -> str:
+    """Describe what the evidence is about instead of the publication."""
+    if evidence.revision:
+        return evidence.revision
+    commit = evidence.commit[:12]
+    return f"commit {commit}, at which the branch does not have the package as it is published"
 
 
 def _explain_missing(
@@ -426,13 +433,13 @@ def _explain_missing(
     """Add to a pending result the evidence that does not count, with the reason."""
     if statement is None:
         return check_result
-    evidence, publication = statement.evidence, subject.published
+    evidence, publication = statement.evidence, subject.publication
     if not evidence.revision and not evidence.commit:
         problem = "names neither revision nor commit"
     elif not _is_about(evidence, publication):
         if statement.at < publication.at:
             return check_result  # the answer to an earlier question
-        problem = f"is about {evidence.revision or _other_commit(evidence.commit)}"
+        problem = f"is about {_other_subject(evidence)}"
     else:
         step = "drafted" if subject.drafted else "published"
         step = "tried again" if subject.accepts(statement) else step

@@ -179,9 +179,9 @@ class GateEvaluation:
         if draft is not None and stage_rule.requires:
             pending_publishes = self.active_decisions.pending_publishes(variant_facts, candidate)
             applicable_decisions = [
-                applicable
-                for applicable in pending_publishes
-                if applicable.covers(variant_facts, draft)
+                applicable_decision
+                for applicable_decision in pending_publishes
+                if applicable_decision.covers(variant_facts, draft)
             ]
             variant.required, answers = required_checks.evaluate(
                 stage_rule, variant_facts, draft, applicable_decisions
@@ -219,10 +219,8 @@ class GateEvaluation:
 
     def _actor(self, stage: str, revision: str) -> str:
         """Return who can unblock an upstream stage that is to take this revision."""
-        stage_rule, candidate_choice = self.tallies[stage].stage_rule, self.choices.get(stage)
-        if stage_rule.control_flow or (
-            candidate_choice is not None and candidate_choice.revision != revision
-        ):
+        stage_rule, choice = self.tallies[stage].stage_rule, self.choices.get(stage)
+        if stage_rule.control_flow or (choice is not None and choice.revision != revision):
             holds = self.stage_gate(stage_rule, revision).holds
             if holds:
                 return holds[0].actor
@@ -342,16 +340,16 @@ def _choose_candidate(evaluation: GateEvaluation, stage_rule: StageRule) -> Cand
     def gate_of(revision: str) -> AfterGate:
         return evaluation.stage_gate(stage_rule, revision)
 
-    chosen = choose_candidate(tally, verdicts, gate_of, evaluation.approvals, evaluation.ages)
+    choice = choose_candidate(tally, verdicts, gate_of, evaluation.approvals, evaluation.ages)
     if not evaluation.policy_facts.serialize:
-        return chosen
+        return choice
     downstream_soaks = [
         (it.after.soak, evaluation.tallies[it.name])
         for it in evaluation.stages
         if it.after is not None and stage_rule.name in it.after.stages
     ]
     return serialize_choice(
-        chosen, tally, verdicts, gate_of, downstream_soaks, evaluation.ages, evaluation.now
+        choice, tally, verdicts, gate_of, downstream_soaks, evaluation.ages, evaluation.now
     )
 
 
@@ -364,9 +362,9 @@ def _history_by_stage(policy_facts: PolicyFacts) -> Mapping[str, dict[str, Revis
     histories: dict[str, dict[str, RevisionHistory]] = {
         stage_rule.name: {} for stage_rule in policy_facts.stages
     }
-    for (stage, revision), revision_history in policy_facts.history.items():
+    for (stage, revision), history in policy_facts.history.items():
         if stage in histories:
-            histories[stage][revision] = revision_history
+            histories[stage][revision] = history
     return histories
 
 

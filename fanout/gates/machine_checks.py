@@ -36,15 +36,15 @@ def fold_readings(
         (it for it in answers if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
     )
-    start = publication.at + check_rule.settle if check_rule.settle else publication.at
+    until = publication.at + check_rule.settle if check_rule.settle else publication.at
     # Right after publication the machine still reports on the previous revision.
-    if now < start and recorded_answer is None:
+    if now < until and recorded_answer is None:
         sentence = (
-            f"check {check_rule.name} is first asked {format_elapsed(start - publication.at)}"
+            f"check {check_rule.name} is first asked {format_elapsed(until - publication.at)}"
             " after publication"
         )
         check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
-        return MachineCheckResult(replace(check_result, actor="time alone", until=start), None)
+        return MachineCheckResult(replace(check_result, actor="time alone", until=until), None)
     reading = next(
         (it for it in readings if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
@@ -66,15 +66,14 @@ def fold_readings(
 
 
 def apply_freshness(
-    check_rule: CheckRule, machine_result: MachineCheckResult, now: datetime
+    check_rule: CheckRule, check_result: CheckResult, answer: CheckAnswer | None, now: datetime
 ) -> MachineCheckResult:
     """Return the result of a check before publication, whose answer must be fresh."""
-    check_result, answer = machine_result
     if check_rule.fresh_for is None or answer is None or answer.verdict is not Verdict.PASSED:
-        return machine_result
-    end = answer.at + check_rule.fresh_for
-    if now < end:
-        return MachineCheckResult(replace(check_result, until=end), answer)
+        return MachineCheckResult(check_result, answer)
+    until = answer.at + check_rule.fresh_for
+    if now < until:
+        return MachineCheckResult(replace(check_result, until=until), answer)
     return MachineCheckResult(stale_result(check_rule, check_result), None)
 
 
@@ -89,7 +88,10 @@ def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResul
 
 
 def apply_timeout(
-    check_rule: CheckRule | ApprovalRule, check_result: CheckResult, since: datetime, now: datetime
+    check_rule: CheckRule | ApprovalRule,
+    check_result: CheckResult,
+    clock_start: datetime,
+    now: datetime,
 ) -> CheckResult:
     """Return the check as failed if it was pending beyond its timeout.
 
@@ -97,11 +99,9 @@ def apply_timeout(
     """
     if check_rule.timeout is None or check_result.verdict is not Verdict.PENDING:
         return check_result
-    end = since + check_rule.timeout
-    if now < end:
-        return replace(
-            check_result, until=end if check_result.until is None else min(end, check_result.until)
-        )
+    until = clock_start + check_rule.timeout
+    if now < until:
+        return replace(check_result, until=min(until, check_result.until or until))
     sentence = (
         f"{check_result.sentence}; it had {format_elapsed(check_rule.timeout)} to be answered"
     )
@@ -109,7 +109,7 @@ def apply_timeout(
         check_result,
         verdict=Verdict.FAILED,
         sentence=sentence,
-        at=end,
+        at=until,
         reason=Reason.CHECK_TIMED_OUT,
         until=None,
     )

@@ -42,22 +42,20 @@ class InFlightVariants:
             ready, len(timed)
         )  # how many of the first have nothing to be answered
 
-    def completion(self, needed: int, check_actor: str) -> ExpectedCompletion:
+    def completion(self, needed: int, actor: str) -> ExpectedCompletion:
         """Return when `needed` of them will be ready or failed, if time alone does it.
 
-        The actor is `check_actor` where somebody still answers checks, who may do so sooner.
+        The actor is `actor` where somebody still answers checks, who may do so sooner.
         """
         if needed > len(self._ends):
-            return ExpectedCompletion(check_actor)
-        actor = TIME_ALONE if needed <= self._time_only else check_actor
-        return ExpectedCompletion(actor, self._ends[needed - 1])
+            return ExpectedCompletion(actor)
+        needs_only_time = needed <= self._time_only
+        return ExpectedCompletion(TIME_ALONE if needs_only_time else actor, self._ends[needed - 1])
 
 
-def expected_completion(
-    variants: Collection[TalliedVariant], check_actor: str
-) -> ExpectedCompletion:
+def expected_completion(variants: Collection[TalliedVariant], actor: str) -> ExpectedCompletion:
     """Return when all of these variants will be ready or failed, if time alone does it."""
-    return InFlightVariants(variants).completion(len(variants), check_actor)
+    return InFlightVariants(variants).completion(len(variants), actor)
 
 
 def _completes_at(variant: TalliedVariant) -> datetime | None:

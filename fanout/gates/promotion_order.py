@@ -37,8 +37,8 @@ class RevisionAges:
     no longer allowed. Commits have no order of their own.
     """
 
-    def __init__(self, allowed: Sequence[str]) -> None:
-        self.allowed = tuple(allowed)
+    def __init__(self, revisions: Sequence[str]) -> None:
+        self.allowed = tuple(revisions)
         self._rank: Mapping[str, int] = {name: rank for rank, name in enumerate(self.allowed)}
         self._versions: dict[str, Version | None] = {}
 
@@ -73,7 +73,7 @@ class RevisionAges:
         """Return whether the policy's rule allows the revision."""
         return revision in self._rank
 
-    def _version(self, name: str) -> Version | None:
-        if name not in self._versions:
-            self._versions[name] = parse_tag(name, "")
-        return self._versions[name]
+    def _version(self, revision: str) -> Version | None:
+        if revision not in self._versions:
+            self._versions[revision] = parse_tag(revision, "")
+        return self._versions[revision]

@@ -78,10 +78,10 @@ class RequiredChecks:
     ) -> CheckResult:
         if check_rule.method is not CheckMethod.REPORT:
             prior_answers = [it for it in variant_facts.answers if not is_retried(it, retried)]
-            machine_result = fold_readings(
+            check_result, answer = fold_readings(
                 check_rule, publication, variant_facts.readings, prior_answers, self._now
             )
-            check_result, answer = apply_freshness(check_rule, machine_result, self._now)
+            check_result, answer = apply_freshness(check_rule, check_result, answer, self._now)
             answers += [answer] if answer is not None else []
             return check_result
         written_at = variant_facts.draft.written if variant_facts.draft is not None else None
@@ -95,11 +95,11 @@ class RequiredChecks:
         if check_rule.fresh_for is None or check_result.verdict is not Verdict.PASSED:
             return check_result
         assert check_result.latest is not None, "what was reported was reported some time"
-        end = check_result.latest + check_rule.fresh_for
+        until = check_result.latest + check_rule.fresh_for
         return (
             stale_result(check_rule, check_result)
-            if end <= self._now
-            else replace(check_result, until=end)
+            if until <= self._now
+            else replace(check_result, until=until)
         )
 
 
@@ -131,7 +131,7 @@ def _apply_override(
 ) -> CheckResult:
     if check_result.verdict is Verdict.PASSED:
         return check_result
-    for applicable in applicable_decisions:
-        if OverridableGate.REQUIRES in applicable.decision.overrides:
-            return override_check(check_result, applicable.decision.by, applicable.at)
+    for applicable_decision in applicable_decisions:
+        if OverridableGate.REQUIRES in applicable_decision.decision.overrides:
+            return override_check(check_result, applicable_decision)
     return check_result

@@ -14,11 +14,13 @@ from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import StageAggregates, VariantState
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import RolloutRule, compute_budget, compute_tolerance
+from fanout.gates.gate_rules import compute_budget, compute_tolerance
 from fanout.gates.gate_wording import format_count, format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import replace
+
+_ANSWERING = "whoever answers the checks of those in flight"
 
 
 class RolloutBudget:
@@ -63,7 +65,7 @@ class RolloutBudget:
         open_group = self._open_group
         if open_group is not None and variant.facts.group > open_group:
             sentence = f"group {open_group + 1} of the rollout comes first; {self._group_reason}"
-            actor, until = self._earlier_groups_completion(variant.facts.group)
+            actor, until = self._earlier_groups_completion(variant)
             return Hold(Reason.GROUP_AWAITS, sentence, actor, until=until)
         limit = self.limit
         # A limit of 0 releases nothing, superseding included, so even a variant with a slot waits.
@@ -82,8 +84,7 @@ class RolloutBudget:
         # Slots go in the order of release: the third variant that waits needs three completions,
         # not one.
         needed_completions = self.aggregates.in_flight - limit + len(self._waiting_names)
-        check_actor = "whoever answers the checks of those in flight"
-        actor, until = self._in_flight_order.completion(needed_completions, check_actor)
+        actor, until = self._in_flight_order.completion(needed_completions, _ANSWERING)
         return Hold(
             Reason.BUDGET_EXHAUSTED, sentence, f"{actor}; or --override budget", until=until
         )
@@ -114,11 +115,22 @@ class RolloutBudget:
 
     def _compute_limit(self) -> int | None:
         limits: list[int] = []
-        step = _strategy_limit(self._rollout_rule, self.aggregates.ready)
-        limits += [step] if step is not None else []
+        strategy_limit = self._strategy_limit()
+        limits += [strategy_limit] if strategy_limit is not None else []
         if self._rollout_rule.max_in_flight is not None:
             limits.append(compute_budget(self._rollout_rule.max_in_flight, self.aggregates.total))
         return min(limits, default=None)
+
+    def _strategy_limit(self) -> int | None:
+        rollout = self._rollout_rule
+        match rollout.strategy:
+            case RolloutStrategy.LINEAR:
+                return rollout.step
+            case RolloutStrategy.EXPONENTIAL:
+                # Growth by a factor: what is ready now may bring factor - 1 times as many along.
+                return max(1, floor((rollout.factor - 1) * self.aggregates.ready))
+            case RolloutStrategy.ALL_AT_ONCE:
+                return None
 
     def _compute_aggregates(self) -> StageAggregates:
         total = updated = ready = in_flight = failed = 0
@@ -146,13 +158,15 @@ class RolloutBudget:
     def _in_flight_order(self) -> InFlightVariants:
         return InFlightVariants(self._in_flight)
 
-    def _earlier_groups_completion(self, group: int) -> ExpectedCompletion:
+    def _earlier_groups_completion(self, variant: TalliedVariant) -> ExpectedCompletion:
         """Return when all released variants of earlier groups will have completed."""
+        group = variant.facts.group
         if group not in self._group_completions:
             unready = [it for it in self._unready if it.facts.group < group]
             in_flight = InFlightVariants(it for it in unready if it.has(self._candidate))
-            check_actor = "whoever answers the checks of that group"
-            self._group_completions[group] = in_flight.completion(len(unready), check_actor)
+            self._group_completions[group] = in_flight.completion(
+                len(unready), "whoever answers the checks of that group"
+            )
         return self._group_completions[group]
 
     def _note_unready(self, variant: TalliedVariant) -> None:
@@ -169,13 +183,3 @@ def _has_failed(variant: TalliedVariant, candidate: str) -> bool:
     if variant.state is not VariantState.FAILED or variant.mended:
         return False
     return variant.has(candidate) and not variant.has_pending_grant
-
-
-def _strategy_limit(rollout_rule: RolloutRule, ready: int) -> int | None:
-    match rollout_rule.strategy:
-        case RolloutStrategy.LINEAR:
-            return rollout_rule.step
-        case RolloutStrategy.EXPONENTIAL:
-            return max(1, floor((rollout_rule.factor - 1) * ready))
-        case RolloutStrategy.ALL_AT_ONCE:
-            return None

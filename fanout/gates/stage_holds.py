@@ -41,8 +41,8 @@ class _HoldGroup:
     since: datetime | None = None
     until: datetime | None = None
 
-    def add(self, name: str, hold: Hold) -> None:
-        self.names.add(name)  # a variant may wait for several things of one kind
+    def add(self, variant_evaluation: VariantEvaluation, hold: Hold) -> None:
+        self.names.add(variant_evaluation.name)  # a variant may wait for several things of one kind
         if hold.since is not None and (self.since is None or hold.since < self.since):
             self.since = hold.since
         if hold.until is not None and (self.until is None or hold.until < self.until):
@@ -102,13 +102,13 @@ def next_soak_end(evaluation: GateEvaluation, tally: StageTally) -> datetime | N
 
 
 def group_holds(
-    variant_evaluations: Iterable[VariantEvaluation], listed_holds: Iterable[Hold] = ()
+    variant_evaluations: Iterable[VariantEvaluation], holds: Iterable[Hold] = ()
 ) -> list[Hold]:
     """Group holds by reason and actor, with the number of variants and the first of them.
 
-    Holds among `listed_holds` are omitted, by identity: the stage lists them already.
+    Those among `holds` are omitted, by identity: the stage lists them already.
     """
-    listed_ids = {id(hold) for hold in listed_holds}
+    listed_ids = {id(hold) for hold in holds}
     groups: dict[tuple[str, str], _HoldGroup] = {}
     for item in variant_evaluations:
         for hold in item.holds:
@@ -118,7 +118,7 @@ def group_holds(
             group = groups.get(key)
             if group is None:
                 group = groups[key] = _HoldGroup(item.name, hold)
-            group.add(item.name, hold)
+            group.add(item, hold)
     return [group.to_hold() for group in groups.values()]
 
 
@@ -155,20 +155,29 @@ def _waiting_decision_holds(
         (variant.facts.published.at for variant in tally.variants if variant.facts.published),
         default=None,
     )
-    for revision, applicable in evaluation.active_decisions.published_by_decision(
+    for revision, applicable_decision in evaluation.active_decisions.published_by_decision(
         tally.stage_rule.name
     ).items():
         if revision == candidate or revision in tally.published:
             continue
-        if latest is not None and latest >= applicable.at:
+        if latest is not None and latest >= applicable_decision.at:
             continue  # the stage has moved since: the decision was carried out, or overtaken
         cause = (
             f"the candidate is {candidate}"
             if evaluation.ages.is_allowed(revision)
             else f"the policy's rule does not allow {revision}"
         )
-        sentence = f"decision {applicable.decision.name} to publish {revision} waits: {cause}"
-        holds.append(Hold(Reason.DECISION_WAITS, sentence, applicable.decision.by, applicable.at))
+        sentence = (
+            f"decision {applicable_decision.decision.name} to publish {revision} waits: {cause}"
+        )
+        holds.append(
+            Hold(
+                Reason.DECISION_WAITS,
+                sentence,
+                applicable_decision.decision.by,
+                applicable_decision.at,
+            )
+        )
     return holds
 
 
@@ -192,7 +201,7 @@ _TOO_MANY = 2
 def stuck_hold(
     evaluation: GateEvaluation,
     stages: Mapping[str, StageEvaluation],
-    variants: Iterable[VariantEvaluation],
+    variant_evaluations: Iterable[VariantEvaluation],
     timer: datetime | None,
 ) -> Hold | None:
     """Return the hold of a policy that only a person can set going again, or None.
@@ -205,7 +214,7 @@ def stuck_hold(
     # yet.
     if any(_awaits_soak_record(evaluation, stage_rule) for stage_rule in evaluation.stages):
         return None
-    unready = [item for item in variants if not _is_settled(item)]
+    unready = [item for item in variant_evaluations if not _is_settled(item)]
     if not unready or any(_can_move(item) for item in unready):
         return None
     if any(
@@ -332,8 +341,8 @@ def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[Alternat
     return (AlternativeRevision(newest, holds),) if holds else ()
 
 
-def _pinned_hold(stage_rule: StageRule, newer: str, pin: Pin) -> Hold:
-    sentence = f"{newer} waits: {label_stage(stage_rule.name)} stays at {pin.revision}"
+def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
+    sentence = f"{revision} waits: {label_stage(stage_rule.name)} stays at {pin.revision}"
     if pin.decision is None:
         return Hold(
             Reason.PINNED, f"{sentence}, to which its policy pins it", "the policy's author"

@@ -75,11 +75,11 @@ class TalliedVariant:
 
     @property
     def has_pending_grant(self) -> bool:
-        """Return whether the variant has a grant that is not published yet."""
-        grant, published = self.facts.grant, self.facts.published
-        if grant is None or published is None:
+        """Return whether the variant has a grant that is not publication yet."""
+        grant, publication = self.facts.grant, self.facts.published
+        if grant is None or publication is None:
             return grant is not None
-        fulfilled = (grant.revision, grant.digest) == (published.revision, published.digest)
+        fulfilled = (grant.revision, grant.digest) == (publication.revision, publication.digest)
         return not fulfilled or (self.facts.draft is not None and self.facts.draft.moves)
 
 
@@ -175,11 +175,15 @@ class StageTally:
             return None
         earliest: datetime | None = None
         for variant in self.variants:
-            published = variant.facts.published
-            if published is None or published.revision == revision or published.at < passed_at:
+            publication = variant.facts.published
+            if (
+                publication is None
+                or publication.revision == revision
+                or publication.at < passed_at
+            ):
                 continue
-            if published.at >= stretch_start:
-                at = published.at
+            if publication.at >= stretch_start:
+                at = publication.at
             elif variant.early_failure is None and self.counts(variant, revision):
                 at = max(now, stretch_start)
             else:
@@ -247,16 +251,16 @@ class StageTally:
 
         (Design §6.)
         """
-        published = variant.facts.published
-        if published is None or (published.revision, published.digest) == (
+        publication = variant.facts.published
+        if publication is None or (publication.revision, publication.digest) == (
             draft.revision,
             draft.digest,
         ):
             return
-        if published.revision != draft.revision or self.skipped(variant, published.revision):
+        if publication.revision != draft.revision or self.skipped(variant, publication.revision):
             return
         variant.mended = True
-        revision_tally = self.published[published.revision]
+        revision_tally = self.published[publication.revision]
         revision_tally.failed, revision_tally.verifying = (
             revision_tally.failed - 1,
             revision_tally.verifying + 1,
@@ -272,12 +276,12 @@ class StageTally:
         # §6).
         stretch_start = history.stretch_start if history.left is None else None
         return sum(
-            stretch_start is None or (published.since or published.at) <= stretch_start
+            stretch_start is None or (publication.since or publication.at) <= stretch_start
             for variant in self.variants
             if variant.state is VariantState.FAILED
             and not variant.mended
-            and (published := variant.facts.published) is not None
-            and published.revision == revision
+            and (publication := variant.facts.published) is not None
+            and publication.revision == revision
             and not self.skipped(variant, revision)
         )
 
@@ -289,9 +293,9 @@ class StageTally:
             self.active += 1
         else:
             revisions = {
-                grant_or_publication.revision
-                for grant_or_publication in (variant_facts.grant, variant_facts.published)
-                if grant_or_publication is not None
+                it.revision
+                for it in (variant_facts.grant, variant_facts.published)
+                if it is not None
             }
             for revision in revisions:
                 self.excepted[revision] = self.excepted.get(revision, 0) + 1

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate
 from fanout.api.reasons import Reason
-from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
+from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision, spec_suspension_hold
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
-from fanout.gates.gate_rules import CheckRule, StageRule, Verdict
+from fanout.gates.gate_rules import CheckRule, RolloutRule, StageRule, Verdict
 from fanout.gates.gate_wording import format_elapsed
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.stage_tally import StageTally, TalliedVariant
@@ -29,17 +29,17 @@ class TallyBuilder:
         self,
         evidence: EvidenceIndex,
         active_decisions: ActiveDecisions,
-        policy_hold: Hold | None,
+        suspended: Hold | None,
         now: datetime,
     ) -> None:
         self._evidence = evidence
         self._active_decisions = active_decisions
-        self._policy_hold = policy_hold
+        self._suspended = suspended
         self._now = now
 
     def build(self, stage_rule: StageRule, variants: Iterable[VariantFacts]) -> StageTally:
         """Build the tally of a stage from its variants, sorted by name."""
-        suspended = self._policy_hold or self._active_decisions.stage_suspended(stage_rule.name)
+        suspended = self._suspended or self._active_decisions.stage_suspended(stage_rule.name)
         if suspended is None and stage_rule.suspended:
             suspended = spec_suspension_hold(f"stage {stage_rule.name}", "the policy's author")
         tally = StageTally(stage_rule, suspended, self._active_decisions)
@@ -48,9 +48,9 @@ class TallyBuilder:
         return tally
 
     def _tally_variant(
-        self, stage_rule: StageRule, variant_facts: VariantFacts, stage_hold: Hold | None
+        self, stage_rule: StageRule, variant_facts: VariantFacts, suspended: Hold | None
     ) -> TalliedVariant:
-        suspended = stage_hold or self._active_decisions.variant_suspended(variant_facts.name)
+        suspended = suspended or self._active_decisions.variant_suspended(variant_facts.name)
         if suspended is None and variant_facts.suspended:
             suspended = spec_suspension_hold(f"variant {variant_facts.name}", "its owner")
         publication = variant_facts.published
@@ -73,7 +73,7 @@ class TallyBuilder:
         clock_start = publication.at if retried is None else max(publication.at, retried)
         # Most publications have passed everything; overrides and timeouts can only matter to the
         # others.
-        if any(check_rule.verdict is not Verdict.PASSED for check_rule in checks):
+        if any(check_result.verdict is not Verdict.PASSED for check_result in checks):
             overridden_checks = self._apply_overrides(
                 stage_rule.name, variant_facts.name, publication, checks
             )
@@ -126,11 +126,11 @@ class TallyBuilder:
         ):
             answers.append(recorded_answer)  # an answer that was given stands
             return check_result
-        end = check_result.latest + check_rule.fresh_for
-        if end <= self._now:
+        until = check_result.latest + check_rule.fresh_for
+        if until <= self._now:
             return stale_result(check_rule, check_result)
         answers.append(recorded_answer)
-        return replace(check_result, until=end)
+        return replace(check_result, until=until)
 
     def _apply_clock(
         self,
@@ -143,21 +143,21 @@ class TallyBuilder:
         rollout = stage_rule.rollout
         if variant.state is VariantState.READY and rollout.min_ready:
             since = max([publication.at, *(check.at for check in variant.checks if check.at)])
-            end = since + rollout.min_ready
-            if end > self._now:
+            until = since + rollout.min_ready
+            if until > self._now:
                 variant.state, variant.next_change_at, variant.ready_at = (
                     VariantState.VERIFYING,
-                    end,
-                    end,
+                    until,
+                    until,
                 )
-                variant.holds = (_min_ready_hold(rollout.min_ready, since, end),)
+                variant.holds = (_min_ready_hold(rollout, since, until),)
         elif variant.state in (VariantState.VERIFYING, VariantState.FAILED):
-            answered = _answered_at(variant.checks)
-            if answered is not None:
-                variant.ready_at = max(publication.at, answered) + rollout.min_ready
+            passes_at = _all_pass_at(variant.checks)
+            if passes_at is not None:
+                variant.ready_at = max(publication.at, passes_at) + rollout.min_ready
             if variant.state is VariantState.VERIFYING:
-                self._apply_deadline(stage_rule, variant, clock_start, answered)
-            variant.next_change_at = find_next([variant.fails_at, answered], self._now)
+                self._apply_deadline(stage_rule, variant, clock_start, passes_at)
+            variant.next_change_at = find_next([variant.fails_at, passes_at], self._now)
         return variant
 
     def _apply_deadline(
@@ -165,20 +165,20 @@ class TallyBuilder:
         stage_rule: StageRule,
         variant: TalliedVariant,
         clock_start: datetime,
-        answered: datetime | None,
+        passes_at: datetime | None,
     ) -> None:
         """Fail a verifying variant at its deadline, or note when it will fail.
 
-        It does not fail if its checks are `answered` earlier.
+        It does not fail if all of its checks pass earlier, at `passes_at`.
         """
         deadline = stage_rule.rollout.progress_deadline
         if deadline is not None and clock_start + deadline <= self._now:
             variant.state = VariantState.FAILED
-            variant.holds = (_deadline_hold(deadline, clock_start, clock_start + deadline),)
+            variant.holds = (_deadline_hold(deadline, clock_start),)
             return
-        end = find_next(_deadlines(stage_rule, variant.checks, clock_start), self._now)
-        if end is not None and (answered is None or end < answered):
-            variant.fails_at = end
+        until = find_next(_deadlines(stage_rule, variant.checks, clock_start), self._now)
+        if until is not None and (passes_at is None or until < passes_at):
+            variant.fails_at = until
 
     def _apply_overrides(
         self,
@@ -195,23 +195,28 @@ class TallyBuilder:
         applicable_decisions = self._active_decisions.publish_decisions(
             stage, variant_name, publication.revision
         )
-        for applicable in reversed(applicable_decisions):
-            if OverridableGate.VERIFICATION in applicable.decision.overrides:
+        for applicable_decision in reversed(applicable_decisions):
+            if OverridableGate.VERIFICATION in applicable_decision.decision.overrides:
                 return tuple(
                     check
                     if check.verdict is Verdict.PASSED
-                    or (check.verdict is Verdict.FAILED and _is_later(check.at, applicable.at))
-                    else override_check(check, applicable.decision.by, applicable.at)
+                    or (
+                        check.verdict is Verdict.FAILED
+                        and check.at is not None
+                        and check.at > applicable_decision.at
+                    )
+                    else override_check(check, applicable_decision)
                     for check in checks
                 )
         return checks
 
 
-def override_check(check_result: CheckResult, by: str, at: datetime) -> CheckResult:
-    """Return the check as passed by a person's override."""
-    return CheckResult(
-        check_result.name, Verdict.PASSED, f"{check_result.name}: lifted by {by}", at
-    )
+def override_check(
+    check_result: CheckResult, applicable_decision: ApplicableDecision
+) -> CheckResult:
+    """Return the check as passed by the override of a decision, at the instant of the decision."""
+    sentence = f"{check_result.name}: lifted by {applicable_decision.decision.by}"
+    return CheckResult(check_result.name, Verdict.PASSED, sentence, applicable_decision.at)
 
 
 def is_retried(answer: CheckAnswer, retried: datetime | None) -> bool:
@@ -227,15 +232,15 @@ def derive_state(checks: Iterable[CheckResult]) -> VariantState:
     return VariantState.VERIFYING if Verdict.PENDING in verdicts else VariantState.READY
 
 
-def _min_ready_hold(min_ready: timedelta, since: datetime, end: datetime) -> Hold:
+def _min_ready_hold(rollout: RolloutRule, since: datetime, until: datetime) -> Hold:
     sentence = (
-        f"verified since {format_instant(since)}; it is to stay so for {format_elapsed(min_ready)},"
-        f" until {format_instant(end)}"
+        f"verified since {format_instant(since)}; it is to stay so for"
+        f" {format_elapsed(rollout.min_ready)}, until {format_instant(until)}"
     )
-    return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, end)
+    return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, until)
 
 
-def _answered_at(checks: Iterable[CheckResult]) -> datetime | None:
+def _all_pass_at(checks: Iterable[CheckResult]) -> datetime | None:
     """Return when all checks will have passed if nobody reports anything more.
 
     None if never.
@@ -261,16 +266,11 @@ def _deadlines(
             yield clock_start + check_rule.timeout
 
 
-def _deadline_hold(deadline: timedelta, clock_start: datetime, end: datetime) -> Hold:
+def _deadline_hold(deadline: timedelta, clock_start: datetime) -> Hold:
     sentence = (
         f"in flight since {format_instant(clock_start)} and not ready within"
         f" {format_elapsed(deadline)}; it is failed,"
         " and what passes later still counts"
     )
-    return Hold(
-        Reason.DEADLINE_EXCEEDED, sentence, "whoever runs what was published; fanout retry", end
-    )
-
-
-def _is_later(at: datetime | None, than: datetime) -> bool:
-    return at is not None and at > than
+    actor = "whoever runs what was published; fanout retry"
+    return Hold(Reason.DEADLINE_EXCEEDED, sentence, actor, clock_start + deadline)

@@ -172,7 +172,7 @@ class StageReleaseEvaluator:
 
     def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantEvaluation:
         inputs = self._collect_inputs(variant, draft)
-        granted = variant.facts.find_grant(draft) is not None
+        grant = variant.facts.find_grant(draft)
         pin = inputs.pin
         checks = (
             variant.required
@@ -192,20 +192,22 @@ class StageReleaseEvaluator:
         blockers += (automation_hold,) if automation_hold is not None else ()
         release = False
         if not blockers:
-            if granted:
+            if grant is not None:
                 release = requirements_pass and _is_outdated_grant(
-                    variant.facts.find_grant(draft), inputs.applicable_decisions, checks
+                    grant, inputs.applicable_decisions, checks
                 )
             else:
                 blockers = self._release_refusals(inputs)
                 release = not blockers
         # Counted at once: the next variant in the order sees the budget without this slot.
-        if release and not granted:
+        if release and grant is None:
             self.budget.take(variant)
             self.released.append(variant.facts.name)
         self._note_check_times(checks)
         state = VariantState.DRAFTED if conflict is None else VariantState.HELD
-        if granted or release:  # a conflict that comes after the release leaves it released
+        if (
+            grant is not None or release
+        ):  # a conflict that comes after the release leaves it released
             state = (
                 VariantState.PROPOSED
                 if is_gate_open and requirements_pass
@@ -225,9 +227,9 @@ class StageReleaseEvaluator:
             variant_facts, draft.revision
         )
         covering_decisions = [
-            applicable
-            for applicable in pending_publishes
-            if applicable.covers(variant_facts, draft)
+            applicable_decision
+            for applicable_decision in pending_publishes
+            if applicable_decision.covers(variant_facts, draft)
         ]
         overrides = combine_overrides(covering_decisions) if covering_decisions else _NO_OVERRIDES
         pin = self._evaluation.pin(self._stage_rule, variant_facts.name)
@@ -263,9 +265,7 @@ class StageReleaseEvaluator:
             return None
         if applicable_decisions:
             return unreviewed_hold(variant, draft, applicable_decisions)
-        return not_covered_hold(
-            self._automation.blocked(variant, draft, pinned=pin is not None), pending_publishes
-        )
+        return not_covered_hold(self._automation.blocked(variant, draft, pin), pending_publishes)
 
     def _release_refusals(self, inputs: _ReleaseInputs) -> tuple[Hold, ...]:
         """List what keeps a variant without other holds from being released.
@@ -411,7 +411,7 @@ def _rank(variant: TalliedVariant) -> tuple[int, int, str]:
 
 
 def _is_outdated_grant(
-    grant: Grant | None,
+    grant: Grant,
     applicable_decisions: Iterable[ApplicableDecision],
     checks: Iterable[CheckResult],
 ) -> bool:
@@ -422,10 +422,10 @@ def _is_outdated_grant(
     not before it.
     """
     statement_times = [
-        *(applicable.at for applicable in applicable_decisions),
+        *(applicable_decision.at for applicable_decision in applicable_decisions),
         *(check.at for check in checks if check.at is not None),
     ]
-    return grant is not None and grant.at < max(statement_times, default=grant.at)
+    return grant.at < max(statement_times, default=grant.at)
 
 
 def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, Hold] | None:
@@ -445,12 +445,15 @@ def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, H
     return None
 
 
-def _skip_hold(skip: ApplicableDecision) -> Hold:
-    decision = skip.decision
+def _skip_hold(applicable_decision: ApplicableDecision) -> Hold:
+    decision = applicable_decision.decision
     sentence = f"{decision.by} took it out of the rollout of {decision.revision}"
     reason_clause = f": {decision.reason}" if decision.reason else ""
     return Hold(
-        Reason.SKIPPED, f"{sentence}{reason_clause}", "whoever may decide: fanout retry", skip.at
+        Reason.SKIPPED,
+        f"{sentence}{reason_clause}",
+        "whoever may decide: fanout retry",
+        applicable_decision.at,
     )
 
 
