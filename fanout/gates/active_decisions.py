@@ -33,7 +33,8 @@ class ApplicableDecision:
 
     at: datetime
     decision: DecisionFacts
-    record_order: int = 0  # in record order
+    # Position in the records. Instants do not order decisions: two may share one second.
+    record_order: int = 0
 
     def is_applied(self, variant_facts: VariantFacts) -> bool:
         """Return whether the variant has taken a step since a Publish.
@@ -63,12 +64,10 @@ class ApplicableDecision:
 class _DecisionIndex:
     """Decisions of one action, by subject and revision."""
 
-    _by_stage: dict[tuple[str, str], list[ApplicableDecision]] = field(
-        default_factory=dict
-    )  # (stage, revision)
-    _by_variant: dict[tuple[str, str], list[ApplicableDecision]] = field(
-        default_factory=dict
-    )  # (variant, revision)
+    # By (stage, revision); the stage is "" for decisions about the whole policy.
+    _by_stage: dict[tuple[str, str], list[ApplicableDecision]] = field(default_factory=dict)
+    # By (variant, revision).
+    _by_variant: dict[tuple[str, str], list[ApplicableDecision]] = field(default_factory=dict)
 
     def add(self, applicable_decision: ApplicableDecision) -> None:
         decision = applicable_decision.decision
@@ -87,6 +86,7 @@ class _DecisionIndex:
 
     def find(self, stage: str, variant_name: str, revision: str) -> list[ApplicableDecision]:
         """List the decisions that name the variant, its stage or everything."""
+        # Most policies have no decision of an action, and every variant asks for several.
         if not self._by_stage and not self._by_variant:
             return []
         return [
@@ -132,13 +132,13 @@ class ActiveDecisions:
             _DecisionIndex(),
             _DecisionIndex(),
         )
-        self.has_skips = False  # did anybody take any variant out of a rollout?
+        # Kept apart because skips are rare and the tally asks about one for every variant.
+        self.has_skips = False
         self.rollbacks = Rollbacks(variants)
         self._rollback_decisions: list[ApplicableDecision] = []
-        self.holds: list[Hold] = []  # decisions that nothing can come of
-        self._opening_times: list[
-            tuple[str, datetime]
-        ] = []  # (stage or "", when one lets more through)
+        self.holds: list[Hold] = []  # about decisions without effect, for the policy
+        # (stage, or "" for the policy; instant at which a suspension ends or a decision counts).
+        self._opening_times: list[tuple[str, datetime]] = []
         self._expiries: list[datetime] = []
         for record_order, decision in enumerate(decisions):
             if decision.expires is not None:
@@ -226,6 +226,7 @@ class ActiveDecisions:
 
     def last_rollback(self, stage: str, variant_name: str) -> ApplicableDecision | None:
         """Return the last Rollback about the variant or its stage, in force or not."""
+        # In force or not: what was decided before people went back is not carried out after it.
         for applicable_decision in reversed(self._rollback_decisions):
             decision = applicable_decision.decision
             if (
@@ -280,6 +281,7 @@ class ActiveDecisions:
         elif decision.action is Action.RETRY:
             self._retries.add(applicable_decision)
         else:
+            # The pins read promotions as well: one that was carried out ends a Rollback.
             self.rollbacks.add(applicable_decision.at, decision)
             if decision.action is Action.PUBLISH:
                 self._publishes.add(applicable_decision)

@@ -77,6 +77,7 @@ def compute_quorum(after_rule: AfterRule) -> int:
     (design §6).
     """
     total = len(after_rule.stages)
+    # Never above the total: a policy that lists fewer stages than it requires would never pass.
     if after_rule.at_least is not None:
         return min(compute_budget(after_rule.at_least, total), total)
     match after_rule.require:
@@ -159,6 +160,7 @@ def _nth_instant(needed: int, instants: Iterable[datetime | None]) -> datetime |
     None if there is none. None means that for at least one of them something other than
     time is missing.
     """
+    # The `needed` earliest suffice; the gate does not wait for the others.
     ends = sorted(at for at in instants if at is not None)
     return ends[needed - 1] if 0 < needed <= len(ends) else None
 
@@ -211,6 +213,7 @@ def _soak_hold(
     """
     stage_label, verdict = label_stage(stage), upstream_stage.verdicts.verdict(revision)
     history = upstream_stage.verdicts.history(revision)
+    # No end is promised before a sweep has recorded when the soak began.
     if revision in upstream_stage.verdicts.unrecorded:
         sentence = (
             f"{revision} is ready in {stage_label}, which is not on record yet: its soak of"

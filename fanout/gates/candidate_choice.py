@@ -187,6 +187,7 @@ def reachable_revisions(
     was narrowed or a tag was deleted, everything allowed is returned: the candidate is then
     visible and can be promoted by hand, while automation never goes back to it.
     """
+    # Read from the published revisions and not from the candidate, which is what is being chosen.
     reachable = tuple(name for name in ages.allowed if not _behind(name, tally, verdicts, ages))
     return reachable or ages.allowed
 
@@ -203,6 +204,7 @@ def _active_drafts(tally: StageTally) -> list[tuple[TalliedVariant, DraftFacts]]
 
     Of all if every variant is.
     """
+    # A variant suspended long ago keeps an old draft, and must not keep its stage at that revision.
     return [
         (variant, variant.facts.draft)
         for variant in tally.variants

@@ -74,6 +74,8 @@ def _forward_history(
             is not None
         ]
     )
+    # Dated by the pass that sees the gate open, as for other stages: clocks add up along a path,
+    # and one that began in the past would let the next soak end too early.
     new_history = history if history.passed is not None else RevisionHistory(passed=now)
     if new_history.left is None and new_history.stretch_start is not None:
         ended_at = presence.first_shortage(quorum, new_history.stretch_start)
@@ -115,5 +117,6 @@ class _UpstreamPresence:
         ends = [until for _, until in self._spans if until is not None]
         if not ends:
             return None
+        # The number that suffices can drop only where a span ends; the other instants need no look.
         moments = sorted({stretch_start, *(end for end in ends if end > stretch_start)})
         return next((moment for moment in moments if self.count_at(moment) < quorum), None)

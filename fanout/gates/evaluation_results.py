@@ -55,9 +55,8 @@ class VariantEvaluation:
     publish: bool = False  # its standing draft may be merged now
     checks: tuple[CheckResult, ...] = ()
     holds: tuple[Hold, ...] = ()
-    answers: tuple[
-        CheckAnswer, ...
-    ] = ()  # what is to be on record of its machine checks from now on
+    # Answers of its machine checks to keep on record; what is not listed is dropped from it.
+    answers: tuple[CheckAnswer, ...] = ()
     next: datetime | None = None  # when something about it changes by itself
 
 
@@ -103,9 +102,8 @@ class StageEvaluation:
     holds: tuple[Hold, ...] = ()
     counts: Mapping[VariantState, int] = field(default_factory=dict)
     queued: tuple[str, ...] = ()  # newer revisions that wait behind the candidate
-    alternatives: tuple[
-        AlternativeRevision, ...
-    ] = ()  # the newest of those, and the last that was dropped
+    # The newest queued revision, and the last that was dropped.
+    alternatives: tuple[AlternativeRevision, ...] = ()
     eligible: tuple[str, ...] = ()  # what can be or become the candidate as things stand
     released: tuple[str, ...] = ()  # the variants that this pass releases, in their order
     halted: bool = False  # by too many failures
@@ -135,6 +133,5 @@ class PolicyEvaluation:
     history: Mapping[tuple[str, str], RevisionHistory]
     holds: tuple[Hold, ...] = ()
     next: datetime | None = None  # when to look again: the first instant that any timer knows
-    unanswered: tuple[
-        PendingCondition, ...
-    ] = ()  # while there are any, nothing of this is to be done
+    # While there are any, the evaluation assumes answers and must not be carried out.
+    unanswered: tuple[PendingCondition, ...] = ()

@@ -96,18 +96,17 @@ def _passed_since(
 class _CheckEvidence:
     """Evidence about one check of one stage."""
 
-    revisions: dict[str, list[EvidenceStatement]] = field(
-        default_factory=dict
-    )  # about the whole stage
+    # By revision; evidence that names no variants is about the whole stage.
+    revisions: dict[str, list[EvidenceStatement]] = field(default_factory=dict)
     commits: dict[str, list[EvidenceStatement]] = field(default_factory=dict)
-    variants: dict[str, list[EvidenceStatement]] = field(
-        default_factory=dict
-    )  # about variants, by name
-    latest: EvidenceStatement | None = None  # about the whole stage
+    # By variant name.
+    variants: dict[str, list[EvidenceStatement]] = field(default_factory=dict)
+    latest: EvidenceStatement | None = None  # of those about the whole stage
 
     def add(self, statement: EvidenceStatement) -> None:
         evidence = statement.evidence
         if evidence.variants:
+            # A set: a variant that is named twice has one statement, not two.
             for name in set(evidence.variants):
                 self.variants.setdefault(name, []).append(statement)
             return
@@ -134,7 +133,7 @@ class _CheckSubject(NamedTuple):
     publication: Publication
     retried: datetime | None
     drafted: bool
-    floor: int  # the last that was said before it, where instants alone do not tell
+    floor: int
 
     def accepts(self, statement: EvidenceStatement) -> bool:
         """Return whether the statement was made late enough to be about this publication."""
@@ -152,9 +151,8 @@ class EvidenceIndex:
         self._by_check: dict[tuple[str, str], _CheckEvidence] = {}
         self._shared_results: dict[tuple[object, ...], CheckResult] = {}
         self._record_orders: dict[str, int] = {}
-        self.future_starts: set[datetime] = (
-            set()
-        )  # when evidence that is dated ahead begins to count
+        # Instants at which evidence that is dated ahead begins to count.
+        self.future_starts: set[datetime] = set()
         for record_order, it in enumerate(evidence):
             # Withdrawn evidence keeps its place: publications name it as the last before them.
             self._record_orders[it.name] = record_order
@@ -187,9 +185,7 @@ class EvidenceIndex:
         # Pipelines mostly report once per stage and revision. All variants published in one push
         # then share one result, which keeps a pass over thousands of variants from evaluating it
         # for each.
-        if (
-            not variant_statements and not check_evidence.commits
-        ):  # what was said is said of all that were published then
+        if not variant_statements and not check_evidence.commits:
             shared_key = (stage, check, publication.revision, publication.at, floor, retried)
             check_result = self._shared_results.get(shared_key)
             if check_result is None:
@@ -214,6 +210,7 @@ class EvidenceIndex:
             if _is_about(statement.evidence, publication)
         ]
         if check_evidence.commits:
+            # From the publication's few commits: a stage may have evidence about thousands.
             for commit in publication.commits & check_evidence.commits.keys():
                 statements += (
                     s for s in check_evidence.commits[commit] if _is_about(s.evidence, publication)
@@ -382,6 +379,7 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     }
     passed, failed, pending = (by_status[status] for status in _STATUS_ORDER)
     actor = format_reporter(check, stage)
+    # Reporters who contradict each other are a finding of their own: somebody has to look at both.
     if failed and passed:
         sentence = (
             f"check {check} is contradictory: {_quoted(passed[-1])}, but {_quoted(failed[-1])}"
@@ -437,8 +435,9 @@ def _explain_missing(
     if not evidence.revision and not evidence.commit:
         problem = "names neither revision nor commit"
     elif not _is_about(evidence, publication):
+        # It answered for an earlier publication; naming it would only distract.
         if statement.at < publication.at:
-            return check_result  # the answer to an earlier question
+            return check_result
         problem = f"is about {_other_subject(evidence)}"
     else:
         step = "drafted" if subject.drafted else "published"

@@ -131,6 +131,7 @@ def explain_variant(
         (item for item in policy_facts.stages if item.name == variant_evaluation.stage), None
     )
     explanation = _explain_variant(variant_facts, variant_evaluation)
+    # The gate is behind a variant that has its candidate, so it explains nothing about it.
     if stage_rule is None or variant_evaluation.state in (
         VariantState.READY,
         VariantState.VERIFYING,

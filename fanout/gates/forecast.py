@@ -134,6 +134,7 @@ def forecast_stages(
     evaluation.apply_candidates()
     clock = _PublicationClock(policy_facts, next_sweep)
     forecasts: dict[str, StageForecast] = {}
+    # In the order of promotion, since a stage's forecast begins where those before it pass.
     for stage_rule in evaluation.stages:
         forecasts[stage_rule.name] = _forecast_stage(
             evaluation, stage_rule, revision, forecasts, clock, ready_after
@@ -418,6 +419,7 @@ def _simulate_rollout(
     at, first_publication = gate_opens_at, progress.first_publication
     if progress.last_unready is not None:
         at = max(gate_opens_at, progress.last_unready + stage.ready_after)
+    # Group by group: a wave never mixes groups, as the rollout itself does not.
     for _, missing in sorted(progress.missing.items()):
         remaining = missing
         while remaining:

@@ -174,6 +174,7 @@ class GateEvaluation:
         variant.draft = draft = find_current_draft(variant_facts, candidate)
         if candidate != self.candidate(stage_rule.name):
             variant.rolled_back = _rolled_back_hold(pin)
+        # Before the verdicts are computed anew: a cleared failure must not fail the candidate.
         if draft is not None and variant.state is VariantState.FAILED:
             self.tallies[stage_rule.name].clear_failure(variant, draft)
         if draft is not None and stage_rule.requires:
@@ -288,11 +289,13 @@ def start_evaluation(policy_facts: PolicyFacts) -> GateEvaluation:
         suspended,
         tuple(unstaged),
     )
+    # All tallies come first: with `inFlight: Serialize` a stage asks those of the stages after it.
     for stage_rule in evaluation.stages:
         evaluation.tallies[stage_rule.name] = tally_builder.build(
             stage_rule, groups[stage_rule.name]
         )
     histories = _history_by_stage(policy_facts)
+    # Upstream first: the candidate of a stage depends on the verdicts of the stages before it.
     for stage_rule in evaluation.stages:
         evaluation.verdicts[stage_rule.name] = evaluation.compute_verdicts(stage_rule, histories)
         evaluation.choices[stage_rule.name] = _choose_candidate(evaluation, stage_rule)

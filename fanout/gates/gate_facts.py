@@ -164,6 +164,7 @@ class VariantFacts:
     def find_grant(self, draft: DraftFacts) -> Grant | None:
         """Return the recorded release of exactly this draft, or None."""
         grant = self.grant
+        # By digest, not by revision alone: new inputs are another change, and need a new release.
         if grant is None or (grant.revision, grant.digest) != (draft.revision, draft.digest):
             return None
         return grant
@@ -187,11 +188,10 @@ class PolicyFacts:
     now: datetime
     suspended: bool = False  # by spec
     serialize: bool = False  # a newer revision waits for what is in flight
-    calendars: tuple[
-        PublicationCalendar, ...
-    ] = ()  # when anything may be published: all must be open
-    finishing_calendars: frozenset[str] = (
-        frozenset()
-    )  # those whose end lets a rollout that has begun go on
-    has_unreadable_calendar: bool = False  # there may be a calendar that could not be read
+    # All must be open for anything to be published.
+    calendars: tuple[PublicationCalendar, ...] = ()
+    # Names of the calendars that let a begun rollout go on after they close.
+    finishing_calendars: frozenset[str] = frozenset()
+    # Fails closed: a calendar that cannot be read may forbid publication now.
+    has_unreadable_calendar: bool = False
     sweep: bool = True  # False: only what a person decided is published in this pass

@@ -74,6 +74,7 @@ def apply_freshness(
     until = answer.at + check_rule.fresh_for
     if now < until:
         return MachineCheckResult(replace(check_result, until=until), answer)
+    # Dropped from the record, so that the next reading counts as a new answer.
     return MachineCheckResult(stale_result(check_rule, check_result), None)
 
 

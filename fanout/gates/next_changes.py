@@ -33,14 +33,14 @@ class InFlightVariants:
     """Variants in flight, in the order in which time alone completes them."""
 
     def __init__(self, variants: Iterable[TalliedVariant]) -> None:
+        # Names break ties: variants in flight cannot be compared.
         timed = sorted(
             (at, it.facts.name, it) for it in variants if (at := _completes_at(it)) is not None
         )
         self._ends = [at for at, _, _ in timed]
         ready = (number for number, (_, _, it) in enumerate(timed) if not _needs_only_time(it))
-        self._time_only = next(
-            ready, len(timed)
-        )  # how many of the first have nothing to be answered
+        # The number of leading variants for which nobody has a check to answer.
+        self._time_only = next(ready, len(timed))
 
     def completion(self, needed: int, actor: str) -> ExpectedCompletion:
         """Return when `needed` of them will be ready or failed, if time alone does it.
@@ -95,9 +95,11 @@ def next_change_of_waiting(
     Not every hold of the gate has to end: `gate` knows when enough of them have.
     """
     gate_holds = gate.holds if gate is not None else ()
+    # Shortcut for the common case: most variants wait for nothing.
     if not (holds or checks or gate_holds):
-        return None  # so it is for most
+        return None
     pending_checks = [it for it in checks if it.verdict is not Verdict.PASSED]
+    # The timer of a missing approval is an expiry or a timeout: neither lets the variant go on.
     timers = (it.until for it in pending_checks if it.reason != Reason.APPROVAL_MISSING)
     # By identity: the variants of a stage share the hold objects of its gate.
     gate_hold_ids = {id(hold) for hold in gate_holds}

@@ -52,6 +52,7 @@ class RevisionAges:
         """Return whether the first revision is known to be older than the second."""
         if revision in self._rank and other in self._rank:
             return self._rank[revision] < self._rank[other]
+        # By name only where the rule does not order them, as for a tag that was deleted since.
         first, second = self._version(revision), self._version(other)
         return first is not None and second is not None and first < second
 

@@ -40,6 +40,7 @@ class PropagationEvaluator:
         row = self._build_variables(variant_facts, aggregates)
         false_holds: list[Hold] = []
         error_holds: list[Hold] = []
+        # No early exit at the first false one: all unknown conditions are asked in one round.
         for condition in self._stage_rule.propagate_when:
             value = condition.evaluate(row)
             if value is UNKNOWN:

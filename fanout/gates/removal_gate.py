@@ -186,6 +186,7 @@ def _limit_hold(
     removal_facts: RemovalFacts, confirmations: Mapping[str, RemovalConfirmation]
 ) -> Hold | None:
     """Return the hold for more removals than `removalLimit`, or for all, or None."""
+    # Confirmed removals do not count: the limit guards against a mistake, and somebody has looked.
     unconfirmed = len(removal_facts.orphaned) - len(confirmations)
     total = removal_facts.present_count + len(removal_facts.orphaned)
     limit = compute_removal_limit(removal_facts.limit, total)
@@ -254,6 +255,7 @@ class _RemovalInputs:
         ]
         if confirmation is None:
             candidates += [self.limit_hold, self._automation_hold(orphan)]
+        # A confirmation lifts the limit and the automation switch; windows bind people too.
         candidates.append(self.window_hold)
         if confirmation is None and not removal_facts.sweep:
             sentence = "automation removes in sweeps, and this pass is none"

@@ -86,9 +86,8 @@ class RequiredChecks:
             return check_result
         written_at = variant_facts.draft.written if variant_facts.draft is not None else None
         if written_at is not None:
-            publication = replace(
-                publication, at=written_at
-            )  # reports count from when the draft was first written
+            # A pipeline tests a draft as soon as it is written, long before its release.
+            publication = replace(publication, at=written_at)
         check_result = self._evidence.evaluate(
             stage_rule.name, check_rule.name, variant_facts.name, publication, retried, drafted=True
         )

@@ -35,10 +35,9 @@ class RolloutBudget:
         self._failed_names: list[str] = []  # as the pass begins
         self._in_flight: list[TalliedVariant] = []  # as the pass begins
         self._unready: list[TalliedVariant] = []  # of those that count, as the pass begins
-        self._group_completions: dict[
-            int, ExpectedCompletion
-        ] = {}  # of what each group waits for, as far as asked
-        self._waiting_names: set[str] = set()  # who waits for a slot
+        # By group; filled on demand, since every waiting variant of a group asks the same.
+        self._group_completions: dict[int, ExpectedCompletion] = {}
+        self._waiting_names: set[str] = set()  # variants refused a slot, in the order of release
         self.aggregates = self._compute_aggregates()
         self.limit = self._compute_limit()
 
@@ -62,6 +61,7 @@ class RolloutBudget:
 
         None if it has one, needs none, or one is free.
         """
+        # Groups before the budget: a free slot is of no use to a group whose turn has not come.
         open_group = self._open_group
         if open_group is not None and variant.facts.group > open_group:
             sentence = f"group {open_group + 1} of the rollout comes first; {self._group_reason}"
@@ -96,6 +96,7 @@ class RolloutBudget:
     def take(self, variant: TalliedVariant) -> None:
         """Count the variant as released."""
         self._waiting_names.discard(variant.facts.name)
+        # A variant in flight moves on in the slot that it has, so it is not counted again.
         aggregates = self.aggregates
         self.aggregates = replace(
             aggregates,
@@ -136,6 +137,8 @@ class RolloutBudget:
         total = updated = ready = in_flight = failed = 0
         candidate, tally = self._candidate, self._tally
         for variant in tally.variants:
+            # A slot is held at whatever revision, and also by a variant suspended after its
+            # release: what is on the way to a cluster can break there.
             if variant.in_flight and not tally.skipped(variant, candidate):
                 in_flight += 1
                 self._in_flight.append(variant)
@@ -144,6 +147,7 @@ class RolloutBudget:
             total += 1
             updated += variant.released(candidate)
             is_verified = variant.has(candidate) and variant.state is VariantState.READY
+            # A draft of the same revision has new inputs, which nobody has verified.
             is_ready = is_verified and variant.draft is None
             has_failed = _has_failed(variant, candidate)
             ready += is_ready

@@ -19,6 +19,7 @@ def compute_soak(history: RevisionHistory, now: datetime) -> timedelta:
         return timedelta(0)
     if history.left is not None:
         return history.soaked
+    # Never negative: a history may have been written by a machine whose clock runs ahead.
     return max(history.soaked, now - history.stretch_start, timedelta(0))
 
 
@@ -52,4 +53,5 @@ def begin_stretch(history: RevisionHistory, at: datetime) -> RevisionHistory:
 
 def withdraw_history(history: RevisionHistory) -> RevisionHistory:
     """Return the history of a revision whose evidence was withdrawn: its soak is lost."""
+    # That the stage moved on stays on record, or an old revision would be offered again.
     return RevisionHistory(left=history.left)

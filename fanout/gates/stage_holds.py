@@ -108,6 +108,7 @@ def group_holds(
 
     Those among `holds` are omitted, by identity: the stage lists them already.
     """
+    # By identity: variants share the hold objects of their stage, and comparing values is costly.
     listed_ids = {id(hold) for hold in holds}
     groups: dict[tuple[str, str], _HoldGroup] = {}
     for item in variant_evaluations:
@@ -160,8 +161,9 @@ def _waiting_decision_holds(
     ).items():
         if revision == candidate or revision in tally.published:
             continue
+        # The stage has moved since, so the decision was carried out or overtaken.
         if latest is not None and latest >= applicable_decision.at:
-            continue  # the stage has moved since: the decision was carried out, or overtaken
+            continue
         cause = (
             f"the candidate is {candidate}"
             if evaluation.ages.is_allowed(revision)

@@ -25,10 +25,9 @@ class TalliedVariant:
     """
 
     facts: VariantFacts
-    state: (
-        VariantState | None
-    )  # Verifying, Ready or Failed at what is published, Held where that was
-    # taken back; None: nothing is published
+    # Verifying, Ready or Failed at what is published; Held if the branch no longer has it; None if
+    # nothing is published.
+    state: VariantState | None
     checks: tuple[CheckResult, ...]
     suspended: Hold | None
     holds: tuple[Hold, ...] = ()  # why it is not ready, or failed, although its checks are not
@@ -79,6 +78,7 @@ class TalliedVariant:
         grant, publication = self.facts.grant, self.facts.published
         if grant is None or publication is None:
             return grant is not None
+        # A move leaves revision and digest as they are; the grant is for the new location.
         fulfilled = (grant.revision, grant.digest) == (publication.revision, publication.digest)
         return not fulfilled or (self.facts.draft is not None and self.facts.draft.moves)
 
@@ -239,9 +239,7 @@ class StageTally:
             waiting, failed = waiting - less_waiting, failed + more_failed
             # Changes of one instant take effect together: applied one by one, a variant that fails
             # in the same second as another becomes ready would be missed.
-            is_last_of_instant = (
-                number + 1 == len(changes) or changes[number + 1][0] > at
-            )  # of this instant
+            is_last_of_instant = number + 1 == len(changes) or changes[number + 1][0] > at
             if is_last_of_instant and not waiting and failed <= tolerated:
                 return at
         return None
@@ -261,6 +259,7 @@ class StageTally:
             return
         variant.mended = True
         revision_tally = self.published[publication.revision]
+        # Another attempt is under way, so the stage waits for it instead of failing.
         revision_tally.failed, revision_tally.verifying = (
             revision_tally.failed - 1,
             revision_tally.verifying + 1,
@@ -292,6 +291,7 @@ class StageTally:
         if not variant.away:
             self.active += 1
         else:
+            # A set: released and published at one revision, the variant counts there once.
             revisions = {
                 it.revision
                 for it in (variant_facts.grant, variant_facts.published)

@@ -99,6 +99,7 @@ class TallyBuilder:
         publication = variant_facts.published
         assert publication is not None, "verification is about what is published"
         if check_rule.method is not CheckMethod.REPORT:
+            # A Retry asks again: a failure from before it is no answer any more.
             prior_answers = [it for it in variant_facts.answers if not is_retried(it, retried)]
             check_result, answer = fold_readings(
                 check_rule, publication, variant_facts.readings, prior_answers, self._now
@@ -124,7 +125,7 @@ class TallyBuilder:
             (it.check, it.digest) == (recorded_answer.check, recorded_answer.digest)
             for it in variant_facts.answers
         ):
-            answers.append(recorded_answer)  # an answer that was given stands
+            answers.append(recorded_answer)
             return check_result
         until = check_result.latest + check_rule.fresh_for
         if until <= self._now:
@@ -152,6 +153,7 @@ class TallyBuilder:
                 )
                 variant.holds = (_min_ready_hold(rollout, since, until),)
         elif variant.state in (VariantState.VERIFYING, VariantState.FAILED):
+            # Failed too: a failure by the clock is reversed by an answer that is still to count.
             passes_at = _all_pass_at(variant.checks)
             if passes_at is not None:
                 variant.ready_at = max(publication.at, passes_at) + rollout.min_ready

@@ -50,9 +50,8 @@ class _ReleaseInputs(NamedTuple):
     variant: TalliedVariant
     draft: DraftFacts
     applicable_decisions: Sequence[ApplicableDecision]
-    pending_publishes: Sequence[
-        ApplicableDecision
-    ]  # the same, and those that are about other drafts
+    # Superset of `applicable_decisions`: also those about other drafts, to name them in a hold.
+    pending_publishes: Sequence[ApplicableDecision]
     overrides: frozenset[OverridableGate]
     pin: Pin | None
 
@@ -72,16 +71,18 @@ class StageReleaseEvaluator:
         self._automation = AutomaticPromotion(evaluation, stage_rule, self.candidate)
         self.propagation = PropagationEvaluator(stage_rule, self.candidate)
         self._is_under_way = self._has_begun()
-        self.change_times: set[datetime] = (
-            set()
-        )  # when time alone changes something about a variant
-        self.check_times: set[datetime] = set()  # when anything about one is to be looked at again
-        self.expiry_times: set[datetime] = set()  # when what has passed, or was said for it, ends
+        # Instants at which time alone changes something about a variant: the stage waits for them.
+        self.change_times: set[datetime] = set()
+        # Instants at which a variant must be evaluated again, though nothing may come of it.
+        self.check_times: set[datetime] = set()
+        # Ends of what has passed: they open nothing, so nobody is told to wait for them.
+        self.expiry_times: set[datetime] = set()
         self.released: list[str] = []
 
     @cached_property
     def gate(self) -> AfterGate:
         """Return the gate of `after` for the candidate, for the stage as a whole."""
+        # Going back asks no upstream stage: they passed that revision when it came through.
         if self._evaluation.pin(self._stage_rule) is not None:
             return OPEN_GATE
         return self._evaluation.stage_gate(self._stage_rule, self.candidate)
@@ -109,7 +110,8 @@ class StageReleaseEvaluator:
         if variant.facts.offline and not any(
             it.reason == Reason.OFFLINE for it in variant_evaluation.holds
         ):
-            offline_note = offline_hold(variant, released=True)  # told, and in nobody's way
+            # Reported although it blocks nothing: it explains why an update may take long.
+            offline_note = offline_hold(variant, released=True)
             variant_evaluation = replace(
                 variant_evaluation, holds=(*variant_evaluation.holds, offline_note)
             )
@@ -158,7 +160,8 @@ class StageReleaseEvaluator:
             skip = self._evaluation.active_decisions.skipped(
                 self._stage_rule.name, variant.facts.name, self.candidate
             )
-            if skip is not None:  # nobody waits for its checks
+            # Nobody waits for the checks of a skipped variant, so they block nothing.
+            if skip is not None:
                 state, holds = VariantState.SKIPPED, (_skip_hold(skip),)
         if stop is not None:
             holds = (*holds, stop[1])
@@ -205,9 +208,8 @@ class StageReleaseEvaluator:
             self.released.append(variant.facts.name)
         self._note_check_times(checks)
         state = VariantState.DRAFTED if conflict is None else VariantState.HELD
-        if (
-            grant is not None or release
-        ):  # a conflict that comes after the release leaves it released
+        # A conflict that appears after the release does not take the release back.
+        if grant is not None or release:
             state = (
                 VariantState.PROPOSED
                 if is_gate_open and requirements_pass
@@ -239,6 +241,7 @@ class StageReleaseEvaluator:
         """List the closed gates that keep the variant from release and publication."""
         variant, draft, _, _, overrides, pin = inputs
         holds: list[Hold] = []
+        # What goes back waits for the window alone: it passed the other gates when it came.
         if pin is None:
             holds += self._evaluate_gate(overrides).holds
             if self.halted is not None:
@@ -272,6 +275,7 @@ class StageReleaseEvaluator:
 
         That is the budget, the order of revisions, or `propagateWhen`.
         """
+        # What goes back goes at once: a budget would leave the bad revision in place.
         if inputs.pin is not None:
             return ()
         variant = inputs.variant
@@ -289,6 +293,8 @@ class StageReleaseEvaluator:
             or refusal.reason != Reason.BUDGET_EXHAUSTED
         ):
             return (refusal,)
+        # Expressions last: they are the only step that may leave the process, and only variants for
+        # which a slot is free need the answer.
         holds = self.propagation.evaluate(variant.facts, self.budget.variables_for(variant))
         if self.propagation.is_provisional:
             # Nothing is carried out while questions are open. Counting on as if the answer were
@@ -314,7 +320,7 @@ class StageReleaseEvaluator:
             if check.until is None:
                 continue
             if check.verdict is Verdict.PASSED or check.reason == Reason.APPROVAL_MISSING:
-                self.expiry_times.add(check.until)  # what ends opens nothing
+                self.expiry_times.add(check.until)
             else:
                 self.check_times.add(check.until)
 
@@ -431,6 +437,7 @@ def _is_outdated_grant(
 def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, Hold] | None:
     """Return the state and hold that stop the variant whatever its gates are, or None."""
     variant_facts = variant.facts
+    # Suspension first: a person decided it, and it explains why nothing else is tried.
     if variant.suspended is not None:
         return VariantState.SUSPENDED, variant.suspended
     if variant_facts.failed is not None:
