@@ -12,6 +12,7 @@ from time import monotonic, sleep
 
 import pytest
 from fleet import POLICY, PROMOTION, Fleet
+from interrupting import start_interruptible
 
 from fanout.cli.process_exit import ExitCode
 
@@ -40,7 +41,7 @@ class Running:
         command = [sys.executable, *program, "run", "-f", str(fleet.root / "policies")]
         command += ["--state-dir", str(fleet.root / "state"), "-v", *options]
         self.errors = self.path.open("wb")
-        self.process = subprocess.Popen(
+        self.process = start_interruptible(
             command,
             cwd=fleet.root,
             stderr=self.errors,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from http_git import serving
+from interrupting import start_interruptible
 
 from fanout.errors import Conflict, FanoutError, Unavailable
 from fanout.git import mirror_store
@@ -220,7 +221,7 @@ def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server,
                             secrets=lambda _: None, concurrency=2)
         store.look([Look(Remote(url), ()) for url in {urls!r}])
     """
-    process = subprocess.Popen(
+    process = start_interruptible(
         [sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.PIPE, text=True
     )
     with process:
@@ -268,7 +269,7 @@ def test_an_interruption_leaves_no_lock_in_a_repository_of_others(
         store.change([RepositoryChange(Remote(url), who, {{commit.ref: ""}}, files=(commit,))
                       for url in {urls!r}])
     """
-    process = subprocess.Popen(
+    process = start_interruptible(
         [sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.PIPE, text=True
     )
     with process:
