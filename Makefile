@@ -29,7 +29,7 @@ demo: $(VENV)/installed ## Play the whole story on local repositories, left unde
 test: $(VENV)/test ## Run all tests
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
-# The rooms that docs/architecture.md calls pure: no files, no processes, no clock.
+# The packages that docs/architecture.md calls pure: no files, no processes, no clock.
 CORE := api package calendar selection variants gates plan
 
 test-core: $(VENV)/test ## Run the tests of the pure core, in seconds
@@ -43,7 +43,7 @@ prometheus: ## Fetch a Prometheus server for the tests that ask one, into build/
 
 # ---- for maintainers -----------------------------------------------------------------------------
 
-check: lint ## Lint, types, layers of the house, sizes and names
+check: lint ## Lint, types, layers, sizes and names
 	$(PY) -m mypy
 	$(PY) -m pytest -q tests/test_architecture.py
 
