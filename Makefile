@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus laws worlds soak check lint format bench bench-quick bench-large performance docs lock image clean FORCE
+.PHONY: help demo test test-core prometheus laws worlds soak check lint format bench bench-quick bench-large performance docs changelog lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -84,6 +84,9 @@ performance: $(VENV)/test ## Write docs/performance.md: where the time of each c
 
 docs: $(VENV)/installed ## Write the generated pages anew
 	$(PY) docs/generate.py
+
+changelog: ## Join the fragments in changes/ into CHANGELOG.md
+	$(PYTHON) tools/changelog.py
 
 image: ## Build the container image
 	$(CONTAINER) build --file Containerfile --tag fanout .

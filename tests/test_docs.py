@@ -1,5 +1,6 @@
 """Pages that are generated say what the program says; links lead somewhere."""
 
+import ast
 import re
 import runpy
 from pathlib import Path
@@ -13,7 +14,10 @@ from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+# Pages for maintainers, which name modules as `package/module.py` and folders as `package/folder/`.
+MODULE_PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/memo.md"]
+PATH = re.compile(r"`([\w./-]+(?:\.py|/))`")
 
 
 def test_generated_pages_are_as_make_docs_writes_them():
@@ -50,3 +54,85 @@ def test_the_expressions_and_templates_that_are_shown_compile():
     with ProcessSandbox(WorkerLimits(), Counters()) as sandbox:
         assert sandbox.compile(expressions, templates) == {}
     assert len(expressions) >= 5
+
+
+def named_paths(text):
+    """The modules and folders that a text names, without links to other pages."""
+    return set(PATH.findall(text))
+
+
+@pytest.mark.parametrize("page", MODULE_PAGES)
+def test_pages_for_maintainers_name_modules_that_exist(page):
+    paths = named_paths((ROOT / page).read_text(encoding="utf-8"))
+    roots = (ROOT, ROOT / "fanout")
+    assert paths
+    assert sorted(it for it in paths if not any((root / it).exists() for root in roots)) == []
+
+
+def is_memoizing(node):
+    """Is this a class named as a memo or cache, or a function that is cached by its arguments?"""
+    if isinstance(node, ast.ClassDef):
+        return bool(re.search(r"(Memo|Cache)s?$", node.name))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Call):
+        return ast.unparse(node.func.func) == "lru_cache"
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else ()
+    return any(re.match(r"(lru_)?cache\b", ast.unparse(it)) for it in decorators)
+
+
+def test_the_page_of_memos_names_every_module_that_keeps_something():
+    named = named_paths((ROOT / "docs" / "memo.md").read_text(encoding="utf-8"))
+    keeping = {
+        str(path.relative_to(ROOT / "fanout"))
+        for path in (ROOT / "fanout").rglob("*.py")
+        if any(map(is_memoizing, ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+    }
+    assert sorted(keeping - named) == []
+
+
+BOUND = re.compile(r"`(_?[A-Z][A-Z_]+)`, ([\d,]+)(?: (Ki|KiB|MiB))?\b")
+UNITS = {"": 1, "Ki": 1 << 10, "KiB": 1 << 10, "MiB": 1 << 20}
+
+
+def constant(module, name):
+    """The number that a module assigns to a name, or None."""
+    for node in ast.parse(module.read_text(encoding="utf-8")).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if name in [getattr(target, "id", None) for target in targets]:
+            return eval(ast.unparse(node.value))
+    return None
+
+
+BOUNDS = [
+    (sorted(named_paths(line)), name, int(number.replace(",", "")) * UNITS[unit])
+    for line in (ROOT / "docs" / "memo.md").read_text(encoding="utf-8").splitlines()
+    for name, number, unit in BOUND.findall(line)
+]
+
+
+def test_the_page_of_memos_has_bounds():
+    assert len(BOUNDS) >= 10
+
+
+@pytest.mark.parametrize(("modules", "name", "bound"), BOUNDS)
+def test_the_page_of_memos_has_the_bounds_of_the_code(modules, name, bound):
+    assert bound in [constant(ROOT / "fanout" / module, name) for module in modules]
+
+
+def recipe(target):
+    """The commands of a target of the Makefile, those of its targets before it first."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    match = re.search(rf"^{target}:([^#\n]*).*\n((?:\t.*\n)+)", text, flags=re.MULTILINE)
+    assert match is not None, target
+    before = [line for name in match[1].split() if "/" not in name for line in recipe(name)]
+    return [*before, *(line.strip() for line in match[2].splitlines())]
+
+
+def test_pre_commit_runs_what_make_check_runs():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
+    tools = {"$(PY)": ".venv/bin/python", "$(VENV)": ".venv"}
+    commands = recipe("check")
+    for variable, value in tools.items():
+        commands = [command.replace(variable, value) for command in commands]
+    assert [hook["entry"] for hook in hooks] == commands
+    assert not any(hook["pass_filenames"] for hook in hooks)

@@ -1,0 +1,67 @@
+"""Joins the fragments in `changes/` into CHANGELOG.md (`make changelog`).
+
+A fragment is the text of one entry, named `<words>.<section>.md`. Its entry goes to the end of that
+section under "Unreleased", and the fragment is deleted.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SECTIONS = ("Security", "Removed", "Deprecated", "Added", "Changed", "Fixed")
+UNRELEASED = "## Unreleased\n"
+
+
+def section_of(name: str) -> str:
+    """The section that a fragment's file name states. Raises ValueError for any other name."""
+    match = re.fullmatch(r"[a-z0-9-]+\.([a-z]+)\.md", name)
+    section = match[1].capitalize() if match else ""
+    if section not in SECTIONS:
+        names = ", ".join(map(str.lower, SECTIONS))
+        raise ValueError(f"{name}: must be <words>.<section>.md; sections: {names}")
+    return section
+
+
+def format_entry(name: str, text: str) -> str:
+    """The entry of a fragment as a list item. Raises ValueError for what is not one paragraph."""
+    lines = text.strip().splitlines()
+    if not lines or not all(map(str.strip, lines)) or lines[0].startswith(("-", "*", "#")):
+        raise ValueError(f"{name}: must be one paragraph, without a bullet or a heading")
+    return "- " + "\n  ".join(map(str.strip, lines)) + "\n"
+
+
+def join_fragments(changelog: str, fragments: Mapping[str, str]) -> str:
+    """The changelog with all fragments, given by file name, and its sections in their order.
+
+    Raises ValueError for a fragment that is misnamed or no paragraph.
+    """
+    head, _, rest = changelog.partition(UNRELEASED)
+    unreleased, *releases = re.split(r"(?m)^(?=## )", rest, maxsplit=1)
+    sections: dict[str, str] = dict.fromkeys(SECTIONS, "")
+    for part in re.split(r"(?m)^### ", unreleased)[1:]:
+        title, _, entries = part.partition("\n")
+        sections[title] += entries.strip("\n") + "\n"
+    for name, text in sorted(fragments.items()):
+        sections[section_of(name)] += format_entry(name, text)
+    listed = (f"\n### {title}\n\n{entries}" for title, entries in sections.items() if entries)
+    return head + UNRELEASED + "".join(listed) + "".join(f"\n{it}" for it in releases)
+
+
+def find_fragments(directory: Path) -> list[Path]:
+    """All fragments of a directory."""
+    return sorted(it for it in directory.glob("*.md") if it.name != "README.md")
+
+
+def main() -> None:
+    """Rewrite CHANGELOG.md, then delete the fragments."""
+    changelog, paths = ROOT / "CHANGELOG.md", find_fragments(ROOT / "changes")
+    fragments = {it.name: it.read_text(encoding="utf-8") for it in paths}
+    text = join_fragments(changelog.read_text(encoding="utf-8"), fragments)
+    changelog.write_text(text, encoding="utf-8")
+    for path in paths:
+        path.unlink()
+
+
+if __name__ == "__main__":
+    main()
