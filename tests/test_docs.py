@@ -57,8 +57,8 @@ def test_the_expressions_and_templates_that_are_shown_compile():
 
 
 def named_paths(text):
-    """The modules and folders that a text names, without links to other pages."""
-    return set(PATH.findall(text))
+    """The modules and folders that a text names, and the test files in its commands."""
+    return {*PATH.findall(text), *re.findall(r"tests/[\w/]+\.py", text)}
 
 
 @pytest.mark.parametrize("page", MODULE_PAGES)
