@@ -1,0 +1,71 @@
+"""Variants whose target is gone, as the pass finds them in status lines and drafts."""
+
+import pytest
+from reconcile.builders import open_draft, repository_state, resolved, variant_name
+
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.plan.records.policy_status import RecordedStatus, VariantLine
+from fanout.reconcile.removal.orphaned_variants import find_orphans, find_removal_doubt
+
+AMS, BER = variant_name("ams"), variant_name("ber")
+
+
+def status(*targets):
+    """A status with a line for each target's variant."""
+    lines = {
+        variant_name(it): VariantLine(repository="edge", path=f"sites/{it}", stage="dev")
+        for it in targets
+    }
+    return RecordedStatus(variants=lines)
+
+
+POLICIES = [
+    ("all targets are there", resolved("ams", "ber"), []),
+    ("one is gone", resolved("ams"), [BER]),
+    ("all are gone", resolved(), [AMS, BER]),
+    ("a target that fails is not gone", resolved("ams", failing=("ber",)), []),
+    ("targets that could not be found out are not gone", resolved(is_complete=False), []),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "orphans"), [row[1:] for row in POLICIES], ids=[row[0] for row in POLICIES]
+)
+def test_variants_on_record_without_a_target_are_orphans(policy, orphans):
+    found = find_orphans(policy, status("ams", "ber"), [repository_state()])
+    assert [it.name for it in found] == sorted(orphans)
+
+
+DRAFTS = [
+    ("a draft", open_draft(BER, "sites/ber"), [BER]),
+    ("a draft that a person edited", open_draft(BER, "sites/ber", edited=True), [BER]),
+    ("another policy's", open_draft(BER, "sites/ber", policy="platform/logging"), []),
+    ("one whose target is there", open_draft(AMS, "sites/ams"), []),
+]
+
+
+@pytest.mark.parametrize(
+    ("draft", "orphans"), [row[1:] for row in DRAFTS], ids=[row[0] for row in DRAFTS]
+)
+def test_a_draft_alone_shows_a_variant_without_a_target(draft, orphans):
+    found = find_orphans(resolved("ams"), RecordedStatus(), [repository_state(draft)])
+    assert [it.name for it in found] == orphans
+    assert [location.place[1] for it in found for location in it.locations] == [
+        "sites/ber" for _ in orphans
+    ]
+
+
+DECLARED = [
+    ("all is usable", DeclaredObjects(), ""),
+    ("a file is unread", DeclaredObjects(unread=("sites.yaml",)), "sites.yaml"),
+    ("an object is unusable", DeclaredObjects(unusable=("Cluster/ber",)), "Cluster/ber"),
+]
+
+
+@pytest.mark.parametrize(
+    ("declared", "named"), [row[1:] for row in DECLARED], ids=[row[0] for row in DECLARED]
+)
+def test_what_cannot_be_read_may_hold_a_target(declared, named):
+    doubt = find_removal_doubt(declared)
+    assert bool(doubt) == bool(named)
+    assert named in doubt
