@@ -66,7 +66,7 @@ def unwrap_model(annotation: Any) -> type[BaseModel] | None:
 
 def _annotation_of_part(annotation: Any, part: str | int) -> Any:
     if isinstance(part, int):
-        return annotation  # `model_in` looks through the list
+        return annotation  # `unwrap_model` looks through the list
     model = unwrap_model(annotation)
     for field in model.model_fields.values() if model else ():
         if field.alias == part:

@@ -89,7 +89,7 @@ class Document:
     def replace_elements_text(self, texts: Mapping[Path, str]) -> str | None:
         """Return the document's lines with new lines for some elements, by their paths.
 
-        None if the result would not read as the elements do. `part_text` must have returned a
+        None if the result would not read as the elements do. `element_text` must have returned a
         text for each of them.
         """
         root, expected = _root_of(self), self.value

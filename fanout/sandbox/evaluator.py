@@ -36,7 +36,7 @@ class SerializedAstCache:
 
     Several processes may use the file; the last writer wins. Starting a worker takes longer
     than most commands, so a later command reads what an earlier one learned. The file may
-    be deleted at any time (`fanout.keeping`). Only simple expressions are cached: all
+    be deleted at any time (`fanout.disk_cache`). Only simple expressions are cached: all
     others need a worker anyway.
     """
 

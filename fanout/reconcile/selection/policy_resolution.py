@@ -56,7 +56,7 @@ class ResolvedPolicy:
     repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
     place_by_variant: Mapping[str, str] = field(
         default_factory=dict
-    )  # by variant: `place_of` these
+    )  # identities of these repositories, by variant
     labels_by_target: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
     rollout_groups: Mapping[str, int] = field(
         default_factory=dict

@@ -69,7 +69,7 @@ def parse_fields(values: object, field: str, known_names: Collection[str]) -> Ma
 def check_words(words: Iterable[str], pattern: str) -> None:
     """Raise InvalidInput for words that Kubernetes would reject at their place.
 
-    `pattern` is one of those with a sentence in `SENTENCES`.
+    `pattern` is one of those with a message in `PATTERN_MESSAGES`.
     """
     problem, remedy = PATTERN_MESSAGES[pattern]
     for word in words:
