@@ -30,9 +30,10 @@ _CHECKED_YEARS = datetime(2000, 1, 1, tzinfo=UTC), datetime(2042, 1, 1, tzinfo=U
 
 @frozen
 class WindowSpan:
-    """A time without a break: from `start` up to, and without, `end`; None: for ever.
+    """Contiguous time from `start` (included) to `end` (excluded), in seconds since 1970.
 
-    In seconds since 1970. Of a span that has begun, `start` is one of its beginnings.
+    An `end` of None is never. Of a span that has begun, `start` may be any of the window's starts
+    in it.
     """
 
     start: int

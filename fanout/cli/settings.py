@@ -15,7 +15,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 STANDARD_INPUT = Path("-")
 _ACCEPTED_YEARS = range(
     1971, 9000
-)  # Git keeps no time before 1970; a calendar needs room to look ahead
+)  # Git keeps no time before 1970; a calendar looks years ahead
 
 
 class OutputFormat(StrEnum):

@@ -129,9 +129,9 @@ class FileCluster:
         with_unread = run_isolated(partial(merge, [*{**contents, **unread}.items()]))
         if not isinstance(with_unread, FanoutError):
             return with_unread
-        merged_objects, declared = (
-            merged  # even their names make it fail; what is told of others may be less
-        )
+        # Merging fails even with the mere names of these files, so findings about other files that
+        # depend on them may be missing.
+        merged_objects, declared = merged
         faults = (it for content in unread.values() for it in content.findings)
         return merged_objects, replace(
             declared,

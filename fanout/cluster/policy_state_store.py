@@ -179,7 +179,7 @@ class PolicyStateStore:
                 for key in filter(heads.__getitem__, moved):
                     previous = self._last_read(key)
                     branch = run_isolated(partial(read_branch, reader, heads[key], key, previous))
-                    if isinstance(branch, Bug):  # that book's own; the next reading tries again
+                    if isinstance(branch, Bug):  # fails this policy alone; retried at the next read
                         failed[key] = PolicyRecords(heads[key], failure=branch)
                     elif isinstance(branch, FanoutError):
                         raise branch

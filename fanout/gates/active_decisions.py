@@ -23,7 +23,7 @@ from fanout.gates.timestamps import effective_from, find_next, format_instant, i
 from fanout.values import frozen
 
 Scope = tuple[str, str]
-"""What a suspension is about: ("policy", ""), ("stage", its name) or ("variant", its name)."""
+"""Scope of a suspension: ("policy", ""), ("stage", its name) or ("variant", its name)."""
 _POLICY: Scope = ("policy", "")
 
 

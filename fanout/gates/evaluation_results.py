@@ -39,8 +39,8 @@ class CheckResult:
     reason: str = ""  # CamelCase; "" when it has passed
     actor: str = ""  # who can answer it
     until: datetime | None = None  # when it can change by itself
-    latest: datetime | None = None  # when it was last said; `at` is since when it is said
-    passes_at: datetime | None = None  # when it will have passed if nobody says anything more
+    latest: datetime | None = None  # of the last equal report; `at` is of the first
+    passes_at: datetime | None = None  # when it will have passed without another report
 
 
 @frozen

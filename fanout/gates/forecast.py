@@ -33,7 +33,7 @@ from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import frozen
 
 NextSweep = Callable[[datetime], datetime | None]
-"""When automation publishes at an instant or next after it; None: never."""
+"""Time at which automation publishes next, at or after a given one; None: never."""
 _NO_TIME = timedelta(0)
 
 

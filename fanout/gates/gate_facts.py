@@ -65,7 +65,7 @@ class Publication:
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     reverted: Hold | None = None  # somebody took it back on the branch
-    last_evidence: str = ""  # the last evidence on record then, where instants alone do not tell
+    last_evidence: str = ""  # the last evidence on record then; instants may be equal
     since: datetime | None = None  # since when it has the revision; None: since `at`
 
 
@@ -102,7 +102,7 @@ class CheckReading:
     check: str
     digest: str  # of the draft or the publication that it was asked about
     verdict: Verdict  # pending: no answer yet, or none could be had
-    sentence: str  # what it said, or why there is no answer
+    sentence: str  # the response, or why there is none
     observed_revision: str = ""  # the revision or commit that it has seen; "": it names none
 
 

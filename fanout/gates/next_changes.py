@@ -19,7 +19,7 @@ from fanout.gates.timestamps import find_next
 TIME_ALONE = "time alone"
 
 _NEXT_PASS = frozenset({Reason.NO_DRAFT, Reason.SWEEP_AWAITED})
-"""What the program does by itself in its next pass: it adds nothing to what is waited for."""
+"""Reasons that end by themselves in the next pass; they add nothing to what is waited for."""
 
 
 class ExpectedCompletion(NamedTuple):

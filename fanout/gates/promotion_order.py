@@ -43,7 +43,7 @@ class RevisionAges:
         self._versions: dict[str, Version | None] = {}
 
     def are_comparable(self, revision: str, other: str) -> bool:
-        """Return whether it can be told which of the two revisions is older."""
+        """Return whether the order of the two revisions is known."""
         return (revision in self._rank and other in self._rank) or (
             self._version(revision) is not None and self._version(other) is not None
         )

@@ -76,7 +76,7 @@ class RemovalEvaluation:
     """
 
     holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)  # none: it goes now
-    limit: Hold | None = None  # too many at once, said once for the policy
+    limit: Hold | None = None  # too many at once; one hold for the policy
     next: datetime | None = None
 
     @property

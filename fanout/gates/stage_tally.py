@@ -269,7 +269,7 @@ class StageTally:
         """Count the variants that carried the recorded verdict and have failed since.
 
         A variant that took the revision later did not carry it. Where the stage has moved on
-        meanwhile this cannot be told, and all of them count.
+        meanwhile this is unknown, and all of them count.
         """
         # A target that joined after the verdict must not withdraw it, not even by failing (design
         # §6).

@@ -71,9 +71,9 @@ ObjectValidator = Callable[[Mapping[str, Any]], Iterable[FieldError]]
 _REMOVE_ADVICE = re.compile("^remove it(; |$)")  # it is removed already
 OBJECT_NOUN = "the object"
 RemovalUnits = Mapping[str, str]
-"""What goes as a whole and what it is called, by pattern; the longest that fits a path counts.
+"""Nouns of the units that are removed whole, by path pattern; the longest match counts.
 
-A `*` is any key or index. The one of "" is there in any case.
+A `*` is any key or index. The pattern "" is always present.
 """
 
 

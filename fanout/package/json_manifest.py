@@ -33,7 +33,7 @@ class JsonEntry(NamedTuple):
 
 
 def skip_blanks(text: str, at: int) -> int:
-    """Return the position behind blanks."""
+    """Return the position of the first character from `at` that is not white space."""
     match = _BLANK.match(text, at)
     assert match is not None
     return match.end()

@@ -208,7 +208,7 @@ class Manifest:
     def add_line_comments(self, comments: Mapping[int, Mapping[Path, str]]) -> bytes:
         """Return the file's bytes with line comments, by document index and path.
 
-        Each value must have room for one (`ValueSpelling.has_comment_room`).
+        Each value must allow one (`ValueSpelling.has_comment_room`).
         """
         text = self._text
         # From the last document, so that the node positions of the earlier ones stay valid.

@@ -22,8 +22,8 @@ class ValueSpelling(NamedTuple):
 
     text: str | None  # a scalar's own characters without quotes; None for maps and lists
     quoted: bool  # it is text whatever it looks like: in quotes, or a block of lines
-    comment: str  # on its line, without `#` and the blanks around it
-    has_comment_room: bool  # there is room for a comment
+    comment: str  # on its line, without `#` and surrounding spaces
+    has_comment_room: bool  # a line comment can follow it
     aliased: bool = False  # it stands elsewhere, at an anchor
 
 

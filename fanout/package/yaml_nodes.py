@@ -453,7 +453,7 @@ class _Composer:
             return key.data
         if isinstance(key.data, dict | list) or key.kind == "alias":
             return None if isinstance(key.data, dict | list) else yaml11_key(key.data)
-        # numbers and booleans have no blanks, but may have an anchor or a tag before them
+        # numbers and booleans have no spaces, but may have an anchor or a tag before them
         return self.text[key.start : key.end].split()[-1]
 
     def find_duplicate(self, parent: YamlNode, key: YamlNode, name: str) -> YamlNode | None:

@@ -66,7 +66,7 @@ class PublicationGroup:
 
 @frozen
 class _RepositoryWork:
-    """Everything to be done in one repository."""
+    """Pushes and commits planned for one repository."""
 
     state: RepositoryState
     steps: list[PlannedStep] = field(default_factory=list)

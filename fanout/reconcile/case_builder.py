@@ -374,7 +374,7 @@ class CaseBuilder:
     def _check_draft_branch(
         self, spec: VariantSpec, repository_state: RepositoryState
     ) -> tuple[bool, Hold | None]:
-        """Return whether the draft replaces a departing one, and the hold for waiting."""
+        """Return whether the draft replaces that of an orphaned variant, and the hold for waiting."""
         if not self._departing_drafts:
             return False, None
         ref = draft_ref(self.install, spec.path, spec.policy or spec.name)

@@ -53,7 +53,7 @@ class PassProblem:
     noun: str = "variant"  # what the subject is: policy, repository, target or variant
     failed: bool = True  # False: it is held, or a person should know of it
     names: tuple[str, ...] = ()  # what else the sentence may call the subject
-    again: str = ""  # where it was told in full before: one line, and where to read the rest
+    again: str = ""  # if reported in full before: one line, and where to read the rest
     gone: bool = False  # the subject is a variant whose target is gone
     accepted: bool = False  # a person has seen it, and it goes on all the same
 
@@ -141,7 +141,7 @@ class PolicyResult:
 class NoopSnapshot:
     """Inputs of a pass without work; while they are unchanged, so is its answer."""
 
-    heads: Mapping[RecordsKey, str]  # of all books
+    heads: Mapping[RecordsKey, str]  # of all records branches
     listing_requests: tuple[RefListingRequest, ...]
     listings: Mapping[str, RefListing]  # by URL
     next_check: datetime | None  # when something may be due by itself
@@ -159,7 +159,7 @@ class PassPlan:
     writing: CommitSettings | None = None  # how these are worded and signed
     warnings: tuple[str, ...] = ()  # what holds nothing and should be known
     undeclared_warnings: tuple[str, ...] = ()  # those of policies that are on record alone
-    snapshot: NoopSnapshot | None = None  # None: what was said may not be so the next time
+    snapshot: NoopSnapshot | None = None  # None: the answer may differ the next time
     stored_problems: tuple[PassProblem, ...] = ()  # of a pass before, in which all was as it is now
 
     @property

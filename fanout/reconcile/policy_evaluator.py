@@ -482,7 +482,7 @@ def _read_recorded_status(inputs: PolicyInputs, case_memo: CaseMemo) -> Recorded
         ) from error
 
 
-# Hand-written variants of a namespace share one book; each keeps its history under its own name.
+# Hand-written variants of a namespace share one records branch, each under its own name.
 
 
 def _format_title(resolved_policy: ResolvedPolicy) -> str:

@@ -21,7 +21,7 @@ class ProblemGroup:
 
     first: PassProblem
     subjects: tuple[str, ...]
-    is_repeated: bool = False  # all of it was told before
+    is_repeated: bool = False  # all of it was reported before
 
     @property
     def sentence(self) -> str:
@@ -128,7 +128,7 @@ def _anonymize(problem: PassProblem) -> str:
     return shape
 
 
-_MAX_NAMED = 3  # variants that one sentence has room for
+_MAX_NAMED = 3  # variants named in one sentence
 
 
 def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[str]:

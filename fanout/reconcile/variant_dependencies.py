@@ -18,7 +18,7 @@ from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 
 PolicyKey = tuple[str, str, bool]
-"""Namespace and name of a policy (True), or of a variant written by hand"""
+"""Namespace and name of a policy (True) or of a hand-written variant (False)."""
 
 _AUTHOR = "the variant's author: dependsOn"
 

@@ -1,4 +1,4 @@
-"""Everything a pass may touch: the ports, and the settings of the installation."""
+"""Ports and installation settings of a pass: the only things outside that it may touch."""
 
 from collections.abc import Sequence
 from dataclasses import field
@@ -27,7 +27,7 @@ class Setup:
     install: str = "default"
     identity: CommitIdentity = CommitIdentity("fanout", "fanout@localhost")
     limits: RenderLimits = RenderLimits()
-    new_records: bool = False  # a person said that nothing on record is to be taken for a beginning
+    new_records: bool = False  # a person confirmed that missing records are no loss
 
 
 class DisabledFunctionRuntime:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-# Mapping[str, "Reads"], which the type checker cannot be told in Python 3.11.
+# A mapping of names to free variables.
 FreeVariables = Mapping[str, Any]
 
 MAX_PLAIN_KEY = 64  # characters of a key that is not worth hashing

@@ -122,7 +122,7 @@ class _ProgramRun:
                         if key.fd == end_fd:
                             self._handle_end(selector, end_fd)
                             deadline = min(deadline, time.monotonic() + _DRAIN_SECONDS)
-                        elif key.fd in selector.get_map():  # its end, told at once, closes pipes
+                        elif key.fd in selector.get_map():  # the end, handled above, closes pipes
                             self._transfer(selector, key.fileobj)  # type: ignore[arg-type]
                     if len(self.stdout) > self.command.max_output:
                         return ResponseError(

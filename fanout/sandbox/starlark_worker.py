@@ -16,7 +16,7 @@ from fanout.sandbox.worker_main import RefusedError, serve_requests
 
 MAX_STEPS = 20_000  # thousands of instructions; about half a second
 MAX_CALL_DEPTH = 200  # calls within calls
-_MAX_PRINTED_LINES = 50  # lines that are told
+_MAX_PRINTED_LINES = 50  # lines that are reported
 _MAX_LINE_LENGTH = 300  # characters of one of them, and of an error
 _SCRIPT_NAME = "source"
 _INPUT_NAME = "_resource_list"

@@ -19,7 +19,7 @@ from fanout.sandbox.worker_protocol import (
     exchange_frames,
 )
 
-START_TIMEOUT = 60.0  # seconds until a child must have said that it is ready
+START_TIMEOUT = 60.0  # seconds until a worker must have reported that it is ready
 EXIT_TIMEOUT = 1.0  # seconds a child gets to leave by itself
 WORKER_ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": os.defpath}
 

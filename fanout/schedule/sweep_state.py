@@ -24,7 +24,7 @@ class SweepState:
         self._entries: dict[str, LoggedSweep] | None = None
         self._known_policies: set[str] = set()  # PromotionPolicies that this process has met
         self._unwritten: dict[str, LoggedSweep | None] = {}
-        self._reported_too_late: set[tuple[str, datetime]] = set()  # too late, and said so
+        self._reported_too_late: set[tuple[str, datetime]] = set()  # too late, and logged
         self._last_problem = ""  # why the last write failed, as it was logged
 
     def find_due(self, table: SweepTimetable, now: datetime) -> dict[ScheduledSweep, datetime]:
@@ -90,7 +90,7 @@ class SweepState:
         try:
             self._sweep_log.write(self._unwritten, now)
         except FanoutError as error:
-            if self._last_problem != str(error):  # told once, not in every pass
+            if self._last_problem != str(error):  # logged once, not in every pass
                 _log.warning(
                     "The time of a sweep could not be recorded",
                     reason=error.reason,

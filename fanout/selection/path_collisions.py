@@ -13,7 +13,7 @@ from fanout.package.package_path_rules import find_overlaps
 from fanout.selection.variant_spec import VariantSpec
 
 PackageLocation = tuple[str, str]
-"""(identity of the Git repository, path in it)"""
+"""Identity of the Git repository, and path in it."""
 
 
 def find_collisions(

@@ -14,7 +14,7 @@ from fanout.values import frozen
 PHASES = (
     "files",  # reading what is declared
     "names",  # targets and their templates
-    "records",  # what people and machines said, read and written
+    "records",  # of people and machines, read and written
     "listings",  # of repositories, and fetches
     "views",  # what the planner needs of each mirror
     "judging",  # of policies: evidence, gates, steps; but for the four below

@@ -47,7 +47,7 @@ class Injection:
 
 @frozen
 class RenderInputs:
-    """Everything a rendering depends on besides the upstream package, and its digest."""
+    """Inputs of a rendering besides the upstream package, and their digest."""
 
     digest: str
     injections: tuple[Injection, ...] = ()

@@ -225,7 +225,7 @@ def cross_check(
     """Return errors and warnings of the objects as a set, each with its object.
 
     `invalid`: objects that are declared and could not be read. With unreadable files
-    nothing is said about missing names, since any name may be in them.
+    missing names are not reported, since any name may be in them.
     """
     errors: list[ObjectError] = [*_check_unique_names(objects), *_check_misplaced(objects)]
     repositories = _objects_of(Repository, objects)

@@ -94,7 +94,7 @@ def validate_object(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fi
         *_check_with_embedded(data["kind"], text_keyed, check_rules),
         *check_scenario_source(data["kind"], text_keyed),
     ]
-    # That a list stands where an object belongs is told; not what the object would lack.
+    # A list in place of an object is one error; the fields that the object lacks are not reported.
     placed_errors = (error for error in rule_errors if not _is_in_list(text_keyed, error.path))
     further_errors = _without_follow_ons([*model_errors, *placed_errors])
     # An unsupported or empty field usually breaks rules and models below it as well; those errors

@@ -15,7 +15,7 @@ from fanout.api.text_fields import NAME
 
 _STAGE_NAME = re.compile(NAME)
 _TEXT_LITERAL = re.compile(r"""\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*""")
-_MAX_REPORTED = 20  # of one kind of fault, before what is told says less
+_MAX_REPORTED = 20  # cycles; and unknown names that get a suggestion, which is searched for
 _MAX_LISTED = 10  # names in a sentence
 
 
@@ -183,7 +183,7 @@ def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldE
     rollout = as_mapping(stage.get("rollout"))
     strategy = rollout.get("strategy", "AllAtOnce")
     for field, required_strategy in _STRATEGY_BY_FIELD.items():
-        # An unknown strategy is reported by the model; about its fields nothing can be said.
+        # An unknown strategy is reported by the model; which fields belong to it is unknown.
         if field in rollout and strategy in {"AllAtOnce", *_STRATEGY_BY_FIELD.values()} - {
             required_strategy
         }:

@@ -14,7 +14,7 @@ from fanout.api.text_fields import PATTERN_MESSAGES, format_value, join_words, p
 from fanout.api.validators.unsupported_fields import is_unsupported
 
 ProblemAndRemedy = tuple[str, str]
-_MAX_SUGGESTED_PARENTS = 3  # places that a field may belong in and still be told of
+_MAX_SUGGESTED_PARENTS = 3  # a field that fits in more places gets no suggestion
 
 
 def translate_error(model: type[BaseModel], error: ErrorDetails, data: object) -> FieldError:

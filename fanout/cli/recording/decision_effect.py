@@ -150,7 +150,7 @@ def report_unpublished(
     """
     for item in report.pass_plan.policies:
         if item.error is not None or item.decision is None:
-            continue  # the pass has told it
+            continue  # the pass has reported it
         cases = select_cases(item, stage, variants)
         published = {
             outcome.action.variant

@@ -39,13 +39,13 @@ from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.pass_results import PolicyResult
 
 ChosenVariants = tuple[list[VariantCase], Sequence[str]]
-"""The variants that a decision is to name, and what is to be said of others."""
+"""Variants that a decision is to name, and sentences about those it leaves out."""
 VariantChooser = Callable[
     [PolicyResult, str, tuple[str, ...], list[VariantCase], str], ChosenVariants
 ]
-"""Policy, stage, the names that were said, their variants and the revision → whom it is about.
+"""Choice of variants from policy, stage, given names, their variants and the revision.
 
-Raises InvalidInput when it would be about nobody.
+Raises InvalidInput if no variant remains.
 """
 
 

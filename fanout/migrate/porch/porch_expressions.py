@@ -40,8 +40,7 @@ def translate_expression(expression: str, *, target_is_object: bool) -> str:
     texts = [text for _, text in tokens]
     for first, last, text in _find_replacements(words, target_is_object):
         texts[token_positions[first]] = text
-        # Blanks and comments inside the replaced words go too; those between other words stay as
-        # written.
+        # Spaces and comments inside the replaced words go too; those between other words stay.
         for index in range(token_positions[first] + 1, token_positions[last] + 1):
             texts[index] = ""
     return "".join(texts)

@@ -211,7 +211,7 @@ def find_shape(group: str, kind: str, schemas: Schemas) -> FieldShape:
 def element_keys(elements: list[Any], keys: tuple[str, ...]) -> list[tuple[object, ...]] | None:
     """Return the key of each element, made unique by a number.
 
-    None if an element lacks it. A repeated key is told apart by its occurrence, so that
+    None if an element lacks it. A repeated key is numbered by occurrence, so that
     each of two entries of one name keeps its own value.
     """
     element_keys_found: list[tuple[object, ...]] = []

@@ -251,7 +251,7 @@ def collect_units(
 ) -> tuple[list[dict[UnitKey, MergeUnit]], list[str]]:
     """Return the units of each side, in the order of its files, and notes on duplicates.
 
-    Objects of one identity on one side are told apart by file and occurrence.
+    Objects of one identity on one side are distinguished by file and occurrence.
     """
     units_by_side = [[unit for file in files for unit in _file_units(file)] for files in sides]
     duplicates: dict[UnitKey, list[MergeUnit]] = {}
@@ -357,8 +357,7 @@ def _only_on_side(side: Units, other_side: Units) -> Iterator[tuple[UnitKey, Uni
         if key[0] == "object" and len(key) == _UNIQUE_KEY_LENGTH and key not in other_side
     ]
     counts = Counter(_without_namespace(key) for key in keys)
-    # Two objects of one kind and name in different namespaces cannot be told apart
-    # without theirs.
+    # Two objects of one kind and name in different namespaces are ambiguous without theirs.
     return ((_without_namespace(key), key) for key in keys if counts[_without_namespace(key)] == 1)
 
 

@@ -431,7 +431,7 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
     present = [file for file in parsed if file is not None]
     if not any(file.documents for file in present):
         return None
-    if is_json(path):  # it has room for one object, or one List
+    if is_json(path):  # a JSON file holds one object, or one List
         units, _ = collect_units([[file] for file in present])
         # Different objects on the sides cannot both be in one JSON file, so the file is
         # merged as text.

@@ -190,7 +190,7 @@ class _Splicer:
                 return False
             node = local.node
             if node and node.kind == "scalar" and value_kind(upstream.data) == SINGLE:
-                # the blanks before it stay
+                # the spaces before it stay
                 gap = "" if node.start < node.end else " "
                 self.add_patch(node.start, node.end, gap + format_scalar(upstream.data))
                 return False

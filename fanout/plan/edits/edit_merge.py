@@ -37,7 +37,7 @@ class MergedRendering:
 
 
 FilesChange = tuple[PackageFiles, PackageFiles]
-"""What fanout wrote, and what it became."""
+"""Files as fanout wrote them, and as a person left them."""
 
 
 @frozen
@@ -76,7 +76,7 @@ def merge_edits(
 def _without_fanout_fields(before: PackageFiles, after: PackageFiles) -> PackageFiles:
     """Return `after` with the fields of its Kptfile that fanout owns as in `before`.
 
-    A draft names the revision that was rendered, whatever the branch said. A Kptfile that
+    A draft names the revision that was rendered, whatever the branch names. A Kptfile that
     cannot be parsed is left as it is: the merge reports it.
     """
     if (

@@ -2,7 +2,7 @@
 
 Two clocks can be wrong: one that runs behind, so that a record would be back-dated, and
 one that runs ahead. A record's instant is therefore never before that of the record
-before it; but a record that a pass has seen dated ahead raises no such floor, neither
+before it; but a record that a pass has seen dated ahead raises no such lower bound, neither
 then nor once its instant has come. Otherwise one wrong clock would redate everything
 that was recorded after it (design §3, §6).
 
@@ -37,7 +37,7 @@ def effective_records(
     """Return the records, in record order, with the instants that count.
 
     `seen_ahead` names those that an earlier pass saw dated more than five minutes ahead.
-    They and those that are ahead of `now` keep their own instant and raise no floor.
+    They and those that are ahead of `now` keep their own instant and raise no lower bound.
     """
     effective: list[RecordEntry] = []
     floor: datetime | None = None

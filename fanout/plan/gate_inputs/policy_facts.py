@@ -102,7 +102,7 @@ class GateInputs:
         frozenset()
     )  # the calendars that let a rollout go on to its end
     calendars_incomplete: bool = False  # a calendar may be missing
-    last_evidence: str = ""  # what is published now was not there when that was said
+    last_evidence: str = ""  # last evidence recorded before what is published now
     attributes: AttributesByVariant = field(default_factory=dict)  # by variant
     draft_lines: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant, when written
 
@@ -117,7 +117,7 @@ class VariantFactsEntry:
 
 
 VariantFactsMemo = dict[str, VariantFactsEntry]
-"""By variant"""
+"""Facts by variant name, with the inputs they were computed from."""
 
 
 def build_policy_facts(
@@ -217,7 +217,7 @@ def _draft_authors(case: VariantCase, draft: OpenDraft) -> frozenset[str]:
 
 
 def _offline_unknown(case: VariantCase) -> Hold | None:
-    """Return a hold if it cannot be told whether the target is offline (fail closed)."""
+    """Return a hold if it is unknown whether the target is offline (fail closed)."""
     if not case.spec.offline_error:
         return None
     who = "the policy's author: offlineWhen; or whoever owns the target"

@@ -85,7 +85,7 @@ class PolicyRecords:
     head: str = ""  # commit; "": nothing was recorded yet
     records: tuple[RecordEntry, ...] = ()  # in the order in which they were recorded
     status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
-    unreadable: tuple[str, ...] = ()  # sentences; such a book holds its policy
+    unreadable: tuple[str, ...] = ()  # sentences; any of them holds the policy
     failure: FanoutError | None = None  # why nothing of it is known; holds its policy too
     rewound: RewoundBranch | None = None  # the branch was put back to what it was before
 
@@ -94,5 +94,5 @@ class PolicyRecords:
 class StatusChange:
     """Change that a pass makes to a policy's status lines; None removes a key."""
 
-    expected: str  # head of the book as observed
+    expected: str  # head of the records branch as observed
     lines: Mapping[str, Mapping[str, Any] | None]

@@ -19,7 +19,7 @@ from fanout.values import frozen
 
 StatusLines = dict[str, Mapping[str, Any] | None]
 PackagePlace = tuple[str, str]
-"""(identity of the Git repository, path in it)"""
+"""Identity of the Git repository, and path in it."""
 
 
 @frozen

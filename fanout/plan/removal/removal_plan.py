@@ -28,7 +28,7 @@ from fanout.plan.records.policy_status import VariantLine
 from fanout.selection.variant_naming import drafts_prefix, vendor_ref
 from fanout.values import frozen
 
-_MAX_NAMED = 2  # packages that one subject has room for
+_MAX_NAMED = 2  # packages named in one commit subject
 
 
 @frozen

@@ -76,7 +76,7 @@ class _ScenarioRun:
         )
         self._now = spec.resolve_instant(None)
         self._requeue_at: datetime | None = None
-        self._unreported: PlayedPass | None = None  # the last pass, where nobody was told of it
+        self._unreported: PlayedPass | None = None  # the last pass, if not yet reported
         self._passes = 0
         self._is_finished = False  # everything is ready that there is
         # The number also keeps the heap from comparing changes, which are functions.

@@ -182,7 +182,7 @@ def _settle(
 ) -> RecordedStatus:
     """Return the status with what was published or removed, where the push succeeded."""
     status_lines = dict(plan.planned.variants)
-    published_names = set()  # what was said of earlier removals is over
+    published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
         case = step.case
         planned_line = plan.published.get(case.spec.name)

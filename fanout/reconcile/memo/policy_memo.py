@@ -58,7 +58,7 @@ class _MemoEntry:
     """Memoized result of one policy, and the inputs it depends on."""
 
     pass_inputs: PassInputs
-    head: str  # of its book
+    head: str  # commit of its records branch
     is_sweep: bool
     depends_on: tuple[DependencyFacts, ...]
     evaluated_at: datetime

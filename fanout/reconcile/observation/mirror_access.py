@@ -68,8 +68,8 @@ def read_with_recovery(
     return read()
 
 
-_MAX_BYTES = 16 << 20  # bytes that are kept, of files and of what is told of trees
-_ENTRY_BYTES = 200  # bytes, about, of what is told of one file
+_MAX_BYTES = 16 << 20  # of cached file contents and directory listings
+_ENTRY_BYTES = 200  # approximate size of one entry of a listing
 
 
 @dataclass(slots=True)

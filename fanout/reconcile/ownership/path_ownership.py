@@ -26,7 +26,7 @@ from fanout.selection.target_selection import usable_repositories
 from fanout.values import frozen
 
 PathOwner = tuple[str, str]
-"""(namespace, variant)"""
+"""Namespace and variant."""
 
 
 @frozen
@@ -46,7 +46,7 @@ class RecordedPaths:
     draft_repositories: dict[RecordsKey, list[str]] = field(
         default_factory=dict
     )  # repositories with drafts
-    variants_by_policy: dict[RecordsKey, list[str]] = field(default_factory=dict)  # all of one book
+    variants_by_policy: dict[RecordsKey, list[str]] = field(default_factory=dict)  # with the records of one policy
     title_by_owner: dict[PathOwner, str] = field(default_factory=dict)
     undeclared_owners: set[PathOwner] = field(
         default_factory=set
@@ -389,7 +389,7 @@ def find_tenants(
         if recorded_paths.path_by_owner.get(owner) != place:
             newcomers.setdefault(place[0], []).append((place[1], owner))
     # Sorted by path for the bisection below: with thousands of variants, comparing each
-    # departing path with each newcomer would be quadratic.
+    # orphaned path with each newcomer would be quadratic.
     for entries in newcomers.values():
         entries.sort()
     tenant_by_newcomer: dict[PathOwner, PathHolder] = {}

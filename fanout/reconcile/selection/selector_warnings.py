@@ -131,7 +131,7 @@ def _check_dependencies(
     for index, dependency in enumerate(variant.spec.depends_on):
         targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
         if targets is None or dependency.target is None or dependency.target in targets:
-            continue  # a policy that is not there is told elsewhere
+            continue  # cross-reference validation reports a missing policy
         where = declared.where(variant, f"spec.dependsOn[{index}].target")
         problem = (
             f"UpstreamPolicy {dependency.policy} has no target {dependency.target}, so the"
