@@ -102,7 +102,6 @@ def _embedded_addresses(address: Address) -> Iterator[IPv4Address]:
         or number >> 32 & 0xFFFFFFFF in _ISATAP
     ):
         yield IPv4Address(number & 0xFFFFFFFF)
-    if (
-        address in _EMBEDDING_NETWORKS[-1]
-    ):  # a prefix of 48 bits is followed by two bytes, a gap, and two
+    # a prefix of 48 bits is followed by two bytes, a gap, and two
+    if address in _EMBEDDING_NETWORKS[-1]:
         yield IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF)

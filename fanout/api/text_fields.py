@@ -105,9 +105,8 @@ FreeForm = Annotated[
 Labels = Mapping[LabelKey, LabelValue]
 Annotations = Mapping[LabelKey, str]
 Data = Mapping[Key, str]
-FunctionConfig = Mapping[
-    Text, str
-]  # never a ConfigMap of the API: set-labels has `team/owner` there
+# never a ConfigMap of the API: set-labels has `team/owner` there
+FunctionConfig = Mapping[Text, str]
 
 
 def pluralize(number: int, noun: str) -> str:

@@ -13,9 +13,8 @@ from fanout.values import frozen
 
 Choice = TypeVar("Choice", bound=StrEnum)
 STANDARD_INPUT = Path("-")
-_ACCEPTED_YEARS = range(
-    1971, 9000
-)  # Git keeps no time before 1970; a calendar looks years ahead
+# Git keeps no time before 1970; a calendar looks years ahead
+_ACCEPTED_YEARS = range(1971, 9000)
 
 
 class OutputFormat(StrEnum):

@@ -32,9 +32,8 @@ class ManifestCache:
         """Use `directory`, created on the first write; `limit` is in bytes for all entries."""
         self._directory = directory
         self._limit = limit
-        self._free_bytes = (
-            0  # bytes that may be written until it is looked again how many there are
-        )
+        # bytes that may be written until it is looked again how many there are
+        self._free_bytes = 0
 
     def find(self, key: str, texts: dict[Any, Any]) -> Kinds | None:
         """Return the objects stored under the key; None if missing or damaged.

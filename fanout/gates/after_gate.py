@@ -40,9 +40,8 @@ class AfterStep:
     hold: Hold | None = None  # why it has not passed
     since: datetime | None = None  # when it has
     stage_ready: bool = False  # it has passed, and the stage is ready with the revision
-    can_stay_ready: bool = (
-        False  # the stage is ready with the revision, or can still come (back) to be
-    )
+    # the stage is ready with the revision, or can still come (back) to be
+    can_stay_ready: bool = False
     ready_at: datetime | None = None  # when time alone lets it pass and the stage be ready
 
 
@@ -59,12 +58,10 @@ class AfterGate:
     steps: tuple[AfterStep, ...] = ()
     holds: tuple[Hold, ...] = ()  # what it waits for; nothing when it is open
     next: datetime | None = None
-    can_stay_ready: bool = (
-        True  # enough of the stages before are ready, or can still come (back) to be
-    )
-    ready_again_at: datetime | None = (
-        None  # when time alone lets enough of them be ready, if some moved on
-    )
+    # enough of the stages before are ready, or can still come (back) to be
+    can_stay_ready: bool = True
+    # when time alone lets enough of them be ready, if some moved on
+    ready_again_at: datetime | None = None
 
 
 OPEN_GATE = AfterGate(Verdict.PASSED, possible=True)

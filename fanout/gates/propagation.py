@@ -27,9 +27,8 @@ class PropagationEvaluator:
         self._stage_rule = stage_rule
         self._candidate = candidate
         self.unanswered: list[PendingCondition] = []
-        self.is_provisional = (
-            False  # would the last answer be yes, if what nobody knows yet is yes?
-        )
+        # would the last answer be yes, if what nobody knows yet is yes?
+        self.is_provisional = False
 
     def evaluate(
         self, variant_facts: VariantFacts, aggregates: Mapping[str, int]

@@ -22,9 +22,8 @@ _HEADER = "# pack-refs with: sorted \n"
 _OID = re.compile(r"[0-9a-f]{40}")
 _REF_LINES = re.compile(r"(?:[0-9a-f]{40}[ \t][^\n]+\n)*+")
 _HEADER_OR_PEELED = re.compile(r"^[#^].*\n", re.MULTILINE)
-_FORBIDDEN_IN_REF = re.compile(
-    r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|[./]\Z"  # anywhere, or in a part
-)
+# anywhere, or in a part
+_FORBIDDEN_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|[./]\Z")
 
 
 def check_ref(ref: str) -> str:

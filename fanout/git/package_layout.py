@@ -30,9 +30,8 @@ class PackageLayout:
         Raises InvalidInput for a path that git does not store, and Bug if a path is both a file
         and a directory.
         """
-        rows_by_directory: dict[str, list[tuple[bytes, bytes, int]]] = {
-            "": []
-        }  # key to sort by, row, id
+        # key to sort by, row, id
+        rows_by_directory: dict[str, list[tuple[bytes, bytes, int]]] = {"": []}
         for number, (path, mode) in enumerate(files):
             parent, _, name = check_path(path).rpartition("/")
             _add_directories(rows_by_directory, parent)

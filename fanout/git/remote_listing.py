@@ -26,9 +26,8 @@ from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import RefListing
 from fanout.values import frozen
 
-LISTING_TIMEOUT = (
-    60.0  # seconds; a host that says nothing must not hold a pass for as long as a push may
-)
+# seconds; a host that says nothing must not hold a pass for as long as a push may
+LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
 
 

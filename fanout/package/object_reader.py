@@ -120,9 +120,8 @@ def read_plain(text: str, memo: ScalarMemo) -> Any:
     if matched_lines < text.count("\n") or not text.endswith("\n"):
         raise NotPlainYaml
     root: dict[str, Any] = {}
-    open_collection: Any = (
-        root  # the collection that is open, the column of its entries, and those around it
-    )
+    # the collection that is open, the column of its entries, and those around it
+    open_collection: Any = root
     column = 0
     enclosing: list[tuple[Any, int]] = []
     pending_key = ""  # the last key of `here`, while its value may follow on lines of its own
@@ -152,9 +151,8 @@ def read_plain(text: str, memo: ScalarMemo) -> Any:
             open_collection.append({})
             open_collection, column = open_collection[-1], indent_width + len(dash)
         key = memo[name]
-        if (
-            key.__class__ is not str or key in open_collection
-        ):  # what is text only as a key, or is there
+        # what is text only as a key, or is there
+        if key.__class__ is not str or key in open_collection:
             raise NotPlainYaml
         if value:
             open_collection[key] = memo[value]

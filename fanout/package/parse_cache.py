@@ -15,9 +15,8 @@ from fanout.package.yaml_nodes import DocumentRoot, ParsedYaml, YamlNode, parse_
 from fanout.package.yaml_scalars import resolve_scalar
 
 _MAX_CACHED_TEXT: Final = 16 << 10  # characters of a text that is kept
-_MAX_CACHED_TOTAL: Final = (
-    256 << 10
-)  # characters of all of them; their nodes take some thirty times as much
+# characters of all of them; their nodes take some thirty times as much
+_MAX_CACHED_TOTAL: Final = 256 << 10
 
 _LETTERS: Final = "[A-Za-z0-9_./@+-]"
 _NAME: Final = f"[A-Za-z0-9_]{_LETTERS}*+(?::{_LETTERS}++)*+"

@@ -234,9 +234,8 @@ def _build_comparator(
     first = prerelease_version or _build_version(numbers_given)
     if not numbers_given and operator in ("<", ">"):
         raise _range_error(text, f"`{operator}` any version allows nothing", "leave it out")
-    beyond = (
-        _first_beyond(numbers_given, len(numbers_given)) if not prerelease_version else None
-    )  # behind all that fit what is given
+    # behind all that fit what is given
+    beyond = _first_beyond(numbers_given, len(numbers_given)) if not prerelease_version else None
     # In semver's order nothing lies between a prerelease and itself with `.0` appended,
     # so the half-open range holds exactly one version.
     just_after = Version(*first.release, (*first.prerelease, "0")) if prerelease_version else beyond

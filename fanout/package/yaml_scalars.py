@@ -47,9 +47,8 @@ _UNSAFE: Final = re.compile(
 )
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f]|' + _UNSAFE.pattern)
-_LITERAL: Final = re.compile(
-    r"[^\x00-\x20\x7f-\xa0][^\x00-\x08\x0b-\x1f]*[^\x00-\x20]\n?\Z"  # begins and ends with a mark
-)
+# begins and ends with a mark
+_LITERAL: Final = re.compile(r"[^\x00-\x20\x7f-\xa0][^\x00-\x08\x0b-\x1f]*[^\x00-\x20]\n?\Z")
 _BLANK_AT_END: Final = re.compile(r"[ \t]\n")
 MAX_KEY_LENGTH: Final = 1000  # YAML allows 1024 characters, quotes and escapes included
 

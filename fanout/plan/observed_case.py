@@ -37,15 +37,13 @@ class CaseContext:
     abandoned: tuple[AbandonedLocation, ...] = ()
     exchange_partners: frozenset[str] = frozenset()
     replaces_draft: bool = False  # the draft on its branch is one that another variant leaves
-    unpublished_tree: str | None = (
-        None  # tree at the path that is known not to be a publication of it
-    )
+    # tree at the path that is known not to be a publication of it
+    unpublished_tree: str | None = None
     move_hold: Hold | None = None  # what is in the way of a move
     wait_hold: Hold | None = None  # for whom it has to wait
     unfinished_push: PristineRenderings | None = None  # before a publication that is not whole
-    taken_hold: Hold | None = (
-        None  # what is at its path was published for another, and is not its own
-    )
+    # what is at its path was published for another, and is not its own
+    taken_hold: Hold | None = None
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
 
 

@@ -49,9 +49,8 @@ class CommitSettings:
 
     install: str
     identity: CommitIdentity
-    messages: Mapping["PublicationGroup", str] = field(
-        default_factory=dict
-    )  # where a template gave one
+    # where a template gave one
+    messages: Mapping["PublicationGroup", str] = field(default_factory=dict)
 
 
 @frozen
@@ -311,9 +310,7 @@ def _build_merge(
         settings.messages.get(group) or default_message(group, cases),
         conflict_paragraph(_rejected_lines(cases)),
     )
-    record_names = sorted(
-        {grant.records for grant in grants} - {"", NO_VALUE}
-    )  # names sort by time
+    record_names = sorted({grant.records for grant in grants} - {"", NO_VALUE})
     # Names of records begin with their time, so the last in order is the newest.
     newest = record_names[-1] if record_names else grants[0].records
     return PublicationMerge(

@@ -51,9 +51,8 @@ class VariantCase:
     published_for_another: bool = False  # what was published at its path was published for another
     tag: str = ""  # the tag that an unrecorded publication has already
     choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
-    previous: PreviousLocation | None = (
-        None  # the other place, where its published package is or was
-    )
+    # the other place, where its published package is or was
+    previous: PreviousLocation | None = None
     misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other places
     abandoned: tuple[AbandonedLocation, ...] = ()  # where it was, and its package still is
     exchange_partners: frozenset[str] = frozenset()  # variants with which it changes places
@@ -62,9 +61,8 @@ class VariantCase:
     published_faults: tuple[InvalidInput, ...] = ()  # what people have broken in what is published
     missing_tag: str = ""  # of the published revision, which upstream does not have any more
     rewound_records: str = ""  # its newest publication is not on record any more: a sentence
-    unfinished_push: PristineRenderings | None = (
-        None  # before a publication of which only these moved
-    )
+    # before a publication of which only these moved
+    unfinished_push: PristineRenderings | None = None
     obstacle: Hold | None = None  # nothing can be written for it, whatever the candidate
     # ----
     revision: str = ""  # the candidate
@@ -74,9 +72,8 @@ class VariantCase:
     merged: MergedRendering | None = None  # the rendering with what people changed in it
     render_failure: FanoutError | None = None  # its rendering failed
     is_rollback: bool = False  # it goes back to the candidate, and nothing is rendered for it
-    earlier_publication: EarlierPublication | None = (
-        None  # what it goes back to; None: it never had the revision
-    )
+    # what it goes back to; None: it never had the revision
+    earlier_publication: EarlierPublication | None = None
     rollback_hold: Hold | None = None  # what keeps it from going back
 
     @property

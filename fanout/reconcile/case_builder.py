@@ -63,9 +63,8 @@ class _Move:
     """Previous location, state of the new path, and hold of a moving variant."""
 
     former: PreviousLocation | None = None
-    unpublished_tree: str | None = (
-        None  # tree at the new path that is known to be no publication of it
-    )
+    # tree at the new path that is known to be no publication of it
+    unpublished_tree: str | None = None
     partners: frozenset[str] = frozenset()
     hold: Hold | None = None
 
@@ -88,16 +87,13 @@ class CaseBuilder:
     case_memo: CaseMemo
     record_baseline: RecordBaseline
     _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
-    _departing_drafts: dict[tuple[str, str], OpenDraft] = field(
-        default_factory=dict
-    )  # by place and ref
+    # by place and ref
+    _departing_drafts: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)
     _wanted_paths: dict[str, PackagePlace] = field(default_factory=dict)
-    _trailers_by_tip: dict[str, DraftTrailers | None] = field(
-        default_factory=dict
-    )  # drafts, by their tips
-    _shared_context: CaseContext = field(
-        init=False
-    )  # what is known of everybody, and all of most variants
+    # drafts, by their tips
+    _trailers_by_tip: dict[str, DraftTrailers | None] = field(default_factory=dict)
+    # what is known of everybody, and all of most variants
+    _shared_context: CaseContext = field(init=False)
 
     def __post_init__(self) -> None:
         self._shared_context = CaseContext(
@@ -374,7 +370,7 @@ class CaseBuilder:
     def _check_draft_branch(
         self, spec: VariantSpec, repository_state: RepositoryState
     ) -> tuple[bool, Hold | None]:
-        """Return whether the draft replaces that of an orphaned variant, and the hold for waiting."""
+        """Return whether the draft replaces an orphaned variant's draft, and the hold to wait."""
         if not self._departing_drafts:
             return False, None
         ref = draft_ref(self.install, spec.path, spec.policy or spec.name)

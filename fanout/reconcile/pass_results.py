@@ -79,13 +79,11 @@ class PolicyResult:
         RepositoryState, ...
     ] = ()  # of the repositories that the pass looked at
     publishing: frozenset[str] = frozenset()  # variants whose draft this pass publishes
-    remaining_leftovers: Mapping[str, tuple[Hold, ...]] = field(
-        default_factory=dict
-    )  # what variants left
+    # what variants left
+    remaining_leftovers: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
     orphans: tuple[OrphanLocations, ...] = ()  # those whose target is not there any more
-    removals: RemovalEvaluation = field(
-        default_factory=RemovalEvaluation
-    )  # which of them go, and what holds others
+    # which of them go, and what holds others
+    removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
     error: FanoutError | None = None  # stops this policy and no other
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
 

@@ -82,15 +82,13 @@ class PassScope:
 
     all_policies: Sequence[ResolvedPolicy]
     covered: Sequence[ResolvedPolicy]  # those that the pass is about
-    evaluated: Sequence[
-        ResolvedPolicy
-    ]  # and those they depend on, in the order in which they are judged
+    # and those they depend on, in the order in which they are judged
+    evaluated: Sequence[ResolvedPolicy]
     policy_states: Mapping[RecordsKey, PolicyRecords]
     dependencies: VariantDependencies
     path_ownership: PathOwnershipIndex
-    unusable_repositories: Mapping[
-        str, InvalidInput
-    ]  # Repository objects that cannot be served, by identity
+    # Repository objects that cannot be served, by identity
+    unusable_repositories: Mapping[str, InvalidInput]
     listing_requests: tuple[RefListingRequest, ...]
     stopped: Sequence[ResolvedPolicy] = ()  # covered, and left out of the rest by their own problem
 

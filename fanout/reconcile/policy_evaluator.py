@@ -174,9 +174,8 @@ class PolicyEvaluator:
             cases = mark_lost_tags(resolved_policy, case_builder.build_cases(), inputs.listings)
         bootstrap_repositories = self._check_bootstrap(inputs, cases)
         refuse_missing_records(_format_title(resolved_policy), inputs.policy_state, cases)
-        refuse_rewound_branch(
-            _format_title(resolved_policy), inputs.policy_state.rewound
-        )  # where not even repositories show it
+        # where not even repositories show it
+        refuse_rewound_branch(_format_title(resolved_policy), inputs.policy_state.rewound)
         gate_records = with_removals(
             build_gate_records(_find_own_records(inputs), self.now), status.removed
         )

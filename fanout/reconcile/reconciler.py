@@ -304,7 +304,7 @@ class Reconciler:
                 )
             stages = [stage for policy in declared.policies for stage in policy.spec.stages]
             texts = (text for stage in stages for text in stage.propagate_when)
-            # Many at once is quick; what fails here is prepared again, and reported, policy by policy.
+            # Preparing all at once is quick; failures are prepared again, and reported, by policy.
             run_isolated(partial(self._conditions.prepare, texts))
         resolved_policies = self._resolved_policies[1]
         if not all(resolved_policy.is_complete for resolved_policy in resolved_policies):

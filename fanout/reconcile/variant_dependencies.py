@@ -75,12 +75,10 @@ class VariantDependencies:
 
     all_policies: Sequence[ResolvedPolicy]
     _policy_by_name: dict[tuple[str, str], ResolvedPolicy] = field(default_factory=dict)
-    _policy_by_variant: dict[tuple[str, str], ResolvedPolicy] = field(
-        default_factory=dict
-    )  # by variant
-    _variant_by_target: dict[tuple[str, str, str], str] = field(
-        default_factory=dict
-    )  # by policy and target
+    # by variant
+    _policy_by_variant: dict[tuple[str, str], ResolvedPolicy] = field(default_factory=dict)
+    # by policy and target
+    _variant_by_target: dict[tuple[str, str, str], str] = field(default_factory=dict)
     _cycle_by_key: dict[PolicyKey, tuple[str, ...]] = field(default_factory=dict)  # those in one
 
     def __post_init__(self) -> None:

@@ -43,9 +43,8 @@ TYPES = frozenset(
     }
 )
 FUNCTIONS = (TYPES - {"list", "map", "null_type"}) | {"dyn", "has", "matches", "size"}
-CALLABLE_NAMES = (
-    FUNCTIONS | METHODS | TYPES
-)  # celpy takes each of them as a function and as a method
+# celpy takes each of them as a function and as a method
+CALLABLE_NAMES = FUNCTIONS | METHODS | TYPES
 
 # Jinja
 GLOBALS = frozenset({"dict", "namespace", "range"})

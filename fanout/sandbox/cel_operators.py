@@ -18,9 +18,8 @@ MAX_TEXT_LENGTH = 1 << 16  # characters of a text, and of all texts in a list or
 MAX_NUMBER_LENGTH = 32  # characters of a text that is read as a number
 ORDERED_TYPES = frozenset({bool, float, int, str})
 NUMBER_TYPES = frozenset({float, int})  # compared with each other, exactly
-UNEQUAL_TO_TEXT = frozenset(
-    {bool, type(None)}
-)  # what celpy finds unequal to a text, without an error
+# what celpy finds unequal to a text, without an error
+UNEQUAL_TO_TEXT = frozenset({bool, type(None)})
 
 
 class EvaluationError(Exception):

@@ -61,9 +61,8 @@ class WorkerPool:
         except WorkerEndedError as end:
             if len(texts) == 1:
                 return {texts[0]: ExpressionFailure("LimitExceeded", str(end))}
-            results = [
-                self._parse_chunk([text]) for text in texts
-            ]  # one of them was too much, or all
+            # one of them was too much, or all
+            results = [self._parse_chunk([text]) for text in texts]
             return {text: parsed for each in results for text, parsed in each.items()}
         return dict(zip(texts, map(_read_parsed, answers), strict=True))
 

@@ -60,9 +60,8 @@ class RunLoop:
         self._loop_log = LoopLog()
         self._declared = DeclaredObjects(unread=("what is declared",))
         self._declared = self._read_files()
-        self._changed_files = (
-            self._declared
-        )  # changed files, until they are seen unchanged once more
+        # changed files, until they are seen unchanged once more
+        self._changed_files = self._declared
         self._pending = {TriggerKey(Trigger.START): None}
         self._timer_keys: frozenset[TriggerKey] = frozenset()
         self._poll_at = self._check_files_at = self._resume_at = 0.0  # by the monotonic clock

@@ -99,9 +99,8 @@ class SweepTimetable:
     all_subjects: frozenset[PassSubject] = frozenset()
     sweep_only: frozenset[PassSubject] = frozenset()  # automation publishes these in sweeps alone
     schedules: tuple[ScheduledSweep, ...] = ()
-    promotion_policies: frozenset[str] = (
-        frozenset()
-    )  # PromotionPolicies that are there, usable or not
+    # PromotionPolicies that are there, usable or not
+    promotion_policies: frozenset[str] = frozenset()
     complete: bool = True  # False: a file is unreadable, so there may be more of everything
     failures: tuple[str, ...] = ()  # PromotionPolicies of which fanout itself made nothing
 

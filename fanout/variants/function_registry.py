@@ -94,9 +94,8 @@ def resolve_function(
         return _external_function(
             programs.images[tagged_image]._replace(name=image), "images", where
         )
-    script_function = find_script_function(
-        image
-    )  # after allowed images: the administrator's choice precedes
+    # after allowed images: the administrator's choice precedes
+    script_function = find_script_function(image)
     if script_function is not None:
         return script_function
     name = catalog_name(image)

@@ -61,10 +61,8 @@ _Files = tuple[
 ]
 
 _MAX_TEMPLATES = 256  # per package
-_UNSEEN_SHAPE, _SEEN_ONCE = (
-    object(),
-    object(),
-)  # in place of a template: shape of no variant, or one
+# Markers in place of a template: a shape of no variant so far, or of one.
+_UNSEEN_SHAPE, _SEEN_ONCE = object(), object()
 
 
 def render_variant(
@@ -96,9 +94,8 @@ def render_variant(
     if template is _UNSEEN_SHAPE or template is _SEEN_ONCE:
         if len(prepared.template_cache) >= _MAX_TEMPLATES:
             prepared.template_cache.clear()
-        prepared.template_cache[shape] = (
-            _SEEN_ONCE  # a template pays off from the second variant on
-        )
+        # a template pays off from the second variant on
+        prepared.template_cache[shape] = _SEEN_ONCE
         if template is _SEEN_ONCE:
             # With an unsuitable sample the shape stays at _SEEN_ONCE, and the next variant is
             # tried. None, in contrast, means that no variant of the shape can have a template.

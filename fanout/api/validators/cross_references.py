@@ -101,9 +101,8 @@ def _warn_amounts(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
         yield FieldError(path, problem, "lower it, or list more stages", "warning")
 
 
-_GENERATED_VARIANT_NAME = re.compile(
-    r".+-[0-9a-f]{10}"
-)  # the name of a variant that a policy makes (design §3)
+# the name of a variant that a policy makes (design §3)
+_GENERATED_VARIANT_NAME = re.compile(r".+-[0-9a-f]{10}")
 
 
 def check_variant_dependencies(

@@ -108,11 +108,12 @@ def _candidate_keys(policy: ResolvedPolicy, name: str) -> Iterator[str]:
                 yield key
 
 
+# what is on record
 _UNREADABLE_RECORDS = (
     Reason.RECORD_UNREADABLE,
     Reason.RECORDS_LOST,
     Reason.RECORDS_REWOUND,
-)  # what is on record
+)
 
 
 def find_evaluated_policy(program: Program, policy: str) -> PolicyResult:

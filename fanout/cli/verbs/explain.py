@@ -155,9 +155,8 @@ def _explain(program: Program, item: PolicyResult, stage: str, variant: str) -> 
     explanation = _with_remarks(
         explain_policy(item.facts, item.decision), build_policy_remarks(item)
     )
-    if (
-        item.resolved_policy.upstream_policy is None
-    ):  # a variant written by hand, which is explained as its own policy
+    # a variant written by hand, which is explained as its own policy
+    if item.resolved_policy.upstream_policy is None:
         for case in item.cases:
             remarks = build_conflict_remarks(item, case, _find_conflicts(program, case))
             explanation = _with_remarks(explanation, tuple(remarks))

@@ -137,9 +137,8 @@ def command(
     ):
         if sentence:
             print_message(sentence, settings.color)
-    stage_names = _names_of(
-        select_cases(item, stage, names)
-    )  # those that are left out are to be mended
+    # those that are left out are to be mended
+    stage_names = _names_of(select_cases(item, stage, names))
     return exit_code_after(report.fix_count_of(stage_names), effect=effect.happened)
 
 

@@ -155,9 +155,8 @@ class FieldMerge:
     file: str
     subject: str  # the object's name, for people
     choices: ConflictChoices = NO_CHOICES
-    merge_items: Callable[[ValueSides], MergeOutcome] | None = (
-        None  # how the objects of a List are merged
-    )
+    # how the objects of a List are merged
+    merge_items: Callable[[ValueSides], MergeOutcome] | None = None
     unmixed_paths: frozenset[Path] = frozenset()  # values that are never mixed
     local_paths: frozenset[Path] = frozenset()  # values in which a local change always stays
     lines_before: tuple[int, int, int] = (0, 0, 0)  # before each side's stretch of its file

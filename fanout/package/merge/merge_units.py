@@ -361,9 +361,8 @@ def _only_on_side(side: Units, other_side: Units) -> Iterator[tuple[UnitKey, Uni
     return ((_without_namespace(key), key) for key in keys if counts[_without_namespace(key)] == 1)
 
 
-_UNIQUE_KEY_LENGTH = (
-    5  # "object", group, kind, namespace, name; longer where there are two of one identity
-)
+# "object", group, kind, namespace, name; longer where there are two of one identity
+_UNIQUE_KEY_LENGTH = 5
 
 
 def _without_namespace(key: UnitKey) -> UnitKey:

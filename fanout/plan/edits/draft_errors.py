@@ -24,9 +24,8 @@ from fanout.variants.manifest_objects import find_duplicates, find_identities
 
 _REGULAR_MODES = ("100644", "100755")
 _OURS, _THEIRS = (re.compile(rb"^%c{7} " % sign, re.MULTILINE) for sign in b"<>")
-_KeyedFault = tuple[
-    tuple[object, ...], InvalidInput
-]  # what makes two of them the same, and the fault
+# what makes two of them the same, and the fault
+_KeyedFault = tuple[tuple[object, ...], InvalidInput]
 
 
 def find_new_faults(

@@ -17,10 +17,8 @@ from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.values import frozen
 from fanout.variants.render_model import RenderedPackage
 
-_FANOUT_FIELDS: tuple[Path, ...] = (
-    ("upstream",),
-    ("upstreamLock",),
-)  # of a Kptfile, and fanout's alone
+# Fields of a Kptfile that belong to fanout alone.
+_FANOUT_FIELDS: tuple[Path, ...] = (("upstream",), ("upstreamLock",))
 
 PackageFiles = Mapping[str, tuple[str, bytes]]
 """Mode and content by path."""

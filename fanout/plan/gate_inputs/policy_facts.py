@@ -98,9 +98,8 @@ class GateInputs:
     resolutions: tuple[ConflictResolution, ...] = ()
     serialize: bool = False
     calendars: tuple[PublicationCalendar, ...] = ()
-    finishing_calendars: frozenset[str] = (
-        frozenset()
-    )  # the calendars that let a rollout go on to its end
+    # the calendars that let a rollout go on to its end
+    finishing_calendars: frozenset[str] = frozenset()
     calendars_incomplete: bool = False  # a calendar may be missing
     last_evidence: str = ""  # last evidence recorded before what is published now
     attributes: AttributesByVariant = field(default_factory=dict)  # by variant

@@ -244,22 +244,17 @@ class RepositoryState:
     vendor_head: str = ""  # head of fanout's own branch; "": there is none
     vendor_time: int = 0
     path_states: Mapping[str, PathState] = field(default_factory=dict)  # on the branch
-    published_renderings: Mapping[str, str] = field(
-        default_factory=dict
-    )  # pristine renderings in force
-    drafted_renderings: Mapping[str, str] = field(
-        default_factory=dict
-    )  # pristine renderings of open drafts
+    # pristine renderings in force
+    published_renderings: Mapping[str, str] = field(default_factory=dict)
+    # pristine renderings of open drafts
+    drafted_renderings: Mapping[str, str] = field(default_factory=dict)
     drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by ref
-    unmanaged_drafts: Mapping[str, str] = field(
-        default_factory=dict
-    )  # draft refs that are not fanout's
-    other_installations: Mapping[str, str] = field(
-        default_factory=dict
-    )  # path → installation drafting there
-    publication_numbers: Mapping[str, int] = field(
-        default_factory=dict
-    )  # path → highest published number
+    # draft refs that are not fanout's
+    unmanaged_drafts: Mapping[str, str] = field(default_factory=dict)
+    # path → installation drafting there
+    other_installations: Mapping[str, str] = field(default_factory=dict)
+    # path → highest published number
+    publication_numbers: Mapping[str, int] = field(default_factory=dict)
     failure: FanoutError | None = None
 
     @property

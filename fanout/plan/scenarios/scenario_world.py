@@ -61,9 +61,8 @@ class ScenarioAnswer:
     status: Said
     check: str = ""
     message: str = ""
-    observed_revision: str = (
-        ""  # the revision or commit that a machine has seen; "": the one in question
-    )
+    # the revision or commit that a machine has seen; "": the one in question
+    observed_revision: str = ""
 
 
 @dataclass(slots=True)
@@ -82,15 +81,12 @@ class ScenarioVariant:
     removed: datetime | None = None
     input_changes: int = 0  # how often its inputs were changed
     missing_revision: str = ""  # the revision to go back to, which it never had
-    publications: dict[str, Publication] = field(
-        default_factory=dict
-    )  # by revision, the last of each
-    readings: dict[tuple[str, str], CheckReading] = field(
-        default_factory=dict
-    )  # by check and digest
-    pending_answers: list[ScenarioAnswer] = field(
-        default_factory=list
-    )  # of drafts that were not there yet
+    # by revision, the last of each
+    publications: dict[str, Publication] = field(default_factory=dict)
+    # by check and digest
+    readings: dict[tuple[str, str], CheckReading] = field(default_factory=dict)
+    # of drafts that were not there yet
+    pending_answers: list[ScenarioAnswer] = field(default_factory=list)
     answers: tuple[CheckAnswer, ...] = ()
 
     def digest_of(self, revision: str) -> str:

@@ -137,9 +137,8 @@ class _EditInspection:
     def _find_equal_publication(self) -> str:
         """Return the tag of an earlier publication that has the present tree, or ""."""
         home = self.case.package_location
-        present_commit = (
-            self.case.published.merge if self.case.published else ""
-        )  # has another tree
+        # has another tree
+        present_commit = self.case.published.merge if self.case.published else ""
         for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
             tag = tag_ref(home.path, number)
             commit = home.repository_state.refs.get(tag, "")

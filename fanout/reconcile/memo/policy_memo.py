@@ -84,9 +84,8 @@ class PolicyMemo:
 
     _present_keys: frozenset[PolicyKey] = frozenset()  # to this pass
     _entries: dict[PolicyKey, _MemoEntry] = field(default_factory=dict)
-    _unchanged_by_id: dict[int, bool] = field(
-        default_factory=dict
-    )  # by what was seen then, in this pass
+    # by what was seen then, in this pass
+    _unchanged_by_id: dict[int, bool] = field(default_factory=dict)
 
     def begin_pass(self, keys: Iterable[PolicyKey]) -> None:
         """Begin a pass with the keys of all its policies; entries of others are dropped."""

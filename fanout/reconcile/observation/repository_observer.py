@@ -45,9 +45,8 @@ class _DraftTip:
     is_own_commit: bool  # that commit is the tip
     tree: str | None
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
-    resolved_conflicts: frozenset[str] = (
-        frozenset()
-    )  # keys of the disputes that people's commits decided
+    # keys of the disputes that people's commits decided
+    resolved_conflicts: frozenset[str] = frozenset()
     editors: frozenset[str] = frozenset()  # whose commits are in it
     rejected_values: tuple[
         str, ...

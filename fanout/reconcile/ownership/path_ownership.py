@@ -33,24 +33,21 @@ PathOwner = tuple[str, str]
 class RecordedPaths:
     """Paths that the status lines of all policies record."""
 
-    owner_by_path: dict[PackagePlace, PathOwner] = field(
-        default_factory=dict
-    )  # published there, or released
-    former_owner_by_path: dict[PackagePlace, PathOwner] = field(
-        default_factory=dict
-    )  # it was there before it moved
+    # published there, or released
+    owner_by_path: dict[PackagePlace, PathOwner] = field(default_factory=dict)
+    # it was there before it moved
+    former_owner_by_path: dict[PackagePlace, PathOwner] = field(default_factory=dict)
     path_by_owner: dict[PathOwner, PackagePlace] = field(default_factory=dict)
-    all_paths_by_owner: dict[PathOwner, list[PackagePlace]] = field(
+    # all of one variant
+    all_paths_by_owner: dict[PathOwner, list[PackagePlace]] = field(default_factory=dict)
+    # repositories with drafts
+    draft_repositories: dict[RecordsKey, list[str]] = field(default_factory=dict)
+    variants_by_policy: dict[RecordsKey, list[str]] = field(
         default_factory=dict
-    )  # all of one variant
-    draft_repositories: dict[RecordsKey, list[str]] = field(
-        default_factory=dict
-    )  # repositories with drafts
-    variants_by_policy: dict[RecordsKey, list[str]] = field(default_factory=dict)  # with the records of one policy
+    )  # with the records of one policy
     title_by_owner: dict[PathOwner, str] = field(default_factory=dict)
-    undeclared_owners: set[PathOwner] = field(
-        default_factory=set
-    )  # of policies that nobody declares
+    # of policies that nobody declares
+    undeclared_owners: set[PathOwner] = field(default_factory=set)
 
 
 def read_recorded_paths(
@@ -258,9 +255,8 @@ class PathOwnershipIndex:
     refusals: Mapping[str, str]
     tenants: Mapping[PathOwner, PathHolder]
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
-    places_by_namespace: Mapping[
-        str, frozenset[str]
-    ]  # repositories of the variants written by hand
+    # repositories of the variants written by hand
+    places_by_namespace: Mapping[str, frozenset[str]]
 
     @classmethod
     def build(

@@ -23,9 +23,8 @@ from fanout.variants.package_rendering import render_variant
 from fanout.variants.pending_inputs import InputPending, PendingInput
 from fanout.variants.render_inputs import resolve_inputs
 
-_RENDERING_BARRIER = ErrorBarrier(
-    InputPending
-)  # a question is no error: the rendering goes on with its answer
+# a question is no error: the rendering goes on with its answer
+_RENDERING_BARRIER = ErrorBarrier(InputPending)
 BATCH_SIZE = 100  # renderings whose questions are asked together
 
 

@@ -70,9 +70,8 @@ class PublicationHistory:
     reader: ObjectReader
     repository_state: RepositoryState
     spec: VariantSpec
-    trailers_by_tip: dict[
-        str, DraftTrailers | None
-    ]  # what is known of drafts by their tips: many share a merge
+    # what is known of drafts by their tips: many share a merge
+    trailers_by_tip: dict[str, DraftTrailers | None]
     recorded_number: int = 0  # of the newest publication on record
 
     def list_revisions(self) -> tuple[str, ...]:
@@ -259,9 +258,8 @@ class PublicationHistory:
     def _find_trailers(self, commit: str) -> DraftTrailers | None:
         """Return the trailers of the variant's draft that a commit published, or None."""
         commit_object = self.reader.commit(commit)
-        own_trailers = parse_trailers(
-            commit_object.message
-        )  # a person moved the branch forward to the draft
+        # a person moved the branch forward to the draft
+        own_trailers = parse_trailers(commit_object.message)
         if own_trailers is not None and own_trailers.variant == self.spec.name:
             return own_trailers
         for parent in commit_object.parents[1:]:

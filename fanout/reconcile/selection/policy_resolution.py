@@ -58,12 +58,10 @@ class ResolvedPolicy:
         default_factory=dict
     )  # identities of these repositories, by variant
     labels_by_target: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
-    rollout_groups: Mapping[str, int] = field(
-        default_factory=dict
-    )  # of its stage's rollout, by variant
-    expression_variables: Mapping[str, Variables] = field(
-        default_factory=dict
-    )  # for propagateWhen and checks
+    # of its stage's rollout, by variant
+    rollout_groups: Mapping[str, int] = field(default_factory=dict)
+    # for propagateWhen and checks
+    expression_variables: Mapping[str, Variables] = field(default_factory=dict)
     failures: tuple[TargetFailure, ...] = ()
     error: FanoutError | None = None
     is_complete: bool = True  # False: what variants it has could not be found out

@@ -33,12 +33,10 @@ class PropagationConditions:
     """Conditions of all policies, and their memoized answers; one per process."""
 
     sandbox: Sandbox
-    _callable_by_text: dict[str, Callable[[Variables], object]] = field(
-        default_factory=dict
-    )  # by text
-    _variables_by_text: dict[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # of those for the sandbox
+    # by text
+    _callable_by_text: dict[str, Callable[[Variables], object]] = field(default_factory=dict)
+    # of those for the sandbox
+    _variables_by_text: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _answers: dict[tuple[str, str], object] = field(default_factory=dict)  # text, what it reads
 
     _default_answer: object = UNKNOWN  # the answer to what nobody has asked

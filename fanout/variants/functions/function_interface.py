@@ -130,9 +130,8 @@ class PackageFacts:
     namespaced: frozenset[Identity] = frozenset()
     survey: Any = None
     response: Any = None  # to the function's pending input
-    custom_schemas: Mapping[tuple[str, str], Any] = field(
-        default_factory=dict
-    )  # schemas of the CRDs
+    # schemas of the CRDs
+    custom_schemas: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     list_schemas: Schemas = field(default_factory=dict)  # of lists in custom kinds
     file: str = ""
     text: ObjectText | None = None

@@ -124,9 +124,8 @@ def find_references(item: Object) -> Iterator[tuple[Path, str, Identity]]:
         assert isinstance(field, _Reference)
         for path, name in walk_path(item, field.existing_path, ()):
             if isinstance(name, str):
-                named_namespace, _, bare_name = name.rpartition(
-                    "/"
-                )  # an annotation may name the namespace too
+                # an annotation may name the namespace too
+                named_namespace, _, bare_name = name.rpartition("/")
                 yield (
                     path,
                     bare_name,
