@@ -1,1 +1,1 @@
-"""What fanout costs, held against git itself and against the naive way."""
+"""Costs of fanout, compared with git itself and with a naive implementation."""

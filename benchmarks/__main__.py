@@ -18,7 +18,7 @@ _MEMORY = Path("/dev/shm")
 _BYTES_EACH = 120_000  # that a target takes at most, with all yardsticks
 _REPOSITORIES = 100
 _WHOLE, _QUICK = (1_000, 3_000, 10_000), (1_000,)
-# Targets and repositories. Three sizes have 100 targets to each, so that growth can be told.
+# Targets and repositories. Three sizes have 100 targets to each, so that growth can be measured.
 _LARGE = ((3_000, 30), (10_000, 100), (30_000, 1_000), (100_000, 1_000))
 _QUICK_CASES = (Case.COLD, Case.FULL)  # with all files differing
 _LARGE_CASES = (Case.COLD, Case.FULL, Case.NOTHING, Case.RUNNING)
@@ -77,7 +77,7 @@ def _sizes(said: argparse.Namespace) -> list[Size]:
 
 
 def _cases(said: argparse.Namespace, size: Size) -> frozenset[Case]:
-    """What was asked for; else all, as far as the run is to be over soon, or affordable."""
+    """Return the requested cases, by default all that fit the time and size of the run."""
     if said.case:
         return frozenset(said.case)
     if said.large:
@@ -86,7 +86,7 @@ def _cases(said: argparse.Namespace, size: Size) -> frozenset[Case]:
 
 
 def _name(said: argparse.Namespace) -> str:
-    """What the run is: one of the three whose sizes are fixed, or some other."""
+    """Return the name of the run: one of the three with fixed sizes, or "some"."""
     if said.targets or said.files or said.repositories:
         return "some"
     return "quick" if said.quick else "large" if said.large else "bench"

@@ -14,7 +14,7 @@ from benchmarks.product import Installation, Sweep
 
 
 class Case(StrEnum):
-    """What is swept. Each begins with a fresh process but for those that say otherwise."""
+    """Cases of the sweep benchmark, each in a fresh process unless its text states otherwise."""
 
     FIRST = "first"
     COLD = "cold"

@@ -1,4 +1,4 @@
-"""What fanout says of its own costs with -v, as numbers."""
+"""Parser of the costs that fanout logs with -v."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class Costs:
 
 
 def read_costs(lines: Iterable[str]) -> Costs:
-    """From what was said on stderr. Raises RuntimeError when nothing was."""
+    """Parse the costs from stderr; raises RuntimeError if there are none."""
     counts: dict[str, int] = {}
     phases: dict[str, Phase] = {}
     for line in lines:

@@ -43,12 +43,12 @@ def main() -> None:
 
 
 def _change(policies: Path, size: Size) -> None:
-    """Other content for what is injected into the variants of one repository."""
+    """Change the objects that are injected into the variants of one repository."""
     write_clusters(policies, size, 0, dict.fromkeys(size.in_one(), "60d"))
 
 
 def _troubles(report: PassReport) -> list[str]:
-    """What went wrong, a sentence each."""
+    """Return the faults of the run, one sentence each."""
     found = [outcome.problem for outcome in report.failed_outcomes]
     for item in report.pass_plan.policies:
         found += [failure.problem for failure in item.failures]

@@ -1,4 +1,4 @@
-"""What people do to published packages between two revisions of upstream."""
+"""Edits that people make in published packages between two revisions of upstream."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -98,7 +98,7 @@ def _passes(conditions: PropagationConditions) -> Iterator[Row]:
 
 
 def _said(facts: PolicyFacts) -> Iterator[Row]:
-    """What is said of a policy, the decision included where one is needed."""
+    """Explain a policy, with its decision where one is needed."""
 
     def whole() -> None:
         explain_policy(facts, evaluate_gates(facts))
@@ -116,7 +116,7 @@ def _said(facts: PolicyFacts) -> Iterator[Row]:
 
 
 def _questions(conditions: PropagationConditions, counters: Counters) -> Iterator[Row]:
-    """What reads the same of a stage is asked once, for however many variants it is asked."""
+    """Evaluate an expression once per stage if it reads only the stage."""
     asked_of = tuple(conditions.get_condition(text) for text in _SANDBOXED)
     facts = _world(_VARIANTS, asked_of, RolloutRule(max_failures=2))
     before = counters.read()["evaluations"]
@@ -189,7 +189,7 @@ def _evidence(variants: list[VariantFacts]) -> Iterator[EvidenceFacts]:
 
 
 def _count(facts: PolicyFacts) -> Mapping[tuple[str, str], int]:
-    """Who is ready at what, stage by stage: the least that one can do."""
+    """Count ready variants by revision and stage: the least work an evaluation can do."""
     passed: dict[str, set[str]] = {}
     for evidence in facts.records.evidence:
         if evidence.status is Verdict.PASSED:

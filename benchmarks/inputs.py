@@ -80,7 +80,7 @@ spec:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is measured."""
+    """Size of a measured world."""
 
     targets: int
     repositories: int
@@ -92,7 +92,7 @@ class Size:
         return max(1, self.targets // 100)
 
     def repository(self, target: int) -> int:
-        """Where a target's variant goes."""
+        """Return the number of the repository of a target's variant."""
         return target % self.repositories
 
     def edited(self) -> list[int]:
@@ -220,9 +220,9 @@ def write_objects(place: Path, size: Size, above: str) -> None:
 
 
 def write_clusters(place: Path, size: Size, number: int, retention: Mapping[int, str]) -> None:
-    """The objects of the targets of one repository, and of one cluster that nobody chooses.
+    """Return the objects of the targets of one repository, and of one cluster never selected.
 
-    `retention` is what the ConfigMaps of some targets say in place of what they said at first.
+    `retention` replaces the first value in the ConfigMaps of some targets.
     """
     targets = range(number, size.targets, size.repositories)
     documents = [text for target in targets for text in _objects(target, size, retention)]

@@ -18,7 +18,7 @@ WHO = "fanout benchmark <benchmark@localhost>"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How long a process took, how much memory it and all below it held, and what it said."""
+    """Duration of a process, peak memory of it and its descendants, and its output."""
 
     seconds: float
     peak: int  # bytes; shared pages are counted once for each process
@@ -28,7 +28,7 @@ class Run:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Nothing of the user's git configuration, one identity, and modules compiled once."""
+    """Return an environment without the user's git configuration, with one identity."""
     name, _, mail = WHO.partition(" <")
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     for role in ("AUTHOR", "COMMITTER"):
@@ -40,7 +40,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def git(place: Path, *arguments: str, stdin: Path | None = None) -> bytes:
-    """Run git in a repository; raises CalledProcessError with what it said."""
+    """Run git in a repository; raises CalledProcessError with its output."""
     with (stdin or Path(os.devnull)).open("rb") as stream:
         done = subprocess.run(
             ["git", *arguments],
@@ -59,7 +59,7 @@ def git(place: Path, *arguments: str, stdin: Path | None = None) -> bytes:
 def timed(command: Sequence[str], place: Path, extra: Mapping[str, str], allowed: int) -> Run:
     """Run a process to its end; raises RuntimeError for an exit code above `allowed`.
 
-    It has nothing that is said to git in its environment, as a process that cron starts.
+    Its environment has no variables of git, like that of a process that cron starts.
     """
     kept = {key: it for key, it in environment(place).items() if not key.startswith("GIT_")}
     begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Lets fanout sweep in a process of its own, and says what that took."""
+"""Runs of a fanout sweep in its own process, with their costs."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _LASTING = ("mirrors", "records.git")
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What one sweep took."""
+    """Costs of one sweep."""
 
     seconds: float
     peak: int  # bytes of memory, of fanout and all processes below it
@@ -57,7 +57,7 @@ class Installation:
 
     @property
     def repositories(self) -> list[Path]:
-        """All that a pass lists: upstream, records and downstream."""
+        """Return the remotes that a pass lists: upstream, records and downstream."""
         return [self._upstream, self.place / "state" / "records.git", *self.remotes.iterdir()]
 
     def reset(self, *, mirrors: bool, cold: bool = False) -> None:
@@ -79,7 +79,7 @@ class Installation:
         inputs.write_objects(self.policies, self.size, self._above)
 
     def change(self, targets: range, retention: str) -> None:
-        """Other content for what is injected into these targets' variants."""
+        """Change the objects that are injected into these targets' variants."""
         changed = dict.fromkeys(targets, retention)
         for number in sorted({self.size.repository(target) for target in targets}):
             inputs.write_clusters(self.policies, self.size, number, changed)

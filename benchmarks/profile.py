@@ -106,7 +106,7 @@ def _table(measured: Iterable[Measured], cells: Callable[[Sweep], Mapping[str, s
 
 
 def _clock(sweep: Sweep) -> dict[str, str]:
-    """Per cent of the time on the clock, by phase; what is under one half is not told."""
+    """Per cent of the time on the clock, by phase; phases below 0.5 are omitted."""
     told = {name: phase.clock for name, phase in sweep.costs.phases.items()}
     told[_END] = sweep.leaving
     told[_START] = sweep.seconds - sum(told.values())

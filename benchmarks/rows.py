@@ -1,4 +1,4 @@
-"""What is reported of a case, number by number, and the bars that some of them are held to."""
+"""Rows of the report about a case, and the bars that some of the numbers must meet."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ _SHARES = {"names": 0.1, "files": 0.25}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number; `bar` says what it is held to, "" where it is only told."""
+    """Number of the report; `bar` is the limit it must meet, or "" if it is informative."""
 
     name: str
     value: float
@@ -56,7 +56,7 @@ def rows(all_measured: Sequence[Measured]) -> Iterator[Row]:
 
 
 def title(measured: Measured) -> str:
-    """How the rows of a case begin."""
+    """Return the prefix of the rows of a case."""
     size = measured.size
     return f"{size.targets}-in-{size.repositories}/{size.files}-files/{measured.case}"
 
@@ -139,7 +139,7 @@ def _ratios(name: str, found: Measured) -> Iterator[Row]:
 
 
 def _to_listings(name: str, found: Measured) -> Iterator[Row]:
-    """Where little or nothing changed, what it takes to see that is the measure."""
+    """Return the rows of a case with few or no changes, whose cost is to notice that."""
     listings = median(found.listings)
     if found.case in _SLOWER_THAN_LISTINGS:
         yield Row(f"{name}/yardstick-listings", round(listings, 3), "s")
@@ -176,7 +176,7 @@ def _exponent(few: Measured, many: Measured) -> float:
 
 
 def _memory(all_measured: Sequence[Measured]) -> Iterator[Row]:
-    """What each target above 10,000 adds to the peak."""
+    """Return the memory that each target above 10,000 adds to the peak."""
     for case in (Case.FULL, Case.COLD):
         above = [it for it in _comparable(all_measured, case, FEW) if it.size.targets >= _MANY]
         for few, many in pairwise(above):

@@ -81,7 +81,7 @@ to exact numbers. A bar that is missed stays on the page: the bars are aims.
 
 
 def machine(place: Path) -> dict[str, str]:
-    """What it ran on."""
+    """Describe the machine of the run."""
     cpu = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = [line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")]
     version = subprocess.run(["git", "version"], capture_output=True, text=True, check=True)
@@ -187,7 +187,7 @@ def write_page(
 
 
 def _words(all_measured: Sequence[Measured]) -> str:
-    """What the columns and the cases in the tables are."""
+    """Explain the columns and the cases of the tables."""
     there = {found.case for found in all_measured}
     cases = [f"- `{case}`: {words}.\n" for case, words in _WHAT_CASES.items() if case in there]
     return f"{_WHAT}{''.join(cases)}{_WHAT_COLUMNS}"

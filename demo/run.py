@@ -158,7 +158,7 @@ def waves(world: World, tell: Teller) -> None:
 
 
 def look_around(tell: Teller) -> None:
-    """What is there to look at."""
+    """Print the places to look at afterwards."""
     tell.chapter("Look around")
     tell.say("Everything is in plain Git. A publication is one merge per stage and repository:")
     tell.git("-C git/eu-north.git log --oneline --first-parent main")
@@ -179,7 +179,7 @@ def look_around(tell: Teller) -> None:
 
 
 def drafts(world: World) -> int:
-    """How many draft branches there are in all repositories."""
+    """Count the draft branches of all repositories."""
     return sum(len(world.refs(name, "refs/heads/drafts/")) for name in FLEET)
 
 

@@ -16,7 +16,7 @@ FANOUT = Path(sys.executable).with_name("fanout")
 
 
 class NotAsToldError(Exception):
-    """Something came out otherwise than the story says."""
+    """A result differs from the story's expectation."""
 
 
 class Teller:
@@ -36,7 +36,7 @@ class Teller:
         self._print(f"\n{line} {when}", "1")
 
     def say(self, sentence: str) -> None:
-        """What the next command does, in one line or two."""
+        """Describe the next command in one line or two."""
         print("\n" + textwrap.fill(sentence, WIDTH))
 
     def fanout(self, line: str, *, leaves: int = 0, lines: int = 12) -> str:

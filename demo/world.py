@@ -46,7 +46,7 @@ spec: {{url: {url}}}
 
 
 class World:
-    """Everything below one directory: `git/` the bare repositories, `policies/` the objects."""
+    """Demo's directory: bare repositories in `git/`, objects in `policies/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -89,7 +89,7 @@ class World:
         path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
     def bare(self, name: str) -> Path:
-        """Where a repository is."""
+        """Return the path of a repository."""
         return self.root / "git" / f"{name}.git"
 
     def git(self, *arguments: str, now: datetime | None = None) -> str:
@@ -113,7 +113,7 @@ class World:
         return [ref for ref in listed.split() if ref.startswith(prefix)]
 
     def published(self, stage: str = "") -> dict[str, int]:
-        """How many clusters of a stage, or of all, have which revision on the main branch."""
+        """Count the clusters of a stage, or all, by their revision on the main branch."""
         found: Counter[str] = Counter()
         for repository, (_, *rows) in FLEET.items():
             for name, tier, _ in (row.split() for row in rows):
@@ -122,7 +122,7 @@ class World:
         return dict(found)
 
     def _revision(self, repository: str, cluster: str) -> str:
-        """What the Kptfile on the main branch says; `none` where there is no package yet."""
+        """Return the revision in the Kptfile on the main branch; `none` if there is no package."""
         path = f"clusters/{cluster}/Kptfile"
         bare = str(self.bare(repository))
         if not self.git("-C", bare, "ls-tree", "main", path):

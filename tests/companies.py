@@ -16,7 +16,7 @@ Build = Callable[[Path], Fleet]
 
 
 class Companies:
-    """What was built so far, below one directory."""
+    """Companies built so far, below one directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

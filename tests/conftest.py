@@ -1,4 +1,4 @@
-"""The same git, clock zone and colours for every test, whatever the machine is configured to."""
+"""Fixed git configuration, time zone and colors for every test on any machine."""
 
 import gc
 import os
@@ -47,5 +47,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Is a golden test to write what it found?"""
+    """Return whether golden tests rewrite their expectations."""
     return bool(request.config.getoption("--update-golden"))

@@ -9,7 +9,7 @@ TEXT = PACKAGE["deployment.yaml"]
 
 
 def one_site(root: Path) -> Fleet:
-    """What is published there is v1."""
+    """Return a fleet with one site, published at v1."""
     made = Fleet.build(root, {"ams": ("dev", "edge")})
     made.settle()
     assert made.published() == {AMS: "v1"}

@@ -1,7 +1,7 @@
 """A small company for whole-program tests: an upstream repository, downstream ones, policies.
 
 Everything is real: bare Git repositories on disk, files with objects, the command line in process.
-Time is told by the test, so that soak and expiry can be played.
+The test sets the time, so that soak and expiry can be played.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ Content = str | bytes | tuple[str, bytes] | None  # of a file; see Repo.commit
 
 @dataclass(frozen=True)
 class Result:
-    """What one command line came to."""
+    """Result of one command line."""
 
     code: int
     out: str
@@ -192,7 +192,7 @@ class Repo:
         )
 
     def hook(self, name: str, script: str) -> None:
-        """What the remote's owner runs."""
+        """Install a hook in the repository."""
         path = self.path / "hooks" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
@@ -325,7 +325,7 @@ class Fleet:
         return self.run("plan", *args)
 
     def settings(self) -> Settings:
-        """What the command line makes of the flags that `run` gives."""
+        """Settings from the flags that `run` gives."""
         return Settings(
             files=(self.root / self.policies,),
             state_dir=self.root / self.state,

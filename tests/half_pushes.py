@@ -18,7 +18,7 @@ from fleet import Fleet, Repo
 _FEW = 4  # refs of which every choice is tried
 
 Ref = tuple[str, str]
-"""(name of the repository, full name of the ref)"""
+"""Name of the repository, and full name of the ref."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def pushed(
     outcome: Callable[[Fleet], object],
     act: Callable[[Fleet], object] = Fleet.sweep,
 ) -> Push:
-    """What a command line pushes, which is the fleet's next sweep if nothing else is said."""
+    """Return the pushes of a command line, by default the fleet's next sweep."""
     root = fleet.root
     before = refs(fleet)
     _copy(root, _kept(root, "before"))

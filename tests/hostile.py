@@ -42,7 +42,7 @@ class Hostile:
         return self.tree({"Kptfile": self.kptfile, "x/": tree})
 
     def empty_directories(self) -> str:
-        """The same without any file but the Kptfile."""
+        """Return a deep package of directories without files but for its Kptfile."""
         tree = self.tree({})
         for _ in range(DEPTH):
             tree = self.tree({"a/": tree, "b/": tree})

@@ -104,7 +104,9 @@ class GitServer(ThreadingHTTPServer):
         self.authorization = authorization
         self.redirect = redirect
         self.old = False  # knows nothing of protocol 2
-        self.before: Callable[[str], object] = lambda _: None  # each answer, told the path
+        self.before: Callable[[str], object] = lambda _: (
+            None
+        )  # called with the path before each answer
         self.requests: list[str] = []
         self.authorizations: list[str | None] = []
         self.counting = threading.Lock()
@@ -115,10 +117,10 @@ class GitServer(ThreadingHTTPServer):
         self.before = lambda path: part in path and self.closing.wait()
 
     def handle_error(self, *_: object) -> None:
-        """Who was ended does not wait for the answer."""
+        """Ignore a client that was ended before the answer."""
 
     def url(self, name: str = "") -> str:
-        """Where a repository of this server is."""
+        """Return the URL of a repository of this server."""
         return f"http://127.0.0.1:{self.server_port}/{name}".rstrip("/")
 
 

@@ -41,7 +41,7 @@ def place(fleet: Fleet, site: str, path: str, repository: str = "edge") -> None:
 
 
 def verified(fleet: Fleet) -> None:
-    """From now on a variant is ready only when a check says so."""
+    """Make readiness of variants depend on a check from now on."""
     text = POLICY.replace("[{name: dev}]", "[{name: dev, verification: [{name: e2e, report: {}}]}]")
     fleet.write("policy.yaml", text)
 
@@ -67,7 +67,7 @@ def packages(fleet: Fleet, repository: str = "edge", branch: str = "main") -> se
 
 
 def reasons(fleet: Fleet, path: str) -> list[str]:
-    """All that holds the variant that is to be at a path."""
+    """Return the holds of the variant that is to be at a path."""
     items = fleet.run("get", "targets", "-o", "json").items
     [view] = [item for item in items if item.get("path") == path]
     return [hold["reason"] for hold in view["holds"]]

@@ -25,7 +25,7 @@ _FAILED = re.compile(r"^[\w-]+/[\w-]+: [^:\n]+: check [\w-]+ failed: ", re.MULTI
 
 
 def parts(text: str) -> Iterator[tuple[str, str, str]]:
-    """What the page asks for: ("write", path, content) and ("run", command, output) in order."""
+    """Return the page's steps: ("write", path, content) and ("run", command, output) in order."""
     end = 0
     for block in _BLOCK.finditer(text):
         language, content = block.groups()
@@ -41,7 +41,7 @@ def parts(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def pattern(output: str) -> str:
-    """What is shown, as a pattern."""
+    """Return the shown output as a pattern."""
     lines = [
         r"(?:[^\n]*\n)*" if line == "…" else re.escape(line).replace("…", r"[^\n]*") + r"\n"
         for line in output.splitlines()
@@ -78,7 +78,7 @@ def play(page: str, monkeypatch) -> int:
 
 
 def _code(line: str, shown: str) -> ExitCode:
-    """What a command that prints this exits with."""
+    """Return the exit code of a command that prints this."""
     failed = _PASS.match(line) and _FAILED.search(shown)
     return ExitCode.SOME_FAILED if failed else ExitCode.OK
 

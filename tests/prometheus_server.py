@@ -26,7 +26,7 @@ scrape_configs:
 
 
 def executable() -> str:
-    """Where Prometheus is. Without one the test is skipped, or fails if TEST_REQUIRES names it."""
+    """Return the path of Prometheus; without it, skip, or fail if TEST_REQUIRES names it."""
     found = str(BUILT) if BUILT.exists() else shutil.which("prometheus")
     if found is None:
         said = "there is no Prometheus server here; `make prometheus` fetches one"

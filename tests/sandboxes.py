@@ -20,7 +20,7 @@ KEPT: dict[WorkerLimits, ProcessSandbox] = {}
 
 @contextmanager
 def kept(limits: WorkerLimits, _: Counters, __: Path | None = None) -> Iterator[ProcessSandbox]:
-    """What a command is given instead of a sandbox of its own."""
+    """Sandbox that commands share instead of starting their own."""
     if limits not in KEPT:
         KEPT[limits] = ProcessSandbox(limits, Counters())
     yield KEPT[limits]

@@ -1,4 +1,4 @@
-"""A small HTTP service on loopback: it says what it is told to, and remembers what it was asked."""
+"""Small HTTP service on loopback with scripted answers, which records its requests."""
 
 import threading
 from collections.abc import Iterator

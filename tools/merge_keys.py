@@ -45,7 +45,7 @@ def below(schema: dict[str, Any]) -> str:
 
 
 def row(schema: dict[str, Any]) -> Row:
-    """What is to be known of one field."""
+    """Merge properties of one field."""
     if "additionalProperties" in schema:
         values = schema["additionalProperties"]
         return below(values) if isinstance(values, dict) else "", "{}"

@@ -37,10 +37,8 @@ _INHERITED: Mapping[GitProtocol | None, tuple[str, ...]] = {
     GitProtocol.FILE: _ALWAYS_INHERITED,
     GitProtocol.HTTP: (*_ALWAYS_INHERITED, *_HTTP_VARIABLES),
     GitProtocol.HTTPS: (*_ALWAYS_INHERITED, *_HTTP_VARIABLES),
-    GitProtocol.SSH: (
-        *_ALWAYS_INHERITED,
-        "SSH_AUTH_SOCK",
-    ),  # a secret's key comes without the agent
+    # The agent serves a user's own key; a key from a Secret is passed without it.
+    GitProtocol.SSH: (*_ALWAYS_INHERITED, "SSH_AUTH_SOCK"),
 }
 
 

@@ -47,7 +47,7 @@ def config(*policies, windows=()):
 
 
 def imported(*objects, by=judge):
-    """What comes of a Warehouse and these: fanout's objects by kind, what is lost, what noted.
+    """Convert a Warehouse and these objects: results by kind, losses and notes.
 
     Remarks are (name of the object, field).
     """
@@ -70,7 +70,7 @@ def policy(*objects):
     return made["UpstreamPolicy"][0]["spec"], [it for it in lost if not it[1].endswith(".steps")]
 
 
-# said of the Warehouse in every answer
+# noted about the Warehouse in every answer
 _EXPECTED = {
     (index, remark.problem)
     for index, remark in import_kargo_objects([WAREHOUSE, stage("x")], judge).remarks

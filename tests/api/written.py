@@ -1,4 +1,4 @@
-"""Objects as people write them: the examples with other fields, and what is told of them."""
+"""Objects as people write them: the examples with other fields, and their errors."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def made(example, name=None, **spec):
 
 
 def told(*objects, severity="error"):
-    """What is told of them as a set; the repositories that they name are there."""
+    """Return the errors of the objects as a set; the repositories that they name are there."""
     there = [
         made("repository", name, allowedNamespaces=["platform"])
         for name in ("blueprints", "edge-eu")

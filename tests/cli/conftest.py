@@ -1,3 +1,3 @@
-"""What the tests of the command line share: the sandbox."""
+"""Fixtures of the command-line tests: the sandbox."""
 
 from sandboxes import keep_sandboxes  # noqa: F401 - a fixture

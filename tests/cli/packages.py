@@ -34,7 +34,7 @@ def put(directory: Path, files) -> Path:
 
 
 def state(directory: Path):
-    """Everything in a directory: bytes of files (executables marked), None for directories."""
+    """Return a directory's content: bytes of files (executables marked), None for directories."""
     found = {}
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))

@@ -28,11 +28,11 @@ class World:
         create_bare(self.path)
 
     def process(self, install="default"):
-        """What a fresh process has: no mirror, nothing in memory."""
+        """Return a store as in a fresh process: no mirror, nothing in memory."""
         return PolicyStateStore(self.repository(install), install, FANOUT)
 
     def sweep_log(self, install="default"):
-        """The same for the times of sweeps."""
+        """Return a sweep log as in a fresh process."""
         return SweepLog(self.repository(install), install, FANOUT)
 
     def repository(self, install="default"):

@@ -1,4 +1,4 @@
-"""Says how much was tried: worlds and steps are counted by the tests that go through them."""
+"""Summary of what was tried: tests count the worlds and steps that they go through."""
 
 import pytest
 

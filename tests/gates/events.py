@@ -1,4 +1,4 @@
-"""What can happen to a running system: everything that people, machines and crashes do to it.
+"""Events of a running system: actions of people, machines and crashes.
 
 The rules of the machine that test_model.py checks; which of them come, and when, is drawn.
 """
@@ -102,7 +102,7 @@ class Events(RuleBasedStateMachine):
 
     @rule()
     def a_good_day(self):
-        """All that is published is good, and what is drafted is approved."""
+        """Report every publication as good, and approve every draft."""
         self.a_pass(True, None)
         self.all_evidence_passes()
         self.approve("ann", False)
@@ -118,7 +118,7 @@ class Events(RuleBasedStateMachine):
 
     @rule(minutes=st.sampled_from([1, 5, 29, 30, 60]))
     def time_passes(self, minutes):
-        """Nothing else happens."""
+        """Let time pass without another event."""
         self.system.now += minutes
 
     @rule()
@@ -142,7 +142,7 @@ class Events(RuleBasedStateMachine):
         which=VARIANTS,
     )
     def evidence(self, of, verdict, by, one, which):
-        """Somebody reports about what is published: of a stage, or of one variant in it."""
+        """Report evidence about a publication of a stage, or of one variant in it."""
         mine = {name: it for name, it in self.system.places.items() if it.stage == of}
         chosen = [name for name in mine if not one or name == which]
         for revision in sorted({mine[n].published.revision for n in chosen if mine[n].published}):
@@ -150,7 +150,7 @@ class Events(RuleBasedStateMachine):
 
     @rule()
     def all_evidence_passes(self):
-        """Everything that is published is good."""
+        """Report every publication as good."""
         for of in self.system.rules:
             mine = [it for it in self.system.places.values() if it.stage == of and it.published]
             for revision in sorted({it.published.revision for it in mine}):
@@ -158,7 +158,7 @@ class Events(RuleBasedStateMachine):
 
     @rule(by=st.sampled_from(["ann", "bob"]), revoke=st.booleans())
     def approve(self, by, revoke):
-        """Somebody approves all drafts of prod that there are, or takes back what they gave."""
+        """Approve all drafts of prod, or revoke a person's approvals."""
         mine = [it for it in self.system.approvals if it.by == by and not it.revokes]
         if revoke and mine:
             back = approved(by, revision=mine[-1].revision, at=at(self.system.now))
@@ -221,7 +221,7 @@ class Events(RuleBasedStateMachine):
 
     @rule(of=st.sampled_from(STAGES), rollout=ROLLOUTS)
     def the_policy_is_edited(self, of, rollout):
-        """Another rollout; and for prod a stage that comes after it."""
+        """Change the rollout, and for prod the stage that follows it."""
         self.system.rules[of] = replace(self.system.rules[of], rollout=rollout)
         if of == "prod" and "last" not in self.system.rules:
             self.system.rules["last"] = stage("last", after("prod"))

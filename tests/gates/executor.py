@@ -33,7 +33,7 @@ _NEVER = Hold("NeverPublished", "it never had the revision to go back to", "whoe
 
 @dataclass
 class Place:
-    """One target's variant: what people say of it, and what is in Git and on record."""
+    """Variant of one target: people's statements about it, its state in Git and on record."""
 
     stage: str
     inputs: int = 0
@@ -48,7 +48,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a pass observed, what it decided, and which state of the records that was."""
+    """Observations and decision of a pass, with the version of the records."""
 
     facts: PolicyFacts
     decision: PolicyEvaluation
@@ -57,7 +57,7 @@ class Seen:
 
 
 class Outrun(Exception):
-    """Somebody else has written the records since they were read."""
+    """Another writer changed the records since they were read."""
 
 
 class System:
@@ -86,7 +86,7 @@ class System:
         return Seen(facts, evaluate_gates(facts), wanted, self.number)
 
     def run(self, *, sweep: bool = True, effects: int | None = None) -> bool:
-        """A pass, or its first effects; did anything come of it?"""
+        """Run a pass, or its first effects; return whether anything changed."""
         return self.carry_out(self.look(sweep=sweep), effects)
 
     def carry_out(self, seen: Seen, effects: int | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""What the design says about a running system: `specification`, fed with what was observed.
+"""Oracle of a running system: `specification` applied to observations.
 
 Keeps its own clocks, from the passes that put something on record, and shares no rule with the
 evaluator.
@@ -30,7 +30,7 @@ class Oracle:
     # ---- variants --------------------------------------------------------------------------------
 
     def stand(self, facts: PolicyFacts, rule: StageRule, it: VariantFacts) -> Verdict | None:
-        """How what a variant has published stands; None: nothing is."""
+        """Return the verdict of a variant's publication; None without one."""
         if it.published is None:
             return None
         retried = self._last(facts, Action.RETRY, it, it.published.revision)
@@ -46,7 +46,7 @@ class Oracle:
     def _verified(
         self, facts: PolicyFacts, rule: StageRule, it: VariantFacts, retried: DecisionFacts | None
     ) -> datetime | Verdict | None:
-        """Since when all who reported say that it passed: seen anew at each instant."""
+        """Return since when all reporters agree that it passed, computed anew at each instant."""
         assert it.published is not None
         mine = [
             said
@@ -84,13 +84,13 @@ class Oracle:
         return skip is not None and (retry is None or said.index(retry) < said.index(skip))
 
     def counts(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
-        """Does it count for the revision: is it there, or was it released before it went?"""
+        """Return whether it counts for the revision: present, or released before it went away."""
         away = it.offline or it.suspended or self._suspended(facts, it)
         has = {item.revision for item in (it.grant, it.published) if item is not None}
         return (not away or revision in has) and not self.skipped(facts, it, revision)
 
     def under_way(self, it: VariantFacts) -> bool:
-        """Was it released to something that it has not got yet?"""
+        """Return whether it was released to a revision that it has not published yet."""
         grant, has = it.grant, it.published
         if grant is None:
             return False
@@ -119,7 +119,7 @@ class Oracle:
     def _stands(
         self, facts: PolicyFacts, rule: StageRule, revision: str
     ) -> tuple[set[str], set[str], set[str]]:
-        """Who counts for the revision, who is ready with it and who has failed it."""
+        """Return the variants that count for the revision, are ready with it, and failed it."""
         mine = [it for it in facts.variants if it.stage == rule.name]
         counting = {it.name for it in mine if self.counts(facts, it, revision)}
         at_it = [it for it in mine if it.published and it.published.revision == revision]
@@ -168,8 +168,8 @@ class Oracle:
     def _moved(
         self, facts: PolicyFacts, key: tuple[str, str], mine: Collection[VariantFacts]
     ) -> datetime | None:
-        """When the present stretch ended: somebody took another revision in it, or has one still
-        that they took since the verdict, and counts again."""
+        """Return when the present stretch ended: a variant took another revision in it, or still
+        has one that it took since the verdict, and counts again."""
         others = [it for it in mine if it.published and it.published.revision != key[1]]
         gone = [
             it.published.at if it.published.at >= self.begun[key] else facts.now
@@ -206,7 +206,7 @@ class Oracle:
         return Told(verdict, best / timedelta(minutes=1))
 
     def halted(self, facts: PolicyFacts, rule: StageRule, revision: str) -> bool:
-        """Have more of its variants failed at the candidate than the stage bears?"""
+        """Return whether more of its variants failed the candidate than the stage tolerates."""
         mine = [it for it in facts.variants if it.stage == rule.name]
         counting = [it for it in mine if self.counts(facts, it, revision)]
         failed = [
@@ -221,7 +221,7 @@ class Oracle:
         return len(failed) > borne(rule, len(counting))
 
     def budget(self, facts: PolicyFacts, rule: StageRule, revision: str) -> int | None:
-        """How many may be in flight; None: as many as there are."""
+        """Return the in-flight limit; None: no limit."""
         mine = [it for it in facts.variants if it.stage == rule.name]
         counting = [it for it in mine if self.counts(facts, it, revision)]
         ready = [
@@ -254,7 +254,7 @@ class Oracle:
         }
 
     def ordered(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> list[DecisionFacts]:
-        """Who has decided to publish it, since its last step."""
+        """Return the actors who decided to publish it since its last step."""
         return [
             decision
             for decision in facts.records.decisions
@@ -287,7 +287,7 @@ class Oracle:
 
 
 def mended(it: VariantFacts) -> bool:
-    """Has it other inputs by now than those that it may have failed with?"""
+    """Return whether its inputs differ from those that it may have failed with."""
     draft, has = it.draft, it.published
     if draft is None or has is None or not draft.current:
         return False
@@ -295,7 +295,7 @@ def mended(it: VariantFacts) -> bool:
 
 
 def borne(rule: StageRule, counting: int) -> int:
-    """How many failures the stage bears; a share is rounded down."""
+    """Return the failures that the stage tolerates; a share is rounded down."""
     most = rule.rollout.max_failures
     return floor(most * counting) if isinstance(most, Fraction) else most
 

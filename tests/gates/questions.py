@@ -1,7 +1,7 @@
-"""What users of other rollout engines asked for or suffered from, and the tests that answer it.
+"""Requests and bug reports of users of other rollout engines, and the tests that answer them.
 
-The threads are public: `repository#number` at its host. A row names tests, or says why it is no
-question for fanout.
+The threads are public: `repository#number` at its host. A row names tests, or why it does not
+concern fanout.
 """
 
 from typing import NamedTuple

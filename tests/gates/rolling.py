@@ -25,7 +25,7 @@ def waiting(name, **fields):
 
 
 def under_way(name, **fields):
-    """Published at v2, and nobody has said anything yet."""
+    """Return a variant published at v2 without any report."""
     return variant(name, "prod", published("v2", 5), **fields)
 
 

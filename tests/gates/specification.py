@@ -47,11 +47,11 @@ TOLERANCE = 5  # minutes by which a record may be dated ahead
 def counting_instants(
     dates: Sequence[float], passes: Sequence[float], now: float
 ) -> list[float | None]:
-    """When each record, in record order, counts from; None: it counts for nothing yet.
+    """Return the instant from which each record, in record order, counts; None: not yet.
 
     Its instant is its date, but never before that of the record before it. One that is dated more
-    than five minutes ahead of the pass that reads it raises no floor for later ones, and never
-    will. `passes` are the earlier passes, all of which read all of the records.
+    than five minutes ahead of the pass that reads it raises no lower bound for later ones, now
+    or ever. `passes` are the earlier passes, all of which read all of the records.
     """
     found: list[float | None] = []
     for number, date in enumerate(dates):
@@ -70,7 +70,7 @@ def counting_instants(
 
 @dataclass(frozen=True)
 class Told:
-    """What one stage before says about a revision, at one instant."""
+    """State of one upstream stage for a revision, at one instant."""
 
     verdict: Verdict
     soaked: float = 0  # for how long it was ready without a break
@@ -121,7 +121,7 @@ def can_pass(
     soak: float,
     lifted: Collection[OverridableGate] = (),
 ) -> bool:
-    """Can the revision still pass: has it, or is enough of `after` or its soak running?"""
+    """Return whether the revision passed, or can: enough of `after` or its soak is running."""
     able = sum(it.through(soak, lifted) or not it.hopeless(lifted) for it in told)
     return able >= enough(require, len(told))
 
@@ -136,7 +136,7 @@ EDGE = 120  # where windows open or close
 
 @dataclass(frozen=True)
 class Story:
-    """What happened to a variant of a stage before: it was published at 0, and then this."""
+    """Events of a variant of an upstream stage after its publication at instant 0."""
 
     answers: tuple[tuple[float, Verdict], ...] = ()
     published: bool = True
@@ -144,13 +144,13 @@ class Story:
     back: float | None = None  # when it came back from that
 
     def away(self, when: float) -> bool:
-        """Has it the next revision then?"""
+        """Return whether it has the next revision at that instant."""
         return (
             self.left is not None and self.left <= when and (self.back is None or when < self.back)
         )
 
     def at(self, when: float) -> Verdict | None:
-        """How it stands then; None: it is not there."""
+        """Return its verdict at that instant; None: it is absent."""
         said = [verdict for at, verdict in self.answers if at <= when]
         return (said or [PENDING])[-1] if self.published else None
 
@@ -192,7 +192,7 @@ class Before:
 
     @property
     def left(self) -> float | None:
-        """When its first variant took the next revision, if that is still so."""
+        """Return when its first variant took the next revision, if it still has it."""
         return min((it.left for it in self.stories if it.away(NOW)), default=None)
 
     def stretches(self, when: float) -> list[tuple[float, float | None]]:
@@ -238,7 +238,7 @@ class Before:
 
     @cache  # noqa: B019  # the stages that there are, are few
     def told(self, when: float = NOW, *, next_one: bool = False) -> Told:
-        """What it says at `when` if nobody says more; `next_one`: it is to take a newer one."""
+        """Return its answer at `when` without new records; `next_one`: for a newer revision."""
         spans = [
             (begun if begun <= RECORDED else NOW, when if end is None else end)
             for begun, end in self.stretches(NOW)
@@ -252,7 +252,7 @@ class Before:
 
 @dataclass(frozen=True)
 class World:
-    """What stands before a stage with one variant, which has a draft and asks two people."""
+    """Inputs of a stage with one variant, which has a draft and asks two people."""
 
     stages: tuple[Before, ...]
     require: Require | int | Fraction
@@ -268,15 +268,15 @@ class World:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the design says of the stage and its variant."""
+    """Verdict of the design about the stage and its variant."""
 
     candidate: str
     gate: Verdict
     released: bool
     published: bool
     held: bool  # the variant is held, and not waiting for its gates alone
-    must: frozenset[str]  # reasons that are to be told
-    may: frozenset[str]  # and those that may be told beside them
+    must: frozenset[str]  # reasons that must be reported
+    may: frozenset[str]  # and those that may be reported beside them
     opens: float | None  # when time alone opens the gate of the candidate, windows apart
 
 
@@ -303,7 +303,7 @@ def judge(world: World) -> Expected:
 def _waits(
     verdict: Verdict, told: Iterable[Told], lifts: Collection[OverridableGate]
 ) -> frozenset[str]:
-    """What `after` waits for; when it has failed, the failures."""
+    """Return the reasons for which `after` waits; once failed, the failures."""
     if verdict is PASSED:
         return frozenset()
     late = [it for it in told if not it.through(SOAK, lifts)]
@@ -313,7 +313,7 @@ def _waits(
 
 
 def _asked(world: World) -> frozenset[str]:
-    """What is missing beside `after`."""
+    """Return the reasons to wait besides `after`."""
     missing = {
         "WindowClosed": world.window == "closed" and OverridableGate.WINDOW not in world.lifts,
         "ApprovalMissing": world.approvals < 2 and OverridableGate.REQUIRES not in world.lifts,
@@ -324,7 +324,7 @@ def _asked(world: World) -> frozenset[str]:
 
 
 def _opens(world: World) -> float | None:
-    """The first instant to come at which the gate holds though nobody says anything."""
+    """Return the next instant at which the gate closes without any new record."""
     begun = [it.stretches(NOW)[-1][0] for it in world.stages if it.told().runs]
     ends = sorted(at + SOAK for at in begun if at + SOAK > NOW)
     for end in ends:

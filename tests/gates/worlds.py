@@ -132,7 +132,7 @@ def passed(when: float, left: float | None = None) -> RevisionHistory:
 
 
 def later(world: PolicyFacts, now: float, *records: EvidenceFacts, **fields) -> PolicyFacts:
-    """The same world after a pass and some time: what it remembers, and what was said since."""
+    """Return the world after a pass and some time, with its memory and new records."""
     history = evaluate_gates(world).history
     known = world.records
     said_since = replace(known, evidence=(*known.evidence, *records))

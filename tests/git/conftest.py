@@ -79,7 +79,7 @@ class Bare:
         path.chmod(0o755)
 
     def check(self) -> None:
-        """Everything in it is as git wants it."""
+        """Assert that `git fsck` finds no error in it."""
         done = subprocess.run(
             ["git", "fsck", "--strict", "--full", "--no-dangling"],
             cwd=self.path,

@@ -1,3 +1,3 @@
-"""What the golden cases share: the sandbox."""
+"""Fixtures of the golden cases: the sandbox."""
 
 from sandboxes import keep_sandboxes  # noqa: F401 - a fixture

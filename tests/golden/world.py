@@ -23,7 +23,7 @@ START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 class Case:
     """One folder of fixtures/cases, played in an empty working directory.
 
-    Repositories are named by relative paths, and every date is told, so that what comes out is the
+    Repositories are named by relative paths, and every date is fixed, so that the result is the
     same on every machine, commit ids included.
     """
 
@@ -109,7 +109,7 @@ class Case:
         return out.getvalue()
 
     def _status(self) -> str:
-        """What `fanout get` says, each object under its name, and of it what matters here."""
+        """Return the output of `fanout get` by object name, reduced to the compared fields."""
         found = {
             noun: {item["metadata"]["name"]: short(item) for item in self._get(noun)}
             for noun, short in SHORT.items()

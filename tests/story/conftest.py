@@ -1,4 +1,4 @@
-"""What the stories share: a company, and the sandbox."""
+"""Fixtures of the stories: a company, and the sandbox."""
 
 from pathlib import Path
 

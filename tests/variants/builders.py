@@ -1,4 +1,4 @@
-"""Small packages, variants and cluster objects for the tests of this room."""
+"""Small packages, variants and cluster objects for the tests of this package."""
 
 import pytest
 

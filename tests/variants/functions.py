@@ -16,7 +16,7 @@ NOTHING_KNOWN = PackageFacts()
 
 
 def changes(name, config, item, facts=NOTHING_KNOWN):
-    """What the function changes, as {path with dots: value}."""
+    """Return the function's changes as {path with dots: value}."""
     function = FUNCTIONS_BY_NAME[name]
     found = function.changes(function.configure(config), item, facts)
     return {".".join(map(str, path)): value for path, value in found}

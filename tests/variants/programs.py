@@ -32,7 +32,7 @@ class Shop:
 
 
 def after(files, work, *entries, policy=(), validators=()):
-    """What differs from upstream once `fn` has done its work in the package's own pipeline."""
+    """Return the differences from upstream after `fn` ran in the package's own pipeline."""
     shop = Shop(work)
     own = {"Kptfile": kptfile(*entries)} if entries else {}
     common = {"answering": FunctionResultCache(shop), "limits": LIMITS}

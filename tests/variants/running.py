@@ -35,7 +35,7 @@ def rendered(files, *mutators, objects=(), answering=NOBODY, limits=LIMITS, **fi
 
 
 def run(files, *mutators, **fields):
-    """What differs from upstream, Kptfile and package context aside; None for files that went."""
+    """Return the differences from upstream, Kptfile and package context aside; None if deleted."""
     result = rendered(files, *mutators, **fields)
     found = {
         path: result.blobs[entry.oid].decode()

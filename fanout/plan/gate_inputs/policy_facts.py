@@ -101,7 +101,7 @@ class GateInputs:
     # the calendars that let a rollout go on to its end
     finishing_calendars: frozenset[str] = frozenset()
     calendars_incomplete: bool = False  # a calendar may be missing
-    last_evidence: str = ""  # last evidence recorded before what is published now
+    last_evidence: str = ""  # newest evidence on record
     attributes: AttributesByVariant = field(default_factory=dict)  # by variant
     draft_lines: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant, when written
 

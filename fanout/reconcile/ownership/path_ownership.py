@@ -42,9 +42,8 @@ class RecordedPaths:
     all_paths_by_owner: dict[PathOwner, list[PackagePlace]] = field(default_factory=dict)
     # repositories with drafts
     draft_repositories: dict[RecordsKey, list[str]] = field(default_factory=dict)
-    variants_by_policy: dict[RecordsKey, list[str]] = field(
-        default_factory=dict
-    )  # with the records of one policy
+    # by the policy that holds their records
+    variants_by_policy: dict[RecordsKey, list[str]] = field(default_factory=dict)
     title_by_owner: dict[PathOwner, str] = field(default_factory=dict)
     # of policies that nobody declares
     undeclared_owners: set[PathOwner] = field(default_factory=set)

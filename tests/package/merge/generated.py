@@ -327,7 +327,7 @@ def objects(files):
 
 
 def facts(value, path=(), name=""):
-    """What an object says, each element of a list under its key."""
+    """Return the fields of an object, each element of a list under its key."""
     if isinstance(value, dict):
         if not value:
             yield (path, "{}")
@@ -350,9 +350,9 @@ def facts(value, path=(), name=""):
 
 
 def lost(base, side, merged):
-    """What one side said of each object, and no more in the result; and what it took away, and is.
+    """Return facts that one side added or removed and the result does not, by object identity.
 
-    By the object's identity. Lists and maps that the merge emptied are no facts.
+    Lists and maps that the merge emptied are no facts.
     """
     base, side, merged = map(objects, (base, side, merged))
     found = {}

@@ -1,0 +1,101 @@
+"""Docstrings and comments speak the field's language (docs/glossary.md).
+
+The first line of a docstring is a statement about its subject; docstrings and comments avoid the
+words that were private to this project.
+"""
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("fanout", "tests", "benchmarks", "demo", "docs", "tools")
+# Tests of pytest state their expectation with their name; their docstrings add a reason.
+SOURCES = sorted(
+    path
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*.py")
+    if not path.name.startswith("test_")
+)
+
+OPENINGS = re.compile(
+    r"""(?: It | They | He | She | Them | We | You
+          | (?: This | That | These | Those ) (?= \s+ (?: is | are | was | were ) \b | \W*$ )
+          | Whatever | Whoever | Whichever | Whenever | Wherever
+          | What | Who | Whom | Whose | Whether | How | Where | When | Which | Why
+          | All\ that | Everything\ that | Everything | Nothing | Nobody | Somebody
+          | Same | The\ same | The\ very\ same
+        )\b""",
+    re.VERBOSE,
+)
+
+# Private words without a meaning in Git, Kubernetes or GitOps.
+PRIVATE_WORDS = (
+    "aliens?|barred|beginnings|blanks|books?|census|crews?|departing|desks?|fates?|floors?|heard"
+    "|heeds|houses?|leavings|lifts|moulds?|outlines?|registrars?|rooms?|said|spoken|strangers?"
+    "|strays|told|unmeant|whereabouts|workshops?"
+)
+PRIVATE_WORD = re.compile(rf"(?<![\w./`-])(?:{PRIVATE_WORDS})(?![\w`/-])", re.IGNORECASE)
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of every string that stands as a statement: docstrings of modules,
+    classes and functions, and the text after a variable or field."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for statement in node.body:
+            match statement:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield statement.lineno, text
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    with path.open("rb") as source:
+        for token in tokenize.tokenize(source.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
+def first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].strip()
+
+
+def first_sentence_ends(text: str) -> bool:
+    """Accept a first paragraph that ends with a period or a colon before its list."""
+    paragraph = text.strip().partition("\n\n")[0].rstrip()
+    return paragraph.endswith((".", ":", ".)", ".`", '."'))
+
+
+def faults(texts, is_fault):
+    return [
+        f"{relative(path)}:{line}: {first_line(text)}"
+        for path in SOURCES
+        for line, text in texts(path)
+        if is_fault(text)
+    ]
+
+
+def test_the_first_line_of_a_docstring_is_no_question():
+    assert not faults(docstrings, lambda text: "?" in first_line(text)[-2:])
+
+
+def test_the_first_line_of_a_docstring_names_its_subject():
+    assert not faults(docstrings, lambda text: OPENINGS.match(first_line(text)))
+
+
+def test_the_first_sentence_of_a_docstring_ends_with_a_period():
+    assert not faults(docstrings, lambda text: not first_sentence_ends(text))
+
+
+@pytest.mark.parametrize("texts", [docstrings, comments], ids=["docstrings", "comments"])
+def test_no_private_words(texts):
+    assert not faults(texts, PRIVATE_WORD.search)
