@@ -46,9 +46,8 @@ class PackWriter:
         self._large_offset = large_offset
         self._size = 12
         self._pieces: list[bytes] = []
-        self._entries: dict[
-            bytes, tuple[int, int, int]
-        ] = {}  # id → offset, checksum, object's size
+        # id → offset, checksum, object's size
+        self._entries: dict[bytes, tuple[int, int, int]] = {}
         self._depths: dict[bytes, int] = {}
 
     def __len__(self) -> int:

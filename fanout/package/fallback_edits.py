@@ -38,7 +38,8 @@ from fanout.package.yaml_nodes import MERGE, YamlNode
 from fanout.package.yaml_output import YamlStyle
 from fanout.package.yaml_scalars import Scalar, format_scalar, is_literal, is_plain, resolve_scalar
 
-# One shows what must not follow, the next what that takes along; the last has it all.
+# The first attempt shows which values follow an edit by mistake, the second which values change
+# when those are written out; the third writes out all of them.
 _MAX_ATTEMPTS: Final = 3
 _Edits = dict[tuple[int, Path], Any]
 
@@ -105,7 +106,7 @@ def _expand_merge_key(
         node = node.children[part][1]
     if MERGE not in node.children or path[-1] in node.children:
         return {(document, path): value}
-    # one of the merged keys is to go: all others are written out in their place
+    # One of the merged keys is removed: all others are written out in place of `<<`.
     expected_parent = get_value(expected, parent_path)
     if len(node.children) == 1:
         return {(document, parent_path): expected_parent}
@@ -115,7 +116,7 @@ def _expand_merge_key(
     }
 
 
-# what ruamel.yaml is seen to raise on files that it does not master
+# Exceptions that ruamel.yaml was seen to raise on files it cannot handle.
 _FAILURES: Final = (
     YAMLError,
     RecursionError,

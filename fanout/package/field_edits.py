@@ -177,7 +177,7 @@ def are_independent(edits: Sequence[Edit]) -> bool:
     for (document, path), (next_document, next_path) in pairwise(keys):
         if document == next_document and next_path[: len(path)] == path:
             return False
-    # removing an element moves those behind it
+    # Removing an element moves the elements behind it, so their edits are not independent.
     lists = {
         (edit.document, edit.path[:-1])
         for edit in edits

@@ -103,7 +103,6 @@ def upstream_edits(kptfile: Document, upstream: KptfileUpstream) -> list[Edit]:
         for key, value in {**git, "commit": upstream.commit}.items()
     }
     edits = [Edit(kptfile.index, path, value) for path, value in fields.items()]
-    # a package that came from a generic store
     # A package may have come from a generic store. Beside an origin in git these fields
     # would contradict it, so they are removed.
     edits += [Edit(kptfile.index, (section, "generic")) for section in ("upstream", "upstreamLock")]

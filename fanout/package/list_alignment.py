@@ -73,5 +73,5 @@ def _equal_blocks(first: list[str], second: list[str]) -> list[tuple[int, int, i
     counts = Counter(first)
     if sum(counts[text] for text in second) > _MAX_PAIRS:
         return [(len(first), len(second), 0)]
-    # no junk: elements that are there often must not be left unaligned
+    # Without junk: elements that occur often must not be left unaligned.
     return list(SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks())

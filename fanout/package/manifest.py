@@ -232,9 +232,7 @@ class Manifest:
         for document in remaining[1:]:
             # The text between two remaining documents is that before the second one: a comment
             # at the end of a removed document's range goes with it, and no marker is doubled.
-            gap_start = _root_of(
-                previous[document.index]
-            ).end  # the markers between the two stay as they are
+            gap_start = _root_of(previous[document.index]).end
             pieces += [
                 self._text[gap_start : _root_of(document).start],
                 self._document_text(document),

@@ -21,10 +21,10 @@ class ValueSpelling(NamedTuple):
     """Representation of one value in the text."""
 
     text: str | None  # a scalar's own characters without quotes; None for maps and lists
-    quoted: bool  # it is text whatever it looks like: in quotes, or a block of lines
+    quoted: bool  # in quotes or a block: a string whatever it looks like
     comment: str  # on its line, without `#` and surrounding spaces
     has_comment_room: bool  # a line comment can follow it
-    aliased: bool = False  # it stands elsewhere, at an anchor
+    aliased: bool = False  # its text is elsewhere, at an anchor
 
 
 def read_spellings(text: str, root: YamlNode) -> dict[Path, ValueSpelling]:

@@ -39,7 +39,7 @@ class NotPlainYaml(Exception):
 
 # No line breaks, no controls, and nothing invisible.
 _CHARACTER: Final = "[ -~\u00a1-\u00ac\u00ae-\u1fff\u3000-\ud7ff]"
-# What may be a key is found here, and judged once for every text: see Texts.
+# Possible keys; `ScalarMemo` checks each text once.
 _KEY: Final = r"[A-Za-z_/.][A-Za-z0-9_./-]{0,400}+|\"[^\"\n]{0,400}+\"|'[^'\n]{0,400}+'"
 # A level is at least a column wide, but for a list right below its key: so the depth is kept too.
 _INDENT: Final = f" {{0,{MAX_DEPTH - 10}}}"
@@ -51,7 +51,7 @@ _LINE: Final = re.compile(
     rf"|(?:#{_CHARACTER}*+)?\n)",
     re.MULTILINE,
 )
-# No indicator of YAML at the beginning, neither `: ` nor ` #` inside, no blank at the end.
+# No YAML indicator at the start, neither `: ` nor ` #` inside, no space at the end.
 _TEXT: Final = re.compile(
     r"(?=[A-Za-z0-9_./+$(~]|[^\x00-\xa0]|-[A-Za-z0-9.])"
     rf"(?:(?=[^ :#]){_CHARACTER}|(?<! )#|:(?! |\Z)| ++(?!#|\Z))++\Z"
@@ -120,7 +120,7 @@ def read_plain(text: str, memo: ScalarMemo) -> Any:
     if matched_lines < text.count("\n") or not text.endswith("\n"):
         raise NotPlainYaml
     root: dict[str, Any] = {}
-    # the collection that is open, the column of its entries, and those around it
+    # the open collection; `column`: of its entries; `enclosing`: the collections around it
     open_collection: Any = root
     column = 0
     enclosing: list[tuple[Any, int]] = []
@@ -151,7 +151,7 @@ def read_plain(text: str, memo: ScalarMemo) -> Any:
             open_collection.append({})
             open_collection, column = open_collection[-1], indent_width + len(dash)
         key = memo[name]
-        # what is text only as a key, or is there
+        # A key that is not a string (`on`, `1`), or a duplicate.
         if key.__class__ is not str or key in open_collection:
             raise NotPlainYaml
         if value:
@@ -191,7 +191,7 @@ def load_objects(
     else:
         try:
             if BYTE_ORDER_MARK in text:
-                # read part by part, a mark behind a marker would begin a file
+                # Invalid inside a file; at the start of a part it would pass as the file's own.
                 raise _NeedsPositions
             memo = ScalarMemo() if shared_memo is None else shared_memo
             values = [
@@ -303,5 +303,5 @@ def _scalar_value(event: yaml.ScalarEvent) -> Any:
 
 def _check_key(value: object, siblings: dict[str, Any]) -> str:
     if not isinstance(value, str) or value in siblings:
-        raise _NeedsPositions  # what is text only as a key has its text there
+        raise _NeedsPositions  # a key such as `on` or `1`: its text counts, not its value
     return value

@@ -32,9 +32,8 @@ def find_overlaps(paths: Iterable[str]) -> list[tuple[int, int]]:
     occurrence. So the paths without overlaps are exactly those in no pair. Sorted.
     """
     pairs: list[tuple[int, int]] = []
-    enclosing: list[
-        tuple[Sequence[str], int]
-    ] = []  # what contains the present path, outermost first
+    # what contains the present path, outermost first
+    enclosing: list[tuple[Sequence[str], int]] = []
     for parts, position in sorted(
         # Sorted by components, everything inside a path directly follows it: `a/b` sorts
         # before `a-b`, which it would not as text.

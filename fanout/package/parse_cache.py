@@ -73,7 +73,7 @@ def read_cached(text: str, file: str) -> ParsedYaml:
     """
     if len(text) > _MAX_CACHED_TEXT:
         return parse_yaml(text, file)
-    pieces = _WORD.split(text)  # what stands before a word, in turns with its mark and itself
+    pieces = _WORD.split(text)  # in turns: the text before a word, its delimiter, the word
     words = pieces[2::3]
     del pieces[2::3]
     # With the words deleted, every third piece is gone: two texts have equal frames

@@ -234,7 +234,7 @@ def _build_comparator(
     first = prerelease_version or _build_version(numbers_given)
     if not numbers_given and operator in ("<", ">"):
         raise _range_error(text, f"`{operator}` any version allows nothing", "leave it out")
-    # behind all that fit what is given
+    # The first version above all that begin with the given numbers.
     beyond = _first_beyond(numbers_given, len(numbers_given)) if not prerelease_version else None
     # In semver's order nothing lies between a prerelease and itself with `.0` appended,
     # so the half-open range holds exactly one version.

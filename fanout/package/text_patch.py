@@ -18,7 +18,7 @@ from fanout.values import frozen, replace
 Write = Callable[[Sequence[Any]], str]  # from the values of all edits to the text of one span
 Build = Callable[[Sequence[Any]], Any]  # from the values of all edits to one value
 
-KEPT: Final = "k"  # the value is there already
+KEPT: Final = "k"  # the value is unchanged
 REMOVED: Final = "r"
 SINGLE: Final = "s"  # fits on one line
 LITERAL: Final = "t"  # text of several lines that may stand as a literal block
@@ -92,7 +92,7 @@ def plan_patch(
     """
     first = text.find("\n")
     newline = "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
-    # at the end of a file without a last line break a literal block would lose its own
+    # At the end of a file without a last line break a literal block would lose its line break.
     style = replace(detect_style(root), literals=text.endswith("\n"))
     return _PatchPlanner(text, root, style, newline, may_edit_shared).plan_spans(planned)
 
@@ -155,7 +155,7 @@ class _PatchPlanner:
             keys.append(key)
         return _Location(tuple(nodes), tuple(keys), ())
 
-    # ---- a value that is there --------------------------------------------------------------
+    # ---- existing values --------------------------------------------------------------------
 
     def replace_value(self, location: _Location, build: Build, kind: str) -> PatchSpan:
         if len(location.nodes) < 2:
@@ -173,7 +173,7 @@ class _PatchPlanner:
         return self.replace_entry(key, node, build, kind, depth_order)
 
     def missing_blank(self, node: YamlNode) -> str:
-        """Return the blank that a colon or dash needs before a value where there was none."""
+        """Return the space that is missing after a colon or dash before an empty value, or ""."""
         if node.start < node.end:
             return ""
         before = self.text[node.start - 1]
@@ -261,13 +261,13 @@ class _PatchPlanner:
             raise CannotPatch("the entry is not of the form `key: value`")
         return position
 
-    # ---- a value that is not there ----------------------------------------------------------
+    # ---- new values -------------------------------------------------------------------------
 
     def create_values(
         self, location: _Location, additions: list[tuple[PlannedEdit, Path]]
     ) -> list[PatchSpan]:
         node = location.nodes[-1]
-        if node.kind == "alias":  # it gives way to a changed copy of what it stands for
+        if node.kind == "alias":  # replaced by a changed copy of the anchor's value
             return [self.replace_value(location, _assemble_value(additions, node.data), NESTED)]
         if not node.children:
             if node.kind == "scalar" and node.data is not None:
@@ -365,7 +365,7 @@ class _PatchPlanner:
             at -= 1
         return at, " " if self.text[at - 1] == "," else ", "
 
-    # ---- a value that goes ------------------------------------------------------------------
+    # ---- removed values ---------------------------------------------------------------------
 
     def remove_entry(self, location: _Location) -> PatchSpan:
         parent, node = location.nodes[-2:]

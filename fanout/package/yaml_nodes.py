@@ -91,9 +91,8 @@ _TAG_CHECKS: Final[dict[str, Callable[[object], bool]]] = {
     "null": lambda value: value is None,
 }
 _MARKER: Final = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
-_NO_CHILDREN: Final[
-    dict[str | int, tuple["YamlNode | None", "YamlNode"]]
-] = {}  # shared, and never written to
+# Shared by all nodes without children, and never written to.
+_NO_CHILDREN: Final[dict[str | int, tuple["YamlNode | None", "YamlNode"]]] = {}
 
 
 class YamlNode:
@@ -277,9 +276,8 @@ class _Composer:
         self.file = file
         self.reading = reading
         self.stack: list[YamlNode] = []
-        self.keys: list[
-            YamlNode | None
-        ] = []  # the key that waits for its value, per open collection
+        # the key that waits for its value, per open collection
+        self.keys: list[YamlNode | None] = []
         self.anchors: dict[str, YamlNode] = {}
         self.top: YamlNode | None = None
         self.expanded = 0  # nodes that aliases add to the document
@@ -472,7 +470,7 @@ class _Composer:
         name = self.key_name(key)
         if name is None:
             problem = self.problem_at(key, "a mapping has a key that is no text", "quote the key")
-            if key.kind == "mapping":  # {{ name }}, most often
+            if key.kind == "mapping":  # `{{ name }}` of a template, most often
                 sentence = "braces begin a mapping, and in {{ one would be the key of another"
                 problem = self.problem_at(key, sentence, "put the whole value in quotes")
             self.reading.problems.append(problem)

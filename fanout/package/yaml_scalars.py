@@ -33,21 +33,21 @@ _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0
 _NOT_A_NUMBER: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
 _MAX_NUMBER_LENGTH: Final = 400  # digits; longer ones are text, and cost nothing to look at
 
-# What is written without quotes: begins like a word, holds no indicator, no `: ` and no ` #`.
+# Text written without quotes: begins like a word, contains no indicator, no `: ` and no ` #`.
 _PLAIN: Final = re.compile(
     r"[A-Za-z_/][A-Za-z0-9_./@=+()-]*+(?:[: ][A-Za-z0-9_/(][A-Za-z0-9_./@=+()-]*+)*+\Z"
 )
-# Commit ids; but digits alone, `1e7` and `0b1` are numbers to some reader.
+# Commit ids; digits alone, `1e7` and `0b1` are numbers to some readers.
 _HEX: Final = re.compile(r"(?![0-9]+(?:e[0-9]*)?\Z|0b[01]*\Z)[0-9a-f]{7,64}\Z")
 _RESERVED: Final = frozenset(word.lower() for word in _RESERVED_WORDS) | {"nan", "inf"}
 
-# What YAML reads as a line break, refuses, or shows to nobody.
+# Characters that YAML reads as line breaks or refuses, and invisible ones.
 _UNSAFE: Final = re.compile(
     "[\x7f-\xa0\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ud800-\udfff\ufeff\ufff0-\uffff]"
 )
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f]|' + _UNSAFE.pattern)
-# begins and ends with a mark
+# Begins and ends with a visible character.
 _LITERAL: Final = re.compile(r"[^\x00-\x20\x7f-\xa0][^\x00-\x08\x0b-\x1f]*[^\x00-\x20]\n?\Z")
 _BLANK_AT_END: Final = re.compile(r"[ \t]\n")
 MAX_KEY_LENGTH: Final = 1000  # YAML allows 1024 characters, quotes and escapes included

@@ -75,9 +75,8 @@ class PolicyResult:
     rules: tuple[StageRule, ...] = ()  # its stages, in its order
     facts: PolicyFacts | None = None
     decision: PolicyEvaluation | None = None
-    repository_states: tuple[
-        RepositoryState, ...
-    ] = ()  # of the repositories that the pass looked at
+    # of the repositories that the pass looked at
+    repository_states: tuple[RepositoryState, ...] = ()
     publishing: frozenset[str] = frozenset()  # variants whose draft this pass publishes
     # what variants left
     remaining_leftovers: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)

@@ -64,7 +64,7 @@ from fanout.variants.variant_kptfile import variant_kptfile_edits
 from fanout.variants.whole_package_run import WholePackageRun
 
 # The mark is recognized only where a value stands without quotes, and where every single-line text
-# can be spelled by `scalar`: not in flow style, where a colon needs quotes, nor in JSON.
+# can be written by `format_scalar`: not in flow style, where a colon needs quotes, nor in JSON.
 _PLACEHOLDER_MARK = re.compile("(?<=[:-] )zz:slot:([0-9]+):zz(?=\r?\n| #|$)")
 
 
@@ -132,7 +132,7 @@ class _VaryingFile(NamedTuple):
     mode: str
     upstream_oid: str  # id of upstream's blob, or ""
     manifest: Manifest
-    edits: tuple[Edit, ...]  # with slots
+    edits: tuple[Edit, ...]  # with placeholders
     text: _TextTemplate | None  # None: edited for every variant
 
 
@@ -186,11 +186,12 @@ class CompiledTemplate:
         # Each part is a text, yet their concatenation may read as a number, boolean or date.
         # Functions type such a value by its text, which a template cannot follow.
         if not all(map(is_plain, concatenated)):
-            return None  # the concatenation may read as a number
+            return None
         spellings = dict(enumerate(concatenated, len(parameters)))
         for number in self._written_parameters:
             spellings[number] = format_scalar(parameters[number])
-        single_line = "\\n" not in "".join(spellings.values())  # `scalar` escapes line breaks
+        # `format_scalar` escapes line breaks
+        single_line = "\\n" not in "".join(spellings.values())
         entries, shared_blobs, filled_blobs = (
             dict(self._entries),
             self._blobs,
@@ -465,7 +466,7 @@ def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemp
     ]
     pieces, order = _split_at_placeholders(manifest, marked_edits)
     # A placeholder in flow style or in quotes is not recognized, because a value there is not
-    # spelled as `scalar` spells it. Such files are edited for every variant.
+    # written as `format_scalar` writes it. Such files are edited for every variant.
     if len(order) != len(value_indexes):
         return None
     present_values: list[_PresentValue] = []

@@ -87,14 +87,14 @@ def render_variant(
         except InvalidInput:
             # The template has no files and lines for an error; the ordinary rendering fails with
             # them.
-            filled = None  # the ordinary rendering reports the error with its place
+            filled = None
         if filled is not None:
             return filled
     rendered = _render_single(prepared, spec, inputs, responses)
     if template is _UNSEEN_SHAPE or template is _SEEN_ONCE:
         if len(prepared.template_cache) >= _MAX_TEMPLATES:
             prepared.template_cache.clear()
-        # a template pays off from the second variant on
+        # Compiling costs several renderings, so it starts with the second variant of the shape.
         prepared.template_cache[shape] = _SEEN_ONCE
         if template is _SEEN_ONCE:
             # With an unsuitable sample the shape stays at _SEEN_ONCE, and the next variant is
@@ -166,7 +166,7 @@ def _run_per_object(
         )
         if data is None:
             # A removed file leaves no row, so the template of the tree does not apply.
-            tree = tree_id  # the tree template has a row for the file
+            tree = tree_id
         if data is None or file not in entries or data != prepared.upstream.files[file][1]:
             put_file(file, data, entries, blobs)
     return entries, blobs, tree, results_until_failure(findings)

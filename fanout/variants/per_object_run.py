@@ -95,7 +95,7 @@ def run_step(
                 overlay.set(path, value)
         if step.validates:
             # A validator's changes are discarded, but its generator must run to raise UnfitObject.
-            deque(changes, maxlen=0)  # raises UnfitObject where needed
+            deque(changes, maxlen=0)
         if function.check_object is None:
             return ()
         findings = list(function.check_object(step.config, overlay.value, facts))

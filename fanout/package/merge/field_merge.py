@@ -91,9 +91,9 @@ def _function_program(function: _Function) -> tuple[str, str] | None:
     return ("exec", program) if isinstance(program, str) else None
 
 
-# From certain to plausible: an entry that a stricter round matched is not available
-# to later ones.
-# by what they are matched, and whether what the origin has not is matched too
+# Each round: the key by which entries are matched, and whether additions of both sides are matched
+# too. From certain to plausible: entries that a stricter round matched are not available to later
+# ones.
 _MATCH_ROUNDS: Final[Sequence[tuple[Callable[[_Function], Hashable], bool]]] = (
     (_function_content, True),
     (_function_name, True),
@@ -185,7 +185,7 @@ class FieldMerge:
             return self.merge_list(sides, shape, path)
         return self.merge_single(sides, path)
 
-    # ---- what is decided as a whole -----------------------------------------------------------
+    # ---- single values ------------------------------------------------------------------------
 
     def merge_single(self, sides: ValueSides, path: Path) -> MergeOutcome:
         """Merge scalars, values whose type changed, and values that one side has not."""

@@ -15,9 +15,10 @@ from fanout.package.merge.keys_table import KINDS, TYPES
 from fanout.values import frozen
 
 SET_KEYS: Final = ("=",)  # an element is its own key
-FUNCTION_KEYS: Final = ("function",)  # a Kptfile's pipeline: see `functions`
+FUNCTION_KEYS: Final = ("function",)  # a Kptfile's pipeline: see `match_functions`
 OBJECT_KEYS: Final = ("object",)  # the items of a List, which are objects of their own
-# The only keys that Kubernetes fills in where they are left out.
+# Defaults that the API server sets for merge keys of built-in kinds. Defaults of keys in a
+# CustomResourceDefinition are not read.
 KEY_DEFAULTS: Final[Mapping[str, object]] = {"protocol": "TCP"}
 # Maps whose entries are independent of each other wherever they stand.
 FREE_MAPS: Final = frozenset(
@@ -233,7 +234,7 @@ def _element_key(element: Any, keys: tuple[str, ...]) -> tuple[object, ...] | No
         return None if isinstance(element, dict | list) else (type(element).__name__, element)
     if not isinstance(element, dict):
         return None
-    # The API server fills in TCP: two ports with and without `protocol` are one port.
+    # The API server sets TCP: two ports with and without `protocol` are one port.
     values = [element.get(name, KEY_DEFAULTS.get(name)) for name in keys]
     if any(value is None or isinstance(value, dict | list) for value in values):
         return None

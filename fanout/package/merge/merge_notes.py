@@ -55,7 +55,7 @@ def _possible_comments(text: str) -> Iterator[str]:
 def _describe_lost(
     lost_counts: Counter[str], local: Sequence[MergeFile], result: Mapping[str, bytes]
 ) -> Iterator[str]:
-    # where a comment stands several times, it went with a file that is gone
+    # Of several equal comments, the lost one is most likely in a file that was removed.
     for file in sorted(local, key=lambda file: file.path in result):
         for position, comment in _iter_comments(file):
             if lost_counts[comment] > 0 and not is_kpt_comment(comment):

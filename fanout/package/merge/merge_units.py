@@ -304,7 +304,7 @@ def _file_units(file: MergeFile) -> list[MergeUnit]:
 
 
 def _object_unit(document: MergeDocument, value: SideValue, container: Container) -> MergeUnit:
-    # an item of a List is not called something else than it is
+    # `kpt-merge` comments are read on documents only, not on the items of a List.
     has_comment = value is document.value and "kpt-merge" in value.text
     identity = merge_identity(value) if has_comment else object_identity(value.data)
     if identity is None:

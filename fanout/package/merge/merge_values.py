@@ -106,9 +106,8 @@ def _build_children(value: SideValue) -> dict[str | int, SideValue]:
     )
     children: dict[str | int, SideValue] = {}
     for part, child in items:
-        # The data and not the nodes leads: keys merged with `<<` are part of the value to
-        # Kubernetes.
-        # a merged key has no node of its own
+        # By the data and not by the nodes: keys merged with `<<` have no node of their own, but are
+        # part of the value to Kubernetes.
         key, child_node = node.children.get(part, (None, None))
         children[part] = SideValue(child, value.text, child_node, spans.get(part), key)
     return children

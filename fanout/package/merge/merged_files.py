@@ -121,7 +121,8 @@ def write_file(
         assert upstream_file is not None
         return upstream_file.data
     bom, crlf = base.bom, base.crlf
-    if origin_file and upstream_file and local_file:  # three ways, like everything else
+    # the byte order mark and line breaks are merged three ways, too
+    if origin_file and upstream_file and local_file:
         bom = upstream_file.bom if local_file.bom == origin_file.bom else local_file.bom
         crlf = upstream_file.crlf if local_file.crlf == origin_file.crlf else local_file.crlf
     if is_json(base.path):

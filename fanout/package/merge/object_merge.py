@@ -37,7 +37,8 @@ from fanout.package.merge.merge_values import (
 from fanout.package.merge.sequence_merge import merge_order
 
 Units = Mapping[UnitKey, MergeUnit]
-# What says where a package comes from is one value each, and its own package's business.
+# Fields of a Kptfile that name the package's origin. Each is one value: a mixture of two origins
+# would name a package that does not exist.
 _UNMIXED_FIELDS: Final[frozenset[Path]] = frozenset({("upstream",), ("upstreamLock",)})
 _LOCAL_FIELDS: Final[frozenset[Path]] = _UNMIXED_FIELDS | {
     ("metadata", "name"),
@@ -55,7 +56,7 @@ class ObjectMerge:
     local: Units
     schemas: Schemas
     choices: ConflictChoices
-    is_root_package: bool  # is it the package itself, and not one inside it?
+    is_root_package: bool  # False: a subpackage
     conflicts: list[MergeConflict] = field(default_factory=list)
 
     def units_of_key(

@@ -123,7 +123,7 @@ def _merge_by_lines(
         # would change.
         texts = [text.replace(_CRLF, "\n") for text in texts]
     merged = merge_texts(texts[0], texts[1], texts[2], winner)
-    if merged is not None and not has_same_breaks:  # three ways, like everything else
+    if merged is not None and not has_same_breaks:  # line breaks merge three ways
         merged = merged.replace(
             "\n", line_breaks[1] if line_breaks[2] == line_breaks[0] else line_breaks[2]
         )
@@ -535,7 +535,7 @@ def _choose_file_or_directory(
 
 
 _MAX_SHOWN: Final = 5  # names in a message
-# What every clone has of its own; a package with no other change is as it was.
+# Fields that differ in every clone; a package without other changes counts as unchanged.
 _CLONE_FIELDS: Final = (
     ("metadata", "name"),
     ("upstream",),

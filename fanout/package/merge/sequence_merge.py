@@ -65,7 +65,8 @@ class SequenceRun(NamedTuple):
     start: int
     end: int
     other_starts: tuple[int, int] | None = None  # origin, upstream
-    # what goes here: start, end, and where it starts in the origin, -1 where that has none of it
+    # The range that this run replaces: start, end, and its start in the origin, or -1 if the origin
+    # has none of it.
     replaced_range: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -124,7 +125,7 @@ def _align(
 
     Where both sides match the origin, they match each other.
     """
-    # no junk: frequent lines (`}`, blank ones) must not be left unaligned
+    # Without junk: frequent lines (`}`, blank ones) must not be left unaligned.
     local_blocks = SequenceMatcher(None, origin, local, autojunk=False).get_matching_blocks()
     upstream_blocks = SequenceMatcher(None, origin, upstream, autojunk=False).get_matching_blocks()
     aligned = []
@@ -159,6 +160,6 @@ def merge_texts(
     if runs is None:
         return None
     lines = [line for run in runs for line in sides[not run.is_upstream][run.start : run.end]]
-    # a last line without its break may have got company
+    # A last line without its break may be followed by other lines now.
     return "".join(line if line.endswith("\n") or n == len(lines) - 1 else line + "\n"
                    for n, line in enumerate(lines))  # fmt: skip

@@ -81,7 +81,7 @@ def apply_patches(text: str, patches: Sequence[SplicePatch], start: int, end: in
     """Return a range of the text with patches applied. Raises CannotSplice if two overlap."""
     chunks: list[str] = []
     position = start
-    # of two insertions at one place the one that was made first comes first: the deeper one
+    # Of two insertions at one position the one added first comes first: it is the deeper one.
     for patch in sorted(patches, key=lambda patch: (*patch[:2], not patch.goes_first)):
         if patch.start < position:
             raise CannotSplice("two changes of one stretch")
@@ -190,7 +190,7 @@ class _Splicer:
                 return False
             node = local.node
             if node and node.kind == "scalar" and value_kind(upstream.data) == SINGLE:
-                # the spaces before it stay
+                # An empty value starts right after the colon or dash, which need a space.
                 gap = "" if node.start < node.end else " "
                 self.add_patch(node.start, node.end, gap + format_scalar(upstream.data))
                 return False
@@ -314,13 +314,13 @@ class _Splicer:
                 raise CannotSplice("a comment would stand behind the dash")
             self.add_patch(span.start, span.start, text.lstrip(" "))
         else:
-            # what stands above the document's first key is about the document
+            # Comments above the document's first key are about the document.
             position = (
                 span.comments_start
                 if span.comments_start != self.document_start
                 else line_start(self.text, span)
             )
-            # comments that arrive above the entry stay with it
+            # New comments above the entry go below what is about the document.
             self.add_patch(
                 position, position, "".join(chunk + "\n" for chunk in chunks), goes_first=True
             )

@@ -98,9 +98,8 @@ class DraftCommit:
     tree: str  # id of the package's tree, as computed before anything is written
     message: str
     timestamp: int
-    more_parents: tuple[
-        str, ...
-    ] = ()  # further parents: a draft with a person's commits that it takes in
+    # further parents: a draft with a person's commits that it takes in
+    more_parents: tuple[str, ...] = ()
 
 
 @frozen
@@ -214,9 +213,8 @@ class OpenDraft:
     settled_keys: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
     editors: frozenset[str] = frozenset()  # who wrote and who committed that work
-    rejected_lines: tuple[
-        str, ...
-    ] = ()  # values not taken at merge conflicts, as fanout's commit says
+    # values not taken at merge conflicts, as fanout's commit says
+    rejected_lines: tuple[str, ...] = ()
 
     @property
     def has_edits(self) -> bool:

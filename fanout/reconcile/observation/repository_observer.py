@@ -48,9 +48,8 @@ class _DraftTip:
     # keys of the disputes that people's commits decided
     resolved_conflicts: frozenset[str] = frozenset()
     editors: frozenset[str] = frozenset()  # whose commits are in it
-    rejected_values: tuple[
-        str, ...
-    ] = ()  # values not taken at merge conflicts, as fanout's commit says
+    # values not taken at merge conflicts, as fanout's commit says
+    rejected_values: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -240,9 +240,8 @@ class PathOwnership:
     tenants: Mapping[str, PathHolder]  # who is where a variant is to go
     owner_by_path: Mapping[PackagePlace, PathOwner]  # who is on record where
     named_places: frozenset[str]  # the repositories that it names
-    all_policies: Sequence[
-        ResolvedPolicy
-    ] = ()  # all policies, whoever else may want one of its places
+    # all policies, whoever else may want one of its places
+    all_policies: Sequence[ResolvedPolicy] = ()
 
 
 @frozen
