@@ -118,8 +118,8 @@ class GitStore(Protocol):
     ) -> Mapping[str, PushedChange | FanoutError]:
         """Write commits and push refs; return the result of each repository by URL.
 
-        A Conflict among the results says that a ref was not as `expected`; then nothing was
-        pushed.
+        A Conflict among the results means that a ref was not as the change expects; then
+        nothing was pushed.
         """
 
 

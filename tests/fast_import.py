@@ -65,7 +65,7 @@ class FastImport:
 
 
 class _Stream:
-    """Input of `git fast-import` for one repository change, and the expected number of answers."""
+    """What fast-import reads, and what it is to answer."""
 
     def __init__(self, change: RepositoryChange, reader: MirrorReader) -> None:
         self._change = change

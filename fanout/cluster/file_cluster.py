@@ -33,9 +33,9 @@ from fanout.package.yaml_nodes import MAX_OBJECTS
 from fanout.telemetry.error_isolation import BARRIER, run_isolated, run_without_faulty
 from fanout.values import frozen
 
-# A file written so short a time ago could change again and keep its time stamps.
+# A file that changed so recently could change again with equal time stamps.
 _SETTLED_NS = 2_000_000_000
-_STDIN = "-"  # what stands for a file's name in sentences about standard input
+_STDIN = "-"  # name of standard input in messages
 
 
 @frozen
@@ -192,7 +192,7 @@ class FileCluster:
                 return previous
             with path.open("rb") as file:
                 status = os.fstat(file.fileno())
-                # No more than tells that it is too large, which parsing it then says with its name.
+                # One byte more than allowed: parsing then reports the file as too large.
                 data = file.read(MAX_OBJECTS + 1)
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"

@@ -24,9 +24,9 @@ class FileFinding:
         return f"{sentence}; {self.remedy}" if self.remedy else sentence
 
 
-MAX_SEPARATE = 10  # equal findings that have a line each
-_SHOWN_POSITIONS = 3  # places of more
-# What sets equal sentences apart: where something else is, and names and values in them.
+MAX_SEPARATE = 10  # similar findings that are printed separately
+_SHOWN_POSITIONS = 3  # positions named for more
+# Parts in which similar sentences differ: positions, names and values.
 _FILE_AND_LINE = re.compile(r"\S+:\d+")
 
 

@@ -22,8 +22,8 @@ VARIABLE_PREFIX = "FANOUT_SECRET_"
 _KEY_HEADER = "-----BEGIN "
 _NAME_PATTERN = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# Names of the files in a secret's directory, as kubernetes.io/basic-auth, kubernetes.io/ssh-auth
-# and Flux have them, and the fields they are for.
+# Fields by file name in a secret's directory, named as in kubernetes.io/basic-auth,
+# kubernetes.io/ssh-auth and Flux.
 _FIELDS = {
     "username": "username",
     "password": "password",

@@ -22,7 +22,7 @@ def list_versions() -> tuple[str, ...]:
 
 
 def read_schemas(request: SchemaRequest) -> Response:
-    """Return the schemas of one version (default: the newest); Broken if there is none."""
+    """Return the schemas of one version (default: the newest), or a ResponseError without any."""
     available = list_versions()
     version = request.version or available[-1]
     if version not in available:

@@ -21,7 +21,7 @@ from fanout.selection.cluster_objects import Kinds
 
 CACHE_LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
 MIN_FILE_SIZE: Final = 8 << 10  # bytes of a file; smaller ones are read as fast as their entries
-_FORMAT: Final = 2  # to be raised when the same file yields other objects than before
+_FORMAT: Final = 2  # raised whenever the same file yields other objects
 _TOUCH_INTERVAL: Final = 3600  # seconds until another use of an entry is worth a write
 
 
@@ -32,7 +32,7 @@ class ManifestCache:
         """Use `directory`, created on the first write; `limit` is in bytes for all entries."""
         self._directory = directory
         self._limit = limit
-        # bytes that may be written until it is looked again how many there are
+        # Bytes that may be written before the directory is listed again.
         self._free_bytes = 0
 
     def find(self, key: str, texts: dict[Any, Any]) -> Kinds | None:
@@ -60,10 +60,11 @@ class ManifestCache:
         body = _pack_objects(kinds)
         if HEADER_SIZE + len(body) > self._max_entry_size:
             return
-        with suppress(OSError):  # a directory that is not ours to write: then without
+        with suppress(OSError):  # a directory without write permission: no cache
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._free_space(HEADER_SIZE + len(body))
-            write_cache_file(self._directory / key, body, key)  # so that none is taken for another
+            # the key guards against renamed entries
+            write_cache_file(self._directory / key, body, key)
 
     @property
     def _max_entry_size(self) -> int:

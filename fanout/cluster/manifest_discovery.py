@@ -10,7 +10,7 @@ from fanout.cluster.file_findings import FileFinding
 from fanout.errors import ErrorLocation
 
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
-# Says how a directory is built and is no object of any cluster; Flux and Argo CD leave it out too.
+# Build files of kustomize are no cluster objects; Flux and Argo CD skip them too.
 _KUSTOMIZE_FILES = ("kustomization.yaml", "kustomization.yml")
 
 
@@ -31,7 +31,7 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
     files.
     """
     discovery = ManifestDiscovery()
-    visited: set[str] = set()  # real paths: a link to a file that is read anyhow is no second file
+    visited: set[str] = set()  # real paths, so that a file and links to it count once
     for root in roots:
         if not root.exists():
             _add_finding(
@@ -52,7 +52,7 @@ def _walk(
     directory: Path, root: str, discovery: ManifestDiscovery, visited: set[str]
 ) -> Iterator[Path]:
     real = os.path.realpath(directory)
-    if real in visited:  # a circle of links
+    if real in visited:  # a cycle of links
         return
     visited.add(real)
     try:

@@ -130,11 +130,11 @@ class ManifestContent:
 
     own_objects: tuple[tuple[KRMObject, SourcePosition], ...] = ()
     plain_objects: Kinds = field(default_factory=dict)
-    repeated: tuple[ObjectKey, ...] = ()  # those of `others` that stand in the file more than once
+    repeated: tuple[ObjectKey, ...] = ()  # plain objects declared more than once in the file
     findings: tuple[FileFinding, ...] = ()
     left_out: tuple[tuple[ObjectKey, SourcePosition], ...] = ()
-    unread: bool = False  # what it holds is not known
-    nameless: tuple[str, ...] = ()  # where what should be an object cannot be found by a name
+    unread: bool = False  # its content is unknown
+    nameless: tuple[str, ...] = ()  # positions of objects without a name
 
     @property
     def is_plain(self) -> bool:
@@ -157,7 +157,7 @@ def read_content(
         try:
             content = _content_without_positions(load_objects(data, file, texts), namespace)
         except InvalidManifest:
-            content = None  # the other reader tells more, and keeps the documents that are right
+            content = None  # the reader with positions reports all errors and keeps valid documents
         if content is not None:
             return content
     try:

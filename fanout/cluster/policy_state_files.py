@@ -20,9 +20,9 @@ from fanout.plan.records.policy_records import RecordsKey
 RECORDS_DIRECTORY = "records"
 STATUS_DIRECTORY = "status"
 RECORD_KINDS = ("Evidence", "Approval", "Decision")
-# Nobody sets these: whoever lowered them would make records unreadable that are there already.
+# Not configurable: lower limits would make existing records unreadable.
 STATE_LIMITS = SizeLimits(files=500_000, size=1 << 30, depth=1, file_size=16 << 20)
-NO_POLICY = "_"  # no object can be called so
+NO_POLICY = "_"  # not a valid object name
 _COUNT_SUFFIX = re.compile(r"(?<=-[0-9a-f]{12})-[0-9]+$")
 
 

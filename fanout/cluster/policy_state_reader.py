@@ -109,7 +109,7 @@ def _new_commits(
     while oid and oid != previous.head:
         commits.append(reader.commit(oid))
         oid = next(iter(commits[-1].parents), "")
-    # The branch was rewritten when the known head is not on it: all is read anew.
+    # If the known head is not on the branch, the branch was rewritten and is read anew.
     return commits, previous if oid else FirstCommitHistory()
 
 
@@ -146,8 +146,8 @@ def read_branch(
         history, files = _read_history(reader, head, previous.history, unreadable)
         parsed, records = _read_records(reader, key, (history, files), previous.parsed, unreadable)
         shards = read_shards(reader, head, previous.shards, unreadable)
-    except InvalidInput as error:  # a submodule; one broken branch leaves the others readable
-        limited = error.reason == Reason.LIMIT_EXCEEDED  # which no setting of packages raises
+    except InvalidInput as error:  # a submodule, for instance; other branches stay readable
+        limited = error.reason == Reason.LIMIT_EXCEEDED  # the limits of packages do not apply here
         return PolicyStateBranch(
             PolicyRecords(head, unreadable=(error.problem if limited else str(error),))
         )
@@ -200,11 +200,11 @@ def _read_history(
     }
     # The message of a commit may lie about the files it adds; then each commit's directory
     # is compared instead, which is slower and cannot be forged.
-    if None in verified.values():  # somebody wrote or rewrote a commit by hand
+    if None in verified.values():
         return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False), files
     first_commits = {
         **history.first_commits,
-        **{name: one for name, one in verified.items() if one},
+        **{name: commit for name, commit in verified.items() if commit},
     }
     return replace(history, first_commits=first_commits), files
 
@@ -245,7 +245,7 @@ def _read_records(
     records: list[RecordEntry] = []
     for file, first_commit in history.first_commits.items():
         entry = files.get(file)
-        if entry is None:  # removed by a person: what is not there is not on record
+        if entry is None:  # removed by a person, so it does not count
             continue
         try:
             name = _record_name(file, entry)

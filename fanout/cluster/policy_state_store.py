@@ -96,7 +96,7 @@ class ObservedHeads:
         if self._path is None:
             return
         stored = self._read()
-        # Where another process has seen more meanwhile, what it saw stands.
+        # An entry that another process changed meanwhile is newer and stays.
         own_changes = {
             ref: it for ref, it in changed.items() if stored.get(ref) in (None, previous.get(ref))
         }
@@ -185,27 +185,33 @@ class PolicyStateStore:
                         raise branch
                     else:
                         self._branches[key] = branch
-        books = {
+        records_by_key = {
             key: self._with_location(key) if head else PolicyRecords()
             for key, head in heads.items()
         }
-        return self._check_descent(books | failed)
+        return self._check_descent(records_by_key | failed)
 
     def _check_descent(
-        self, books: Mapping[RecordsKey, PolicyRecords]
+        self, records_by_key: Mapping[RecordsKey, PolicyRecords]
     ) -> Mapping[RecordsKey, PolicyRecords]:
         """Compare the branches with their observed heads; store those that descend from them."""
-        observed = {key: self._observed_heads.get(self._branch_ref(key)) for key in books}
+        observed = {key: self._observed_heads.get(self._branch_ref(key)) for key in records_by_key}
         moved = [
             key
-            for key, book in books.items()
-            if book.head != observed[key].head and book.failure is None
+            for key, policy_records in records_by_key.items()
+            if policy_records.head != observed[key].head and policy_records.failure is None
         ]
-        checked, new_heads = dict(books), {}
+        checked, new_heads = dict(records_by_key), {}
         for key in moved:
-            book, previous, ref = books[key], observed[key], self._branch_ref(key)
-            decision = last_acceptance(book.records)
-            current = ObservedHead(book.head, decision.name if decision is not None else "")
+            policy_records, previous, ref = (
+                records_by_key[key],
+                observed[key],
+                self._branch_ref(key),
+            )
+            decision = last_acceptance(policy_records.records)
+            current = ObservedHead(
+                policy_records.head, decision.name if decision is not None else ""
+            )
             # A new accepting Decision on the branch itself ends the alarm: it was recorded after
             # the branch was put back.
             if (
@@ -215,12 +221,15 @@ class PolicyStateStore:
             ):
                 is_descendant = True
             else:
-                is_descendant = self._is_descendant(book.head, previous.head)
+                is_descendant = self._is_descendant(policy_records.head, previous.head)
             if not is_descendant:
                 checked[key] = replace(
-                    book, rewound=self._describe_rewound(key, book, previous.head)
+                    policy_records,
+                    rewound=self._describe_rewound(key, policy_records, previous.head),
                 )
-            elif not book.unreadable:  # one that is, may be put back to what it was before
+            elif (
+                not policy_records.unreadable
+            ):  # a person may restore an unreadable branch to an earlier state
                 new_heads[ref] = current
         self._observed_heads.store(new_heads)
         return checked
@@ -232,19 +241,19 @@ class PolicyStateStore:
             return reader.contains(head, ancestor)
 
     def _describe_rewound(
-        self, key: RecordsKey, book: PolicyRecords, lost_head: str
+        self, key: RecordsKey, policy_records: PolicyRecords, lost_head: str
     ) -> RewoundBranch:
         url, name = self._repository.remote.url, self._branch_ref(key).removeprefix("refs/heads/")
         location, current_names = (
             f"branch {name} of {url}",
-            {record.name for record in book.records},
+            {record.name for record in policy_records.records},
         )
         try:
             with self._repository.reader() as reader:
                 lost_records = read_branch(
                     reader, lost_head, key, PolicyStateBranch()
                 ).state.records
-        except FanoutError:  # the mirror was made anew since
+        except FanoutError:  # the mirror was created anew and lacks the old commits
             return RewoundBranch(location, lost_head)
         return RewoundBranch(
             location, lost_head, tuple(it for it in lost_records if it.name not in current_names)
@@ -262,12 +271,13 @@ class PolicyStateStore:
 
     def _with_location(self, key: RecordsKey) -> PolicyRecords:
         """Return the state of a policy, with repository and branch in its messages."""
-        book = self._last_read(key).state
-        if not book.unreadable:
-            return book
+        policy_records = self._last_read(key).state
+        if not policy_records.unreadable:
+            return policy_records
         url, name = self._repository.remote.url, self._branch_ref(key).removeprefix("refs/heads/")
         return replace(
-            book, unreadable=tuple(f"{url}, branch {name}: {line}" for line in book.unreadable)
+            policy_records,
+            unreadable=tuple(f"{url}, branch {name}: {line}" for line in policy_records.unreadable),
         )
 
     def _branch_ref(self, key: RecordsKey) -> str:

@@ -93,7 +93,8 @@ class RecordsRepository:
     def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
         listing = self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.url]
         if isinstance(listing, FanoutError):
-            if listing.reason == Reason.REMOTE_NOT_FOUND:  # no Repository object is at fault
+            # the remedy must not name a Repository object
+            if listing.reason == Reason.REMOTE_NOT_FOUND:
                 listing.remedy = "these are the records: restore them, or say with --records where"
             raise listing
         return listing.refs

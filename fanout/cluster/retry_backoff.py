@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from fanout.errors import Conflict
 
-RETRY_TIMEOUT = 30.0  # seconds in total, after which somebody must hold the branch up
+RETRY_TIMEOUT = 30.0  # seconds in total; a longer chain of lost races means a fault
 _FIRST_PAUSE = 0.05  # seconds; the longest first pause
 _MAX_PAUSE = 4.0
 

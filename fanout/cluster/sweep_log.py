@@ -48,7 +48,7 @@ class SweepLog:
         self, repository: RecordsRepository, install: str, identity: CommitIdentity
     ) -> None:
         self._repository = repository
-        self._ref = f"refs/heads/fanout/{install}/_sweeps"  # no namespace can be called so
+        self._ref = f"refs/heads/fanout/{install}/_sweeps"  # not a valid namespace
         self._identity = identity
 
     def read(self) -> Mapping[str, LoggedSweep]:

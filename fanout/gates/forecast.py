@@ -181,7 +181,7 @@ def _forecast_stage(
 def _first_publication(
     tally: StageTally, revision: str, passes_at: datetime | None = None
 ) -> datetime | None:
-    """Return the first publication of the revision in force, at most `passed_at`.
+    """Return the first publication of the revision in force, at most `passes_at`.
 
     New inputs at the same revision are published after that, and variants that have moved
     on are not known any more.

@@ -47,7 +47,7 @@ class _StageResult:
 def choose_candidates(policy_facts: PolicyFacts) -> dict[str, str]:
     """Choose the candidate of each stage, "" where the policy's rule allows no revision.
 
-    Nothing rendered is needed: `DraftFacts.current`, `held` and `failed` are not read, so
+    Nothing rendered is needed: the drafts of `DraftFacts` and their failures are not read, so
     `evaluate_gates` with these filled in yields the same candidates. Raises Bug for stages
     that validation refuses.
     """

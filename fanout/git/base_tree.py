@@ -17,7 +17,7 @@ from fanout.git.tree_editor import (
     split_rows,
 )
 
-_RowEdit = tuple[int, int, bytes]  # first byte and end of what goes, and the row that comes
+_RowEdit = tuple[int, int, bytes]  # start and end of the replaced bytes, and the new row
 
 
 class _BaseDirectory:
@@ -31,7 +31,7 @@ class _BaseDirectory:
         self.keys, rows = split_rows(raw)
         self.starts = list(accumulate(map(len, rows), initial=0))
         self.children: dict[bytes, _BaseDirectory] = {}
-        self.first: tuple[bytes, _RowEdit] | None = None  # the version that others differ from
+        self.first: tuple[bytes, _RowEdit] | None = None  # delta base of the other versions
 
     def find_row(self, key: bytes) -> tuple[int, int]:
         """Return the byte range of the row with this sort key; empty, at its place, if absent."""
@@ -107,7 +107,7 @@ def _edit_instructions(raw: bytes, base_edit: _RowEdit, edit: _RowEdit) -> list[
     start, end, old_row = base_edit
     new_start, new_end, new_row = edit
     old_row_end = start + len(old_row)
-    growth = len(old_row) - (end - start)  # how far all that is behind the row has moved
+    growth = len(old_row) - (end - start)  # shift of everything after the row
     old_size = len(raw) + growth
     if (new_start, new_end) == (start, end):
         return [
@@ -115,7 +115,7 @@ def _edit_instructions(raw: bytes, base_edit: _RowEdit, edit: _RowEdit) -> list[
             encode_insert(new_row),
             encode_copy(old_row_end, old_size - old_row_end),
         ]
-    restored = encode_insert(raw[start:end])  # what the old version took away
+    restored = encode_insert(raw[start:end])  # the bytes that the first version replaced
     if new_start >= end:
         tail_start = new_end + growth
         between = encode_copy(old_row_end, new_start - end)

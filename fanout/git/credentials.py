@@ -19,7 +19,7 @@ from fanout.ports import Credentials
 from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen
 
-# It answers the host that the secret is for and no other, so a redirect gets nothing.
+# Answers only for the host that the secret is for, so a redirect gets nothing.
 _ASKPASS = """#!/bin/sh
 case "$1" in
 *"//$FANOUT_GIT_HOST'"* | *"@$FANOUT_GIT_HOST'"*) ;;

@@ -34,7 +34,7 @@ class DeltaBase:
             return self._compute_around_middle(pieces)
         instructions: list[bytes] = []
         starts = self._starts
-        copied_until = 0  # up to here it is the same
+        copied_until = 0  # bytes of the base that the instructions cover
         # The comparison runs in C for all pieces; Python code runs only for those that differ.
         for index in compress(count(), map(ne, self._pieces, pieces)):
             if copied_until < index:

@@ -25,9 +25,9 @@ from fanout.git.git_errors import translate_failure
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 
-# Taken over where they are set. The last one is for measuring.
+# Inherited if set. GIT_TRACE2_EVENT is for measurements.
 _ALWAYS_INHERITED = ("PATH", "TMPDIR", "GIT_TRACE2_EVENT")
-# curl reads these; it takes the proxy for http:// from the small letters alone.
+# Read by curl, which takes the proxy for http:// from the lower-case name only.
 _HTTP_VARIABLES = (
     *("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR"),
@@ -76,9 +76,9 @@ def select_inherited(ambient: Mapping[str, str], protocol: GitProtocol | None) -
     return {"PATH": os.defpath, **variables}
 
 
-PUSH_GRACE = 10.0  # seconds for a push to come to its end by itself, when it is to end
-_TERMINATION_GRACE = 5.0  # seconds for git to take its locks away
-_POLL_SECONDS = 0.01  # seconds between two looks whether it has
+PUSH_GRACE = 10.0  # seconds that a push has to finish before it is terminated
+_TERMINATION_GRACE = 5.0  # seconds that git has to remove its locks before it is killed
+_POLL_SECONDS = 0.01  # seconds between checks whether it has ended
 
 
 @frozen
@@ -106,7 +106,7 @@ class GitProgram:
         self._environment = build_fixed_environment(allowed, directory)
         self._askpass = write_askpass(directory)
         self._lock = Lock()
-        self._running: dict[int, bool] = {}  # groups of processes, and whether it is a push
+        self._running: dict[int, bool] = {}  # by process group: whether it is a push
 
     def run(
         self,
@@ -172,12 +172,12 @@ class GitProgram:
         command = ["git", *arguments]
         self.counters.add("git_processes")
         try:
-            # `Git.execute` would add to the surroundings, and can take nothing away from them.
+            # Not `Git.execute`: it extends the environment and cannot remove variables from it.
             guard = Git.AutoInterrupt(
                 safer_popen(
                     command,
                     env=variables,
-                    cwd=mirror if mirror.is_dir() else None,  # one may be dropped under us
+                    cwd=mirror if mirror.is_dir() else None,  # another process may have deleted it
                     stdin=stdin or DEVNULL,
                     stdout=PIPE,
                     stderr=PIPE,
@@ -191,7 +191,7 @@ class GitProgram:
             raise Unavailable(
                 "the program git was not found", reason="GitMissing", remedy="install git"
             ) from error
-        process = guard.proc  # which GitPython ends when nobody holds `started` any more
+        process = guard.proc  # GitPython kills the process once `guard` is garbage-collected
         assert process is not None
         stdout, stderr = self._wait(process, access, seconds, is_push="push" in arguments)
         if process.returncode != 0:
@@ -212,7 +212,7 @@ class GitProgram:
             try:
                 return process.communicate(timeout=seconds)
             except TimeoutExpired as error:
-                is_push = False  # it had its time
+                is_push = False  # the grace period is over
                 raise Unavailable(
                     f"git gave no answer within {seconds:g} s",
                     reason="GitTimeout",

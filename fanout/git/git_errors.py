@@ -10,7 +10,7 @@ from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailab
 from fanout.git.credentials import RemoteAccess
 from fanout.values import frozen, replace
 
-MAX_QUOTE = 600  # characters of a remote's own words in a sentence
+MAX_QUOTE = 600  # characters of a remote's message in an error
 
 
 class DamagedMirrorError(Unavailable):
@@ -24,7 +24,7 @@ class _ErrorRule:
     reason: str
     problem: str
     remedy: str = ""
-    quotes: bool = True  # False: git's words name its own helpers, and say no more
+    quotes: bool = True  # False: git's message names internal helpers only
 
 
 def _rule(
@@ -50,7 +50,7 @@ _MOVED = _rule(
     "nothing was changed; the next pass observes it again",
 )
 
-# One that is at work lets go of it in a moment. One that was killed never does.
+# A lock file. A running git removes it soon; a killed one never does.
 _LOCKED = _rule(
     r"unable to create '([^']*\.lock)': file exists",
     Conflict,
@@ -60,10 +60,10 @@ _LOCKED = _rule(
     " file",
 )
 
-# What a remote refuses by words of its own, seen in the status of a pushed ref and beside it.
+# Refusals with the remote's own message, in the status of a pushed ref or on stderr.
 _PUSH_REFUSED = _rule(r"", Denied, "PushRefused", "the remote refused the push", _CHECK_PERMISSIONS)
 _PUSH_RULES = (
-    # First, whatever the hook goes on to say.
+    # First: the hook's message may match other rules.
     replace(_PUSH_REFUSED, pattern=re.compile("hook declined")),
     _rule(
         r"deletion prohibited|denying ref deletion",
@@ -102,7 +102,7 @@ _HOST_KEY = (
 )
 _PROMPT_DISABLED = r"could not read (username|password)|terminal prompts disabled|askpass response"
 
-# Whom no secret is named for.
+# Access without a secretRef.
 _RULES_WITHOUT_SECRET = (
     _rule(
         rf"{_PROMPT_DISABLED}|authentication failed|returned error: 401|invalid credentials",
@@ -130,7 +130,7 @@ _RULES_WITHOUT_SECRET = (
     ),
 )
 
-# Who is not let in, or finds no server; the secret that is named is part of it.
+# Authentication and connection failures of access with a secretRef.
 _CONNECTION_RULES = (
     _rule(
         r"remote host identification has changed",
@@ -273,7 +273,7 @@ _RULES = (
     ),
 )
 
-# Of a remote on our own disks it is not marked as its words, and reads as if the mirror were ill.
+# A local remote's messages lack the `remote:` prefix and look like those of a damaged mirror.
 _BROKEN = _rule(
     r"possible repository corruption on the remote side",
     Unavailable,
@@ -318,7 +318,7 @@ def translate_failure(stdout: str, stderr: str, access: RemoteAccess | None) -> 
     local = "\n".join(line for line in stderr.splitlines() if not line.startswith("remote:"))
     rejected = _REJECTED.findall(stdout)
     if rejected and "unpacker error" in stdout and _DAMAGE_PATTERN.search(local):
-        return _build_error(_DAMAGED, _main_line(local), access)  # what was sent broke off
+        return _build_error(_DAMAGED, _main_line(local), access)  # the transfer was cut off
     if rejected:
         return _build_rejection(rejected, remote_message, access)
     if _BROKEN.pattern.search(stderr):
@@ -350,7 +350,7 @@ def _build_rejection(
     if not by_remote:
         return _build_error(_MOVED, rejected[0], access)
     # In an atomic push one rejected ref makes the remote reject all others for that reason
-    # alone; only the first cause says what to do.
+    # alone; only the first cause is actionable.
     own_summaries = [
         summary for summary in by_remote if not _CAUSED_BY_OTHER_REF.search(summary)
     ] or by_remote
@@ -364,7 +364,7 @@ def _build_rejection(
 
 def _build_error(rule: _ErrorRule, quote: str, access: RemoteAccess | None) -> FanoutError:
     quote = _CONTROL.sub(" ", quote).strip() if rule.quotes else ""
-    # Before it is cut: half a secret is recognised by nobody.
+    # Redacted before it is cut: part of a secret would not be recognized.
     quote = (access.redact(quote) if access else quote)[:MAX_QUOTE]
     return rule.family(
         f"{rule.problem}: {quote}" if quote else rule.problem,

@@ -1,4 +1,4 @@
-"""One worker at a time for a mirror, whether a thread of this process or another process."""
+"""Private bare mirrors of repositories: exclusive locks, creation, cleanup, configuration."""
 
 import fcntl
 import hashlib
@@ -17,7 +17,7 @@ from fanout.git.repository_url import RepositoryAddress
 from fanout.values import frozen
 
 _POLL_INTERVAL = 0.02
-_HOLDER_WIDTH = 20  # of what is written, so that nothing longer is left behind it
+_HOLDER_WIDTH = 20  # padded, so that a shorter id leaves nothing of a longer one
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def file_lock(path: Path, timeout: float) -> Iterator[None]:
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         _acquire(file, time.monotonic() + timeout, timeout)
-        with suppress(OSError):  # a full disk keeps nobody from looking
+        with suppress(OSError):  # a full disk must not prevent the lock
             os.pwrite(file, str(os.getpid()).ljust(_HOLDER_WIDTH).encode(), 0)
         yield
     finally:
@@ -38,7 +38,8 @@ def file_lock(path: Path, timeout: float) -> Iterator[None]:
 
 
 def _acquire(file: int, deadline: float, timeout: float) -> None:
-    # Polling, because flock has no timeout and an alarm signal would reach any thread.
+    # Polling: flock has no timeout, and Python handles the alarm that could end it only in the main
+    # thread.
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,8 +66,8 @@ _PACK_FILE = re.compile(r"(pack-.*)\.(pack|idx)")
 
 _HEAD = b"ref: refs/heads/main\n"
 
-# No `+` in the mappings: a forced refspec would defeat the leases (design §5). By its second name
-# the remote has none: a push says what it needs (`fanout.git.push`).
+# No `+` in the mappings: a forced refspec would defeat the leases (design §5). The second name of
+# the remote has no mappings, since a push gives its own (`fanout.git.push`).
 _CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -146,7 +147,7 @@ class MirrorDirectory:
         # under the mirror's name.
         dropped = mirror.path.with_suffix(".dropped")
         shutil.rmtree(dropped, ignore_errors=True)
-        with suppress(FileNotFoundError):  # somebody may have deleted it under us
+        with suppress(FileNotFoundError):  # another process may have deleted it
             mirror.path.rename(dropped)
         shutil.rmtree(dropped, ignore_errors=True)
 
@@ -183,7 +184,7 @@ def create_bare(path: Path) -> None:
 
 def mark_damaged(path: Path) -> None:
     """Mark a mirror as damaged; the next process to hold its lock creates it again."""
-    with suppress(OSError):  # one that is gone needs no mark
+    with suppress(OSError):  # a deleted mirror needs no mark
         # A reader holds no lock, so it must not delete the mirror itself.
         (path / _DAMAGE_MARKER).touch()
 
@@ -254,7 +255,7 @@ def mirror_state(path: Path) -> tuple[int, ...]:
     state: list[int] = []
     for part in ("packed-refs", "objects/pack", "refs/fanout"):
         try:
-            status = os.stat(path / part)  # noqa: PTH116 - as it says
+            status = os.stat(path / part)  # noqa: PTH116
         except FileNotFoundError:
             state.append(0)
         else:

@@ -25,8 +25,8 @@ _FILE_MODES = {int(FileMode.BLOB_EXECUTABLE): "100755", int(FileMode.LINK): "120
 _TREE = int(ObjectType.TREE)
 _COMMIT = int(ObjectType.COMMIT)
 _BLOB = int(ObjectType.BLOB)
-# Directories of a repository hold thousands of packages, and messages of commits name what was
-# published together. Both are far below these sizes in every repository that people work with.
+# Bounds against hostile repositories. A directory may have thousands of packages, and the message
+# of a commit names all packages published with it; both stay far below these sizes.
 _MAX_DIRECTORY_SIZE = 64 << 20  # bytes as git stores it, about a million entries
 _MAX_COMMIT_SIZE = 4 << 20  # bytes of a commit or an annotated tag
 _MAX_ROW_SIZE = 512  # bytes that a file may take in a directory of a package: its name and its id
@@ -162,7 +162,7 @@ class MirrorReader:
     ) -> Mapping[str, tuple[TreeEntry, bytes]]:
         """Return all files below a tree with their content, by path.
 
-        `known` are contents by blob id, which are not read again. Raises InvalidInput as
+        `contents_by_id` are contents by blob id, which are not read again. Raises InvalidInput as
         `entries` does, and if one file or all of them exceed the limits of packages, which is
         decided by the headers of the objects before any content is read. Bytes count once per
         path, since every path is parsed, rendered and written separately.
@@ -186,7 +186,7 @@ class MirrorReader:
     def blob(self, oid: str, max_bytes: int | None = None) -> bytes:
         """Return the content of a file. Raises Unavailable if it is missing.
 
-        Raises InvalidInput if it has more than `largest` bytes (default: the limit of
+        Raises InvalidInput if it has more than `max_bytes` bytes (default: the limit of
         packages).
         """
         return self._read(oid, _BLOB, max_bytes or self._limits.file_size, referenced=True)
@@ -253,7 +253,7 @@ class MirrorReader:
         `referenced`: another object of the mirror refers to it, so the mirror has lost it.
         """
         if isinstance(error, ValueError):
-            if _OID.fullmatch(oid):  # it is not where the index of a pack says
+            if _OID.fullmatch(oid):  # an existing object is not where a pack's index points
                 return pygit2.GitError(str(error))
             return Bug(f"{oid!r} is no object id", reason="NoObjectId")
         # An id from outside may be wrong; an id that the mirror's own objects contain is right,

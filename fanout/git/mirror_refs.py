@@ -22,7 +22,7 @@ _HEADER = "# pack-refs with: sorted \n"
 _OID = re.compile(r"[0-9a-f]{40}")
 _REF_LINES = re.compile(r"(?:[0-9a-f]{40}[ \t][^\n]+\n)*+")
 _HEADER_OR_PEELED = re.compile(r"^[#^].*\n", re.MULTILINE)
-# anywhere, or in a part
+# forbidden anywhere in a ref, or in one of its components
 _FORBIDDEN_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|[./]\Z")
 
 
@@ -61,7 +61,7 @@ class RefPatterns:
         self.prefixes = tuple(sorted(prefixes))
 
     def __contains__(self, ref: str) -> bool:
-        # A name that is no UTF-8 was read with backslashes, which no ref has; it is none of ours.
+        # A name that is not UTF-8 was decoded with backslashes, which no valid ref contains.
         return (ref in self.names or ref.startswith(self.prefixes)) and "\\" not in ref
 
     def select(self, refs: Mapping[str, str]) -> dict[str, str]:
@@ -81,7 +81,7 @@ def parse_refs(text: str) -> dict[str, str]:
     """
     if not _REF_LINES.fullmatch(text):
         raise ValueError("these are no refs")
-    # Not splitlines: a name may have what Unicode takes for the end of a line.
+    # Not splitlines: a name may contain a character that Unicode defines as a line end.
     return {line[41:]: line[:40] for line in text.split("\n") if line}
 
 

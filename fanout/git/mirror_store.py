@@ -38,7 +38,7 @@ from fanout.telemetry.error_isolation import ErrorBarrier
 from fanout.telemetry.metrics import Counters
 from fanout.telemetry.progress_reporter import NoProgress, ProgressReporter
 
-LOCAL_CONCURRENCY = 2 * (os.cpu_count() or 1)  # more would take memory and win no time
+LOCAL_CONCURRENCY = 2 * (os.cpu_count() or 1)  # more would cost memory without saving time
 
 _Task = TypeVar("_Task")
 _TaskResult = TypeVar("_TaskResult")
@@ -91,7 +91,7 @@ class RepositoryWorkers:
 DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
 GIT_TIMEOUT = 600.0  # seconds for one git process
 
-_REPOSITORY_BARRIER = ErrorBarrier(OSError)  # what the disk of the mirrors does is no bug
+_REPOSITORY_BARRIER = ErrorBarrier(OSError)  # errors of the mirrors' disk are no bugs
 _Work = TypeVar("_Work")
 _Result = TypeVar("_Result")
 
@@ -137,7 +137,7 @@ class MirrorStore:
         self._workers = RepositoryWorkers(concurrency, self._git.stop)
         self._progress = progress or NoProgress()
         self._listing_memos: dict[Path, ListingMemo] = {}  # by mirror
-        self._reusable_mirrors: set[Path] = set()  # mirrors whose last look stands once more
+        self._reusable_mirrors: set[Path] = set()  # mirrors whose last listing may be reused once
 
     def list_refs(
         self, requests: Sequence[RefListingRequest]
@@ -171,7 +171,7 @@ class MirrorStore:
         except FanoutError:
             # A memo of a mirror that cannot be read would keep the next listing from creating the
             # mirror again.
-            self._listing_memos.pop(path, None)  # the next look sees for itself what is there
+            self._listing_memos.pop(path, None)  # the next listing reads the mirror anew
             raise
 
     def change(
@@ -184,7 +184,7 @@ class MirrorStore:
         by_url: dict[str, list[RepositoryChange]] = {}
         for change in changes:
             by_url.setdefault(change.remote.url, []).append(change)
-        # The longest first: at the end nobody waits for one that has just begun.
+        # The longest first, so that none starts last and delays the end.
         longest = sorted(by_url, key=lambda url: -max(map(_estimate_effort, by_url[url])))
         work = {url: by_url[url] for url in longest}
         written = self._run_each("writing repositories", work, self._change_one)
@@ -192,10 +192,10 @@ class MirrorStore:
 
     # ---- one repository ------------------------------------------------------------------------
 
-    def _list_one(self, looks: Sequence[RefListingRequest]) -> RefListing:
-        access = self._resolve_access([request.remote for request in looks])
+    def _list_one(self, requests: Sequence[RefListingRequest]) -> RefListing:
+        access = self._resolve_access([request.remote for request in requests])
         keep = tuple(
-            dict.fromkeys(pattern for request in looks for pattern in request.mirrored_patterns)
+            dict.fromkeys(pattern for request in requests for pattern in request.mirrored_patterns)
         )
 
         def work(mirror: Mirror) -> RefListing:
@@ -224,7 +224,7 @@ class MirrorStore:
 
         def work(mirror: Mirror) -> PushedChange:
             # A new mirror has neither the base commits nor the listed refs that the leases need.
-            if mirror.fresh:  # it was there when the plan was made
+            if mirror.fresh:  # deleted since the plan was made
                 tags = (ref for ref in change.expected if ref.startswith("refs/tags/"))
                 list_remote(self._git, mirror.path, access, ("refs/heads/*", *tags))
             repack_if_due(self._git, mirror.path)

@@ -36,7 +36,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.values import frozen, replace
 
-DRAFTS_PER_MERGE = 16  # design §5: parents are the branch and at most so many drafts
+DRAFTS_PER_MERGE = 16  # design §5: a merge commit has the branch and at most 16 drafts as parents
 
 
 @frozen
@@ -110,7 +110,7 @@ def check_tree(path: str, planned: str, written: str) -> None:
 
 
 def split_merges(merges: Iterable[PublicationMerge]) -> Iterator[PublicationMerge]:
-    """Yield one Merge per merge commit, each with at most 16 drafts (design §5).
+    """Yield one PublicationMerge per merge commit, each with at most 16 drafts (design §5).
 
     Directories are removed from the branch by the last commit of their merge.
     """
@@ -135,7 +135,7 @@ def tree_reader(
 
     def read(oid: str) -> bytes:
         # Computed only on the first miss: only a package inside another new package needs it.
-        if not reader.has(oid) and not new_trees:  # a package is put inside one that is new itself
+        if not reader.has(oid) and not new_trees:
             for item in _package_trees(change):
                 layouts.layout_of(item.entries).write(item.entries, add)
         return new_trees[oid] if oid in new_trees else reader.raw_tree(oid)
@@ -143,7 +143,7 @@ def tree_reader(
     return read
 
 
-_MAX_TIMESTAMP = 1 << 40  # Git's own tools read no later time everywhere
+_MAX_TIMESTAMP = 1 << 40  # not all of git's tools read later times
 _FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x1f\x7f<>]")
 
 

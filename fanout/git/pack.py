@@ -22,9 +22,9 @@ LARGE_OFFSET = 1 << 31  # from here on an offset is in the index's table of 64-b
 _IS_LARGE = 1 << 31  # the highest bit of a 32-bit entry, which no small offset has
 _OFS_DELTA = 6
 _TYPE_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
-_MAX_DELTA_DEPTH = 50  # git's own limit; readers apply the whole chain
+_MAX_DELTA_DEPTH = 50  # git's default (pack.depth)
 _UNCOMPRESSED_OBJECT = 160  # bytes; below, compressing saves next to nothing
-_UNCOMPRESSED_DELTA = 512  # the most of one is ids, which cannot be compressed
+_UNCOMPRESSED_DELTA = 512  # bytes; small deltas consist mostly of ids, which do not compress
 _SMALL_WINDOW_LIMIT = 1 << 16
 _CHUNK = 1 << 20
 _STORED_BLOCK_HEADER = struct.Struct("<3sHH")
@@ -84,7 +84,7 @@ class PackWriter:
         depth = self._depths.get(base, 0) + 1
         base_entry = self._entries.get(base)
         # A base outside this pack would make it a thin pack, which git refuses on disk. Readers
-        # apply the whole chain of deltas for each object, hence git's own limit of the depth.
+        # apply the whole chain of deltas for each object, hence git's default limit of the depth.
         if base_entry is None or depth > _MAX_DELTA_DEPTH:
             return self.add(kind, data, oid)
         offset, _, base_size = base_entry

@@ -12,13 +12,13 @@ from fanout.package.tree_ids import TreeEntry
 from fanout.values import frozen
 
 AddDirectory = Callable[[str, list[bytes]], bytes]
-"""Takes the path and the rows of a directory; answers its id."""
+"""Writer of a directory, given its path and rows; returns its id."""
 
 
 @frozen
 class _LayoutDirectory:
     path: str
-    row_prefixes: tuple[tuple[bytes, int], ...]  # a row but for the id, and which id goes there
+    row_prefixes: tuple[tuple[bytes, int], ...]  # a row without its id, and the index of that id
 
 
 class PackageLayout:
@@ -38,7 +38,7 @@ class PackageLayout:
             rows_by_directory[parent].append(
                 (name.encode(), b"%s %s\0" % (mode.encode(), name.encode()), number)
             )
-        # Those inside others first; so each directory has its id when the one above needs it.
+        # Deepest first, so that each directory has its id before its parent needs it.
         self._directories: list[_LayoutDirectory] = []
         # Depth alone does not put the root last: its direct children have no slash either.
         for path in sorted(

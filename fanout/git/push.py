@@ -26,7 +26,8 @@ from fanout.plan.observation.repository_state import PushedChange, RepositoryCha
 
 _PUSH_COMMAND = ("push", "--porcelain", "--atomic", "--force-with-lease")
 _MAX_MAPPINGS = 16  # git tries each mapping for each ref
-# Git looks only where something is new; where much and nearly all is, it is quicker everywhere.
+# The sparse search looks only into changed directories; the full search is faster if nearly all
+# changed.
 _FULL_SEARCH = ("pack.useSparse=false",)
 
 

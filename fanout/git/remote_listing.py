@@ -26,7 +26,7 @@ from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import RefListing
 from fanout.values import frozen
 
-# seconds; a host that says nothing must not hold a pass for as long as a push may
+# seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
 
@@ -47,9 +47,9 @@ class ListingMemo:
     """
 
     listing: RefListing
-    digest: bytes  # digest of the remote's words
+    digest: bytes  # of the output of ls-remote
     keep: tuple[str, ...]
-    state: tuple[int, ...]  # as it was left
+    state: tuple[int, ...]  # of the mirror after the listing
 
 
 def list_remote(
@@ -99,7 +99,7 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
             remedy="use a repository in Git's SHA-1 format",
             where=access.address.where,
         ) from error
-    # Listings of one repository have most names in common, and so has what is kept by name.
+    # Interned: consecutive listings, and memos by name, have most names in common.
     refs = {sys.intern(name): oid for name, oid in refs.items()}
     peeled = {name: oid for name, oid in refs.items() if name.endswith(_PEELED_SUFFIX)}
     if not peeled:

@@ -26,9 +26,10 @@ def repack_if_due(git: GitProgram, mirror: Path, max_packs: int = MAX_PACKS) -> 
     if len(counts) <= max_packs:
         return
     largest = max(counts)
-    # A geometric repack would join the largest pack too at this point without dropping
-    # unreachable objects, so the full repack costs no more and drops them.
-    if (sum(counts) - largest) * 2 < largest:  # as git counts, so the largest stays as it is
+    # Git's own rule for --geometric=2: while the others have less than half the objects of the
+    # largest pack, that pack stays. Otherwise a geometric repack would join it too and keep
+    # unreachable objects; a full repack costs as much and drops them.
+    if (sum(counts) - largest) * 2 < largest:
         git.run(mirror, ["repack", "-d", "-q", "--geometric=2"])
     else:
         git.run(mirror, ["repack", "-a", "-d", "-q"])

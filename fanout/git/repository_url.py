@@ -51,7 +51,7 @@ def parse_address(url: str, allowed: Collection[str]) -> RepositoryAddress:
 
 
 def _refusal(url: str, problem: str, remedy: str) -> InvalidInput:
-    # What is refused may be refused because of the password in it.
+    # Redacted: the URL may be refused because it contains a password.
     return InvalidInput(
         problem,
         reason="UrlRefused",

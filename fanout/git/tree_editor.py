@@ -17,7 +17,7 @@ _DIRECTORY_MODES = {b"40000", b"040000"}  # the second in very old commits
 _FORBIDDEN_NAMES = {"", ".", "..", ".git"}
 
 ReadTree = Callable[[str], bytes]
-"""The bytes of a tree, by its id in hex."""
+"""Reader of a tree: its bytes, by its id in hex."""
 
 
 def split_rows(raw: bytes) -> tuple[list[bytes], list[bytes]]:
@@ -67,7 +67,7 @@ class _EditedDirectory:
         self.oid = oid  # b"": not written yet
         self.size = len(raw)
         self.keys, self.rows = split_rows(raw)
-        self.pending: dict[bytes, bytes | None] = {}  # None: the row goes
+        self.pending: dict[bytes, bytes | None] = {}  # None: the row is removed
         self.children: dict[bytes, _EditedDirectory] = {}  # those that were entered
         self.touched: set[bytes] = set()  # children with changes
 

@@ -67,7 +67,7 @@ _frame_cache: Final = _FrameCache()
 
 
 def read_cached(text: str, file: str) -> ParsedYaml:
-    """Parse a YAML text like `read`, reusing the nodes of a cached text of the same frame.
+    """Parse a YAML text like `parse_yaml`, reusing the nodes of a cached text of the same frame.
 
     The nodes are shared between results and must not be changed.
     """

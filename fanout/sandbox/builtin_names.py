@@ -43,7 +43,7 @@ TYPES = frozenset(
     }
 )
 FUNCTIONS = (TYPES - {"list", "map", "null_type"}) | {"dyn", "has", "matches", "size"}
-# celpy takes each of them as a function and as a method
+# celpy accepts each of them as a function and as a method
 CALLABLE_NAMES = FUNCTIONS | METHODS | TYPES
 
 # Jinja

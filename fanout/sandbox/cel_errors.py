@@ -92,7 +92,7 @@ def _describe_problem(error: CELEvalError, text: str) -> str:
         kind = "".join(_named_types(message)[-1:]) or "no map"
         return f"{_owner_source(error, text)} is {kind}, it has no field {_field_name(error)!r}"
     if overload := _OVERLOAD_PATTERN.match(message):
-        if "CELEvalError" in message:  # celpy looks into what it could not compute
+        if "CELEvalError" in message:  # the operand is itself an error
             return f"{_owner_source(error, text)} has no value"
         kinds = " and ".join(_named_types(message)) or "these values"
         sign = _OPERATOR_SIGNS.get(overload[1], overload[1])

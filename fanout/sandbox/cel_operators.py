@@ -18,7 +18,7 @@ MAX_TEXT_LENGTH = 1 << 16  # characters of a text, and of all texts in a list or
 MAX_NUMBER_LENGTH = 32  # characters of a text that is read as a number
 ORDERED_TYPES = frozenset({bool, float, int, str})
 NUMBER_TYPES = frozenset({float, int})  # compared with each other, exactly
-# what celpy finds unequal to a text, without an error
+# types that celpy compares with a text without an error, as unequal
 UNEQUAL_TO_TEXT = frozenset({bool, type(None)})
 
 
@@ -112,7 +112,7 @@ def is_equal(left: Any, right: Any) -> bool:
             if left and right:
                 raise UncertainAnswerError  # it may be deep
             return not left and not right
-        return True  # nothing but null is left
+        return True  # only null remains
     if kind in NUMBER_TYPES and other in NUMBER_TYPES:
         return bool(left == right)
     if left is None and other not in NUMBER_TYPES:

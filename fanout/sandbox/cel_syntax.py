@@ -67,7 +67,7 @@ def shorten_tree(tree: Tree) -> Tree:
             tree = child
         else:
             break
-    tree.data = sys.intern(str(tree.data))  # lark's tokens compare slowly, and it is compared often
+    tree.data = sys.intern(str(tree.data))  # lark's tokens compare slowly
     tree.children = [
         shorten_tree(child) if isinstance(child, LarkTree) else child for child in tree.children
     ]
@@ -200,14 +200,14 @@ def subtrees(tree: Tree) -> Iterator[Tree]:
 
 
 def child_of(tree: Tree, number: int) -> Tree:
-    """Return a child that the grammar says is a tree."""
+    """Return a child that is a tree by the grammar."""
     child = tree.children[number]
     assert isinstance(child, LarkTree)
     return child
 
 
 def token_of(tree: Tree, number: int) -> Token:
-    """Return a child that the grammar says is a token."""
+    """Return a child that is a token by the grammar."""
     child = tree.children[number]
     assert isinstance(child, Token)
     return child

@@ -73,7 +73,7 @@ def to_plain(value: Any) -> Any:
             return int(value)
         case float():
             return _plain_number(float(value))
-        case str():  # concatenation gives Python's own
+        case str():  # concatenation returns a Python str
             return str(value)
         case list():
             return [to_plain(item) for item in value]

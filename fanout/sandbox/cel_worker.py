@@ -46,7 +46,7 @@ class CelEngine:
         setattr(celpy.evaluation, "Result", Any)  # noqa: B010 - an alias is no variable to mypy
         setattr(celpy.celtypes, "Value", Any)  # noqa: B010
         self._environment = celpy.Environment(runner_class=celpy.InterpretedRunner)
-        # They name protobuf types, which there are none of, and are copied for each evaluation.
+        # Annotations of protobuf types, which are not used here, are copied for each evaluation.
         self._environment.annotations.clear()
         runner = self._environment.program(Tree("expr", []), CEL_FUNCTIONS)
         assert isinstance(runner, celpy.InterpretedRunner)
@@ -69,7 +69,7 @@ class CelEngine:
         """Return the expression's value over a row, as plain data. Raises RefusedError."""
         tree, _ = self._program(text)
         try:
-            # What the runner does, but for the empty activation that it makes anew each time.
+            # As celpy's runner does, without building an empty activation each time.
             evaluator = Evaluator(tree, self._activation)
             return to_plain(evaluator.evaluate({name: to_cel(row[name]) for name in row}))
         except (RefusedError, MemoryError):
@@ -78,7 +78,7 @@ class CelEngine:
             raise RefusedError("ExpressionError", describe_evaluation_error(error, text)) from None
         except RecursionError:
             raise RefusedError("LimitExceeded", "it is nested too deep") from None
-        except Exception as error:  # noqa: BLE001 - celpy lets through whatever Python raises
+        except Exception as error:  # noqa: BLE001 - celpy passes on any Python error
             raise RefusedError("ExpressionError", _describe_unexpected(error)) from None
 
     def _compile(self, text: str) -> tuple[Tree, FreeVariables]:

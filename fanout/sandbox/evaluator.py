@@ -28,7 +28,7 @@ from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 
-MAX_ENTRIES = 4096  # expressions; beyond it the file begins anew
+MAX_ENTRIES = 4096  # expressions; beyond, the file is started anew
 
 
 class SerializedAstCache:
@@ -90,7 +90,7 @@ MAX_ANSWERS = 200_000
 MAX_TEXTS = 4096
 _ROWS_PER_BLOCK = 128  # rows
 
-_AnswerKey = str | bytes  # of a row's part: what its answer is kept under
+_AnswerKey = str | bytes  # key of the answer for the part of a row that is read
 
 
 @frozen
@@ -124,7 +124,10 @@ class TextEvaluator:
     def evaluate_texts(
         self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
     ) -> list[list[Any]]:
-        """Evaluate each text over each row: `answers[text][row]`, plain data or Broken."""
+        """Evaluate each text over each row.
+
+        Return `answers[text][row]`: plain data, or an ExpressionFailure.
+        """
         if not rows:
             return [[] for _ in texts]
         columns: dict[str, _PendingAnswers] = {}
@@ -161,7 +164,7 @@ class TextEvaluator:
             # Everything else about a text is final; a limit may be met because the machine was
             # busy.
             if not (isinstance(parsed, ExpressionFailure) and parsed.reason == "LimitExceeded"):
-                self._texts[text] = compiled[text]  # a limit may have been the machine's fault
+                self._texts[text] = compiled[text]
         return {text: compiled[text] for text in distinct}
 
     def _parse_new(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
@@ -206,7 +209,7 @@ class TextEvaluator:
                 continue
             try:
                 part = encode_part(project_row(rows[number], free_variables))
-            # Only rows whose part is no plain data become Broken; a worker answers the others.
+            # Only rows whose part is no plain data become failures; a worker answers the others.
             except (TypeError, ValueError, RecursionError) as error:
                 problem = f"it reads what is no plain data: {error}"
                 answers[number] = ExpressionFailure("ExpressionError", problem)
@@ -227,7 +230,7 @@ class TextEvaluator:
     def _fill_pending(
         self, text: str, column: _PendingAnswers, failure: ExpressionFailure | None
     ) -> None:
-        if failure is not None:  # what exceeded a limit is Broken for all rows
+        if failure is not None:  # what exceeded a limit fails for all rows
             column.answers = [failure] * len(column.answers)
             return
         known_answers = self._answers.get(text, {})
@@ -311,7 +314,10 @@ class ProcessSandbox:
     def evaluate(
         self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
     ) -> list[list[Any]]:
-        """Evaluate expressions: `answers[expression][row]`, immutable plain data or Broken."""
+        """Evaluate expressions over rows.
+
+        Return `answers[expression][row]`: immutable plain data, or an ExpressionFailure.
+        """
         # One batch at a time: a worker has one pipe, and requests of two batches must not
         # interleave.
         with self._lock:
@@ -320,7 +326,10 @@ class ProcessSandbox:
     def render(
         self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]
     ) -> list[list[Any]]:
-        """Fill templates: `answers[template][row]`, text or Broken."""
+        """Fill templates from rows.
+
+        Return `answers[template][row]`: text, or an ExpressionFailure.
+        """
         with self._lock:
             return self._require_open(self._templates).evaluate_texts(templates, rows)
 

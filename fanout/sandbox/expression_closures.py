@@ -28,9 +28,9 @@ from fanout.sandbox.cel_operators import (
 )
 from fanout.sandbox.free_variables import FreeVariables
 
-MAX_DEPTH = 20  # lists and maps in each other, where one is taken as a whole
-ITEM_WEIGHT = 16  # characters that an item of such a list or map counts as, however short it is
-MISSING: Any = object()  # in place of a value: there is none at that path
+MAX_DEPTH = 20  # levels of a list or map that is read as a whole
+ITEM_WEIGHT = 16  # least number of characters that an item of it counts as
+MISSING: Any = object()  # in place of a value that does not exist
 
 
 def read_path(row: Mapping[str, Any], name: str, field_path: Sequence[str]) -> Any:
@@ -51,7 +51,7 @@ def read_path(row: Mapping[str, Any], name: str, field_path: Sequence[str]) -> A
             return MISSING
         value = value[step]
     if value.__class__ is str and len(value) <= MAX_TEXT_LENGTH and value.isascii():
-        return value  # nearly always
+        return value  # fast path for most values
     return normalize_value(value)
 
 
@@ -132,7 +132,7 @@ def _container_weight(container: Any, nested: list[Any]) -> int:
         kind = item.__class__
         if kind is dict or kind is list:
             nested.append(item)
-        elif kind is float:  # it might have to be replaced
+        elif kind is float:  # an integral float would have to become an int
             raise UncertainAnswerError
         elif kind is str:
             weight += len(normalize_value(item))
@@ -141,7 +141,7 @@ def _container_weight(container: Any, nested: list[Any]) -> int:
     return weight
 
 
-ASK: Any = object()  # the answer where celpy has to be asked
+ASK: Any = object()  # result of a closure: celpy must evaluate the expression
 
 FieldPath = tuple[str, ...]
 ClosureNode = Callable[[Sequence[Any]], Any]  # over the values that the expression reads
@@ -296,7 +296,7 @@ def _build_conditional(
         except EvaluationError:
             # Its value is not used. celpy evaluates this branch even so, and that may raise an
             # uncertain result.
-            if_true(values)  # as celpy does
+            if_true(values)
             raise
         if chosen is True:
             return if_true(values)
@@ -359,7 +359,7 @@ def _build_binary(
 
 
 def _build_remainder(left: ClosureNode, right: ClosureNode) -> ClosureNode:
-    """Build `%`. celpy takes `%` after a text for string formatting, and fills a fault in."""
+    """Build `%`; a text on the left is uncertain, since celpy formats it like Python."""
     return _build_binary(BINARY_OPERATORS["%"], _without_faults(left), _without_faults(right))
 
 

@@ -24,7 +24,7 @@ def add_path(free_variables: dict[str, Any], path: tuple[str, ...]) -> None:
         if name in free_variables and not free_variables[name]:
             # The complete value contains the path. Descending would turn the leaf into a node,
             # and drop the rest.
-            return  # it is read whole already
+            return
         free_variables = free_variables.setdefault(name, {})
     free_variables[last_name] = {}
 

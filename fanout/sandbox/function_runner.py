@@ -44,7 +44,7 @@ from fanout.variants.pending_inputs import (
 
 _CHUNK_SIZE = 1 << 16
 _MAX_STDERR = 4096  # bytes of stderr that are kept
-_DRAIN_SECONDS = 2.0  # seconds for what is in the pipes of a program that has ended
+_DRAIN_SECONDS = 2.0  # seconds to read the rest of the pipes of a program that has ended
 
 
 @frozen
@@ -55,7 +55,7 @@ class ProgramCommand:
     directory: Path
     environment: Mapping[str, str]
     timeout: float
-    max_output: int  # bytes of its answer
+    max_output: int  # bytes of its stdout
 
 
 def run_program(command: ProgramCommand, stdin: bytes) -> ProgramOutput | ResponseError:
@@ -70,7 +70,7 @@ def run_program(command: ProgramCommand, stdin: bytes) -> ProgramOutput | Respon
             cwd=command.directory,
             env=dict(command.environment),
             # Killing the program alone would leave what it started, with its pipes open.
-            start_new_session=True,  # a group of its own, so that all of it can be ended
+            start_new_session=True,
         )
     except OSError as error:
         return ResponseError(f"it cannot be started: {error.strerror}")
@@ -115,7 +115,7 @@ class _ProgramRun:
                     # The program ended, so its result is valid: a process that left the group may
                     # hold the pipes on.
                     if remaining <= 0 and self.has_ended:
-                        break  # somebody else holds its pipes
+                        break
                     if remaining <= 0:
                         return ResponseError(f"it took longer than {self.command.timeout:g} s")
                     for key, _ in selector.select(remaining):
@@ -154,7 +154,7 @@ class _ProgramRun:
                     self.unsent_input = self.unsent_input[
                         os.write(pipe.fileno(), self.unsent_input[:_CHUNK_SIZE]) :
                     ]
-                except BrokenPipeError:  # it does not want to know the rest
+                except BrokenPipeError:  # it does not read all of its input
                     self.unsent_input = self.unsent_input[:0]
             if self.unsent_input:
                 return
@@ -199,8 +199,8 @@ class _ProgramRun:
 
 
 _SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
-_SCRIPTS_PER_WORKER = 20  # scripts; a second child takes as long to start as these to run
-_MAX_TRIES = 2  # of a script whose child ended for a reason that no limit explains
+_SCRIPTS_PER_WORKER = 20  # scripts; starting a second worker takes as long as running them
+_MAX_TRIES = 2  # of a script whose worker ended without exceeding a limit
 
 
 def run_scripts(
@@ -215,7 +215,7 @@ def run_scripts(
             while pending:
                 try:
                     number, script = pending.popleft()
-                except IndexError:  # another thread took the last one
+                except IndexError:  # another thread took the last script
                     return
                 results[number] = worker.run_script(script)
 
@@ -263,12 +263,13 @@ class _ScriptWorker:
 
 
 _MIB = 1 << 20
-_MAX_CONCURRENT = 2 * (os.cpu_count() or 1)  # they work, so more would only take memory
+# programs use the processor, so more would only cost memory
+_MAX_CONCURRENT = 2 * (os.cpu_count() or 1)
 _CONTAINER_USER = "65534:65534"
 _CONTAINER_PIDS = 256
-_REMOVE_TIMEOUT = 10.0  # seconds that the runtime has to end a container
+_REMOVE_TIMEOUT = 10.0  # seconds that the runtime has to remove a container
 _MAX_FILE_SIZE = 1 << 30  # bytes of one file that an executable may write
-# What a runtime's own client needs to find its images; nothing of it reaches a container.
+# For the runtime's client to find its images; not passed into containers.
 _RUNTIME_VARIABLES = ("HOME", "PATH", "XDG_RUNTIME_DIR", "DOCKER_HOST", "CONTAINER_HOST")
 _VERSION_DIGITS = 16
 
@@ -370,7 +371,7 @@ class ProgramRunner:
         result = run_program(self._build_command(arguments, directory, environment), stdin)
         # Killing the client does not stop the container, which the runtime's daemon may
         # own.
-        if isinstance(result, ResponseError):  # the client is gone, the container may not be
+        if isinstance(result, ResponseError):
             with suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(
                     [runtime, "rm", "--force", name],

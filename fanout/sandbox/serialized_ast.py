@@ -25,7 +25,7 @@ from fanout.sandbox.builtin_names import CALLABLE_NAMES
 from fanout.sandbox.cel_syntax import Tree, arguments_of, child_of, find_path, subtrees, token_of
 
 SerializedAst = list[Any]
-MAX_AST_DEPTH = 64  # nodes above each other: a frame of Python each, when the closure is called
+MAX_AST_DEPTH = 64  # levels of nodes; each is a Python frame when the closure is called
 
 SIGNS = {
     "addition_add": "+",
@@ -73,7 +73,6 @@ def _serialize_node(tree: Tree, depth: int) -> SerializedAst:
 
 def _check_variable(names: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse a variable with the name of a function or type, which may mean either."""
-    # Either may be meant, and only celpy knows which it takes.
     if names[0] in CALLABLE_NAMES:
         raise _NotSimpleError
     return names
@@ -119,7 +118,7 @@ def _serialize_method(tree: Tree, depth: int) -> SerializedAst:
     if name not in METHODS or len(arguments) != 1:
         raise _NotSimpleError
     if name == "contains" and receiver[0] not in ("path", "value"):
-        # celpy knows it for texts as they came, not for those it put together
+        # celpy has the method for texts of a row, not for concatenated ones
         raise _NotSimpleError
     return [name, receiver, _serialize_node(arguments[0], depth)]
 
@@ -161,7 +160,7 @@ def _serialize_literal(tree: Tree, _: int) -> SerializedAst:
         raise _NotSimpleError
     try:
         return ["value", read(value)]
-    except (ValueError, OverflowError):  # out of range, or half a character
+    except (ValueError, OverflowError):  # out of range, or a lone surrogate
         raise _NotSimpleError from None
 
 

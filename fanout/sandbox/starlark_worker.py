@@ -21,7 +21,7 @@ _MAX_LINE_LENGTH = 300  # characters of one of them, and of an error
 _SCRIPT_NAME = "source"
 _INPUT_NAME = "_resource_list"
 _PRELUDE = f"ctx = struct(resource_list = {_INPUT_NAME}, environment = {{}}, open_api = {{}})"
-# The catalog's own library, the only one of its libraries that needs nothing else.
+# The only library of the catalog that imports no other.
 _LIBRARY_NAME = "krmfn.star"
 _LIBRARY_SOURCE = """
 def _match_gvk(resource, api_version, kind):
@@ -100,7 +100,7 @@ class StarlarkEngine:
         # A panic of the Rust library derives from BaseException; its text is all that says
         # why.
         except BaseException as error:
-            if "out of memory" in str(error):  # a panic in Rust, of which nothing else is known
+            if "out of memory" in str(error):  # a panic in Rust has no other sign
                 raise MemoryError from None
             raise
         items = returned.get("items") if isinstance(returned, dict) else None

@@ -26,13 +26,13 @@ RECURSION_LIMIT = 5000  # Python frames; enough for the longest expression that 
 MAX_ANSWER_LENGTH = 1 << 20  # characters of one answer
 MAX_DESCRIPTORS = 16  # descriptors that may be open
 
-AnswerList = list[Any]  # [value], or [reason, problem, remedy] when there is none
+AnswerList = list[Any]  # [value], or [reason, problem, remedy] of a refusal
 
 
 class RefusedError(Exception):
     """A text that is not evaluated, or a value that is not returned.
 
-    `remedy` is "" if there is nothing to say but that the text has to be corrected.
+    `remedy` is "" if correcting the text is the only remedy.
     """
 
     def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
@@ -74,7 +74,7 @@ def serve_requests(
     """
     # Ctrl-C goes to the whole process group. A worker that died of it would look like
     # one that failed.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what a Ctrl-C ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops its workers
     limits = WorkerLimits(**json.loads(sys.argv[1]))
     sys.setrecursionlimit(RECURSION_LIMIT)
     threading.stack_size(STACK_SIZE)
@@ -92,8 +92,9 @@ def _run_worker(
 ) -> None:
     try:
         engine = build_engine()
-        sys.setrecursionlimit(RECURSION_LIMIT)  # celpy's environment sets its own
-        gc.freeze()  # the grammar is not searched for garbage at every collection
+        # after celpy's environment, which sets another limit
+        sys.setrecursionlimit(RECURSION_LIMIT)
+        gc.freeze()  # keeps the grammar out of later garbage collections
         # After the imports and the engine, whose memory is not the expression's: the limit
         # is on top of what an idle worker has.
         _apply_limits(limits)
@@ -105,7 +106,7 @@ def _run_worker(
         # Without cleanup, which would need memory: the exit status is all the parent has to
         # know.
         os._exit(OUT_OF_MEMORY)
-    except BaseException:  # noqa: BLE001 - the thread must not outlive its purpose
+    except BaseException:  # noqa: BLE001 - any failure must end the process
         os._exit(1)
 
 
@@ -175,7 +176,7 @@ def _evaluate_row(engine: TextEngine, text: str, row: dict[str, Any]) -> str:
         encoded.encode()
     except RefusedError as refusal:
         return json.dumps(refusal.as_answer)
-    except UnicodeEncodeError:  # half a surrogate pair, which no file can hold
+    except UnicodeEncodeError:  # a lone surrogate cannot be encoded
         return json.dumps(["ExpressionError", "its value is no valid Unicode text"])
     if len(encoded) > MAX_ANSWER_LENGTH:
         return json.dumps(

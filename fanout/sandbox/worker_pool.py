@@ -12,11 +12,11 @@ from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import frozen
 
-ROWS_PER_REQUEST = 100  # rows in one question: the limits are for so many
-TEXTS_PER_REQUEST = 20  # texts in one question
-ROWS_PER_WORKER = 4000  # rows; a second child takes as long to start as these to evaluate
-MAX_BATCHES = 200  # after so many a child is replaced: what it caches and leaks goes with it
-MAX_TRIES = 2  # of a question whose child died of something that no limit explains
+ROWS_PER_REQUEST = 100  # rows in one request, to which the limits apply
+TEXTS_PER_REQUEST = 20  # texts in one request
+ROWS_PER_WORKER = 4000  # rows; starting a second worker takes as long as evaluating them
+MAX_BATCHES = 200  # after which a worker is replaced, with what it caches and leaks
+MAX_TRIES = 2  # of a request whose worker ended without exceeding a limit
 
 
 @frozen
@@ -46,10 +46,10 @@ class WorkerPool:
         self._module = module
         self._limits = limits
         self._workers: dict[int, WorkerProcess] = {}
-        self._was_used = False  # anything, in this batch
+        self._was_used = False  # in this batch
 
     def parse_texts(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
-        """Parse texts in a worker; return the parsed form, or Broken, of each."""
+        """Parse texts in a worker; return the parsed form, or an ExpressionFailure, for each."""
         parsed: dict[str, ParsedText | ExpressionFailure] = {}
         for start in range(0, len(texts), TEXTS_PER_REQUEST):
             parsed |= self._parse_chunk(texts[start : start + TEXTS_PER_REQUEST])
@@ -61,7 +61,7 @@ class WorkerPool:
         except WorkerEndedError as end:
             if len(texts) == 1:
                 return {texts[0]: ExpressionFailure("LimitExceeded", str(end))}
-            # one of them was too much, or all
+            # One text exceeded a limit, or all together did: each is tried alone.
             results = [self._parse_chunk([text]) for text in texts]
             return {text: parsed for each in results for text, parsed in each.items()}
         return dict(zip(texts, map(_read_parsed, answers), strict=True))
@@ -107,7 +107,7 @@ class WorkerPool:
                 task = pending.popleft()
             except IndexError:
                 return
-            # A text that exceeded a limit once is Broken for all rows; each further task would
+            # A text that exceeded a limit once fails for all rows; each further task would
             # cost the limit again.
             if task.text in failures:
                 continue

@@ -20,7 +20,7 @@ from fanout.sandbox.worker_protocol import (
 )
 
 START_TIMEOUT = 60.0  # seconds until a worker must have reported that it is ready
-EXIT_TIMEOUT = 1.0  # seconds a child gets to leave by itself
+EXIT_TIMEOUT = 1.0  # seconds that a worker has to exit by itself
 WORKER_ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": os.defpath}
 
 
@@ -43,7 +43,7 @@ class WorkerProcess:
         self._module = module
         self._limits = limits
         self.batches = 0
-        # -I: neither the working directory nor PYTHON* variables say what is imported.
+        # -I: neither the working directory nor PYTHON* variables decide what is imported.
         command = [sys.executable, "-I", "-m", module, json.dumps(asdict(limits))]
         self._process = subprocess.Popen(
             command,
@@ -100,14 +100,14 @@ class WorkerProcess:
             raise self._explain_end() from None
         # Also for KeyboardInterrupt: a worker with an unread response must never get
         # another request.
-        except BaseException:  # interrupted: its answer would be taken for the next question's
+        except BaseException:
             self.kill()
             raise
         response: dict[str, Any] = json.loads(data)
         return response
 
     def _explain_end(self) -> WorkerEndedError:
-        with suppress(subprocess.TimeoutExpired):  # it closed the pipe, it is on its way out
+        with suppress(subprocess.TimeoutExpired):  # it closed the pipe and is exiting
             self._process.wait(EXIT_TIMEOUT)
         self.kill()
         status = self._process.returncode
@@ -115,7 +115,7 @@ class WorkerProcess:
             return WorkerEndedError(f"it took more than {self._limits.cpu} s of processor time")
         # Only the exit status tells which limit ended the worker: it has no memory left to
         # explain itself.
-        if status in (OUT_OF_MEMORY, -signal.SIGABRT):  # libraries in Rust and C abort
+        if status in (OUT_OF_MEMORY, -signal.SIGABRT):  # Rust and C abort without memory
             return WorkerEndedError(f"it needed more than {self._limits.memory} MiB of memory")
         return WorkerEndedError(
             f"its process ended unexpectedly (status {status})", is_unexplained=True

@@ -16,13 +16,13 @@ from fanout.values import frozen
 class WorkerLimits:
     """Limits of one expression over a chunk of rows.
 
-    A text that exceeds one is Broken for all rows.
+    A text that exceeds one fails for all rows.
     """
 
     cpu: int = 2  # seconds of processor time
-    memory: int = 256  # MiB of address space on top of what an idle child has
+    memory: int = 256  # MiB of address space on top of an idle worker's
     wall_seconds: float = 10.0  # seconds, enforced by the parent
-    processes: int = 2  # children that work on one batch at the same time
+    processes: int = 2  # workers for one batch
 
 
 HEADER_SIZE = 4  # bytes of the length, most significant first

@@ -29,7 +29,7 @@ class ExpressionBatch:
 
 
 ExpressionValues = Mapping[tuple[int, str], Mapping[str, Any]]
-"""Value by (entry, expression) and target key; a value may be a `Broken`."""
+"""Value by (entry, expression) and target key; a value may be an `ExpressionFailure`."""
 
 
 def list_repository_batches(

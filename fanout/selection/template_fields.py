@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure
 from fanout.values import frozen
 
-Values = Mapping[str, Any]  # what an expression answers, by target key; may be `Broken`
+Values = Mapping[str, Any]  # result of an expression by target key, maybe an ExpressionFailure
 _NO_VALUES: Values = {}
 _KINDS = {
     bool: "a boolean",

@@ -140,7 +140,7 @@ def find_clone_edits(
     The first is upstream's files, raw or rendered by their own pipeline, whichever the
     package is nearer to. A pipeline changed in the clone is an edit, and so are its
     effects. Raises InvalidInput (AdoptionBaseMissing) where objects could not be matched
-    again, and Unanswered where a function needs another input first.
+    again, and InputPending where a function needs another input first.
     """
     raw = reconstruct_clone(upstream_files, local_files)
     if not any(

@@ -39,7 +39,7 @@ def normalize_identity(identity: str) -> str:
 
 @frozen
 class RefListingRequest:
-    """Request to list a repository; objects behind the refs in `keep` are mirrored.
+    """Request to list a repository; objects behind `mirrored_patterns` are mirrored.
 
     A pattern is a full ref name or ends with ``/*``.
     """
@@ -201,7 +201,7 @@ EMPTY_PATH = PathState(None)
 class OpenDraft:
     """A draft branch of this installation.
 
-    `edited` means commits made by hand on top of fanout's; `people` wrote or committed
+    `is_edited` means commits made by hand on top of fanout's; `editors` wrote or committed
     them.
     """
 

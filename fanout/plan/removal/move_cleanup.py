@@ -47,7 +47,7 @@ class CleanupItem:
 class PolicyCleanup:
     """Cleanup of one policy after moves and removals.
 
-    `emptied` and `found` are the repositories that the policy stops, or starts again, to
+    `emptied` and `rediscovered` are the repositories that the policy stops, or starts again, to
     observe.
     """
 

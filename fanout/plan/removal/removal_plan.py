@@ -171,7 +171,7 @@ def build_removal_change(
 ) -> RepositoryChange | None:
     """Build the change of one repository, or None if nothing is to be removed.
 
-    `removals` are all in one repository; `when` is in Unix seconds. One atomic push removes
+    `removals` are all in one repository; `timestamp` is in Unix seconds. One atomic push removes
     packages and their renderings, a second one the drafts.
     """
     state = removals[0].repository_state

@@ -81,13 +81,13 @@ def _pin_owner(spec: VariantSpec, pin: Pin) -> str:
 class RevertedPublication:
     """State of the branch where a publication was taken back by hand.
 
-    `shows` describes it in words. `pristine` is the rendering that it was made from, or
-    None if that is unknown; `elsewhere` means that another package stands there.
+    `pristine_tree` is the id of the rendering that it was made from, or None if that is
+    unknown; `is_other_package` means that another package is at the path.
     """
 
     description: str  # in words
-    pristine_tree: str | None = None  # the rendering from which it was made; None: nobody knows it
-    is_other_package: bool = False  # it is another package altogether
+    pristine_tree: str | None = None
+    is_other_package: bool = False
 
 
 def locked_revision(lock: UpstreamLock, package: str) -> str:

@@ -30,12 +30,12 @@ PolicyEvaluator = Callable[[PolicyFacts], PolicyEvaluation]
 class PlayedPass:
     """One pass: the facts that the gates read and their decision.
 
-    `carried` means that what the gates allowed was carried out.
+    `is_carried_out` means that what the gates allowed was carried out.
     """
 
     facts: PolicyFacts
     decision: PolicyEvaluation
-    is_carried_out: bool  # what they let through was carried out
+    is_carried_out: bool
 
     @property
     def at(self) -> datetime:

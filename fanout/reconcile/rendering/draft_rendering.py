@@ -180,7 +180,7 @@ class DraftRenderer:
             return replace(case, render_failure=error)
 
     def _render_case(self, case: VariantCase) -> VariantCase:
-        """Return the case with its content. Raises Unanswered, or what its rendering raises."""
+        """Return the case with its content. Raises InputPending, or what its rendering raises."""
         if case.is_rollback:
             return self.rollback_selector.load_content(case)
         assert case.package is not None, "wants_draft has looked"
