@@ -6,5 +6,5 @@ verbs that record evidence, approvals and decisions share.
 
 import os
 
-# pydantic would look for plugins through all packages that are installed, whatever they are.
+# Otherwise pydantic searches all installed packages for plugins at import.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

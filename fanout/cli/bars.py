@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as Display
 
-MIN_STEPS = 8  # steps; less is over before it is read
+MIN_STEPS = 8  # steps of a task that gets a bar
 
 
 class Bars:

@@ -1,7 +1,4 @@
-"""Diagnostics on stderr: progress bars on a terminal.
-
-Costs and tracebacks of a run with -v.
-"""
+"""Diagnostics on stderr: progress bars on a terminal; costs and tracebacks with -v."""
 
 import logging
 import sys
@@ -35,7 +32,7 @@ def format_costs(counters: Counters) -> Iterator[str]:
     """Yield one line with all counts, then one for each phase that took time (seconds).
 
     `own` is the processor time of this process and `children` that of processes that ended;
-    what follows are sums over threads that ran in parallel.
+    the other numbers are sums over threads that ran in parallel.
     """
     yield "cost: " + " ".join(f"{name}={number}" for name, number in counters.read().items())
     for phase, spent in counters.times.read().items():
@@ -43,7 +40,7 @@ def format_costs(counters: Counters) -> Iterator[str]:
             continue
         parts = [f"clock={spent.clock:.3f} own={spent.process:.3f} children={spent.children:.3f}"]
         threads = counters.times.threads(phase).items()
-        parts += [f"{what.replace(' ', '-')}={seconds:.3f}" for what, seconds in threads]
+        parts += [f"{activity.replace(' ', '-')}={seconds:.3f}" for activity, seconds in threads]
         yield f"cost of {phase}: {' '.join(parts)}"
 
 

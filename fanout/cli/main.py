@@ -20,8 +20,8 @@ from fanout.cli.process_exit import EXIT_CODE_HELP, ExitCode, exit_code_of, exit
 from fanout.cli.terminal import Color, OutputClosed, print_message
 from fanout.errors import Bug, FanoutError
 
-# Objects between two searches for garbage. A pass and a merge make millions that stay and hardly
-# any cycles; Python's 700 costs them a seventh and a third of their time.
+# Objects between two garbage collections. A pass and a merge create millions of lasting objects and
+# hardly any cycles; Python's default of 700 costs them a seventh and a third of their time.
 GC_THRESHOLD = 1_000_000
 
 
@@ -170,10 +170,10 @@ def run_arguments(arguments: Sequence[str]) -> int:
         error.show()
         return ExitCode.ERROR
     except OutputClosed:
-        # the interpreter flushes once more when it ends
+        # The interpreter flushes stdout again at its end, which must not fail a second time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.BROKEN_PIPE
-    except Exception as error:  # noqa: BLE001  # the funnel: what nobody foresaw is a bug of ours
+    except Exception as error:  # noqa: BLE001  # anything unforeseen is reported as a bug
         code = _report_error(error, session)
         # With --detailed-exitcode a 2 means changes, so no error may exit with 2.
         return ExitCode.ERROR if session.detailed_exitcode else code

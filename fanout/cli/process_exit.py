@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     BROKEN_PIPE = 141  # 128 + SIGPIPE: the reader of the output is gone
 
 
-EXIT_CHANGES = 2  # with --detailed-exitcode alone, as Terraform's: no error, and there are changes
+EXIT_CHANGES = 2  # only with --detailed-exitcode, as in Terraform: changes and no error
 
 EXIT_CODE_HELP = {
     ExitCode.OK: "done, or nothing to do",
@@ -42,8 +42,8 @@ EXIT_CODE_HELP = {
     ExitCode.INTERRUPTED: "interrupted",
 }
 
-# Reasons as words, so that `fanout --help` loads no layer below; a test compares them with theirs.
-# What was typed is wrong, not what is in files.
+# Reasons as text, so that `fanout --help` loads no lower layer; a test compares them with the enum.
+# Errors in the command line, not in files.
 USAGE_REASONS = frozenset(
     {
         "InvalidSetting",
@@ -56,7 +56,7 @@ USAGE_REASONS = frozenset(
         "UnknownKind",
     }
 )
-# The command is right, and as things stand it can change nothing.
+# The command is valid but has no effect in the present state.
 NO_EFFECT_REASONS = frozenset(
     {
         "EditedDownstream",
@@ -149,8 +149,10 @@ class _ProcessExit:
             sys.stdout.flush()
             sys.stderr.flush()
         except (OSError, ValueError):
-            return  # the interpreter flushes again, and says what is wrong
+            return  # the interpreter flushes again and reports the error
         os._exit(self.status)
 
 
-_active_exits: list[_ProcessExit] = []  # none where somebody else runs a command line, as tests do
+_active_exits: list[
+    _ProcessExit
+] = []  # empty if the command line runs inside another program, as in tests

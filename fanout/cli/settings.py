@@ -39,7 +39,7 @@ class Settings:
     config: Path | None = None  # a FanoutConfiguration
     state_dir: Path = Path(".fanout")  # mirrors, caches and the default records repository
     records: str = ""  # URL of the records repository; "": the configuration's, else the default
-    new_records: bool = False  # where nothing is on record, begin anew whatever is downstream
+    new_records: bool = False  # start with empty records even if repositories show earlier activity
     output: OutputFormat = OutputFormat.TABLE
     verbosity: int = 0
     color: Color = Color.AUTO
@@ -64,7 +64,7 @@ class Settings:
                 remedy="name one with -f DIR or FANOUT_FILES",
             )
         for path in self.files:
-            # Path.exists raises where a directory may not be searched
+            # Path.exists raises if a directory cannot be searched.
             if path != STANDARD_INPUT and not os.path.exists(path):  # noqa: PTH110
                 raise InvalidInput(
                     f"there is no file or directory {path}",
@@ -74,9 +74,9 @@ class Settings:
         return self.files
 
 
-# Name of the flag's parameter → environment variable that stands in for it.
+# Environment variables by parameter name of the flag.
 ENVIRONMENT_VARIABLES = {
-    "files": "FANOUT_FILES",  # separated as in PATH
+    "files": "FANOUT_FILES",  # separated like PATH
     "namespace": "FANOUT_NAMESPACE",
     "config": "FANOUT_CONFIG",
     "state_dir": "FANOUT_STATE_DIR",
@@ -100,17 +100,17 @@ def resolve_settings(
     cannot print it uses its default. Raises InvalidInput that names the flag or the
     variable.
     """
-    given: dict[str, tuple[Any, str]] = {
+    sources: dict[str, tuple[Any, str]] = {
         name: (environment[variable], variable)
         for name, variable in ENVIRONMENT_VARIABLES.items()
         if environment.get(variable)
     }
     # Flags come last so that they override the environment, with their name as origin for
     # errors.
-    given.update({name: (value, f"--{name}") for name, value in flags.items() if value})
+    sources.update({name: (value, f"--{name}") for name, value in flags.items() if value})
 
     values: dict[str, Any] = {}
-    for name, (value, origin) in given.items():
+    for name, (value, origin) in sources.items():
         match name:
             case "files":
                 parts = value.split(os.pathsep) if isinstance(value, str) else value

@@ -53,7 +53,7 @@ class LazyProbes:
     no-op pass.
     """
 
-    build: Callable[[Any], ProbeClient]  # of the module that was loaded
+    build: Callable[[Any], ProbeClient]  # from the loaded module
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
         """Answer the probes as `fanout.ports.ProbeClient` specifies.
@@ -98,7 +98,7 @@ class Program:
             noop_result = self.noop_snapshot.find_plan(mode, files_digest, self.settings.now())
         # A pass follows and must not list the same refs a second time.
         if noop_result is None:
-            self.world.git.reuse_listings()  # the pass that follows looks at the same moment
+            self.world.git.reuse_listings()
         return noop_result
 
     def observe(self, mode: PassMode) -> PassPlan:

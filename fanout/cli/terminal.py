@@ -12,7 +12,7 @@ from typing import TextIO
 import click
 
 
-class OutputClosed(Exception):  # not an error: who read our output has enough
+class OutputClosed(Exception):
     """Stdout is a pipe whose reader has exited, as in `fanout get variants | head`.
 
     Not an error.

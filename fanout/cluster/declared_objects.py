@@ -102,14 +102,14 @@ def merge_declared(
     declared more than once are not used, because it is undecidable which is meant.
     """
     # Duplicates overwrite each other here; they are removed below, so no order decides.
-    ours = {
+    own_objects = {
         _key(item): (item, position)
         for content in contents.values()
         for item, position in content.own_objects
     }
     broken = [pair for content in contents.values() for pair in content.left_out]
     duplicates = _find_duplicates(contents, broken)
-    usable = [ours[key] for key in sorted(ours.keys() - duplicates.keys())]
+    usable = [own_objects[key] for key in sorted(own_objects.keys() - duplicates.keys())]
     plain_duplicates = _locate_duplicates(merged.duplicates, locate)
     items = [item for item, _ in usable]
     positions = {_key(item): position for item, position in usable}

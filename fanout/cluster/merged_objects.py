@@ -62,7 +62,7 @@ def _merge_kind(kind: _Kind, parts: Sequence[Names], previous: MergedObjects) ->
         if not changed:
             return previous.kinds[kind]
         # Contents changed but no name was added or removed: the order holds, no sort is needed.
-        if all(was.keys() == now.keys() for was, now in changed):
+        if all(old_names.keys() == new_names.keys() for old_names, new_names in changed):
             return {**previous.kinds[kind], **{at: now[at] for _, now in changed for at in now}}
     merged: dict[tuple[str, str], Mapping[str, object]] = {}
     for part in parts:

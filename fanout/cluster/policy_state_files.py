@@ -76,7 +76,7 @@ def build_record_name(
     """
     name = f"{at.astimezone(UTC):%Y%m%dt%H%M%Sz}-{_compute_hash(data, by)}"
     numbered = (f"{name}-{number}" for number in count(2))
-    return next(one for one in chain([name], numbered) if one not in existing)
+    return next(candidate for candidate in chain([name], numbered) if candidate not in existing)
 
 
 def is_record_name_of(name: str, data: bytes, by: str) -> bool:

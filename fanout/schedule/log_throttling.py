@@ -76,8 +76,8 @@ class LoopLog:
         for outcome in report.outcomes:
             if outcome.is_done and outcome.action.kind in _EVENT_NAMES:
                 _log.info(_EVENT_NAMES[outcome.action.kind], **_describe_action(outcome.action))
-        done = Counter(_COUNT_NAMES[it.action.kind] for it in report.outcomes if it.is_done)
-        counts = {name: done[name] for name in _COUNT_NAMES.values() if done[name]}
+        done_counts = Counter(_COUNT_NAMES[it.action.kind] for it in report.outcomes if it.is_done)
+        counts = {name: done_counts[name] for name in _COUNT_NAMES.values() if done_counts[name]}
         failed = {"failed": len(report.failed_outcomes)} if report.failed_outcomes else {}
         log = _log.info if counts else _log.debug
         log("Pass done", trigger=sorted(triggers), sweep=mode.sweep, **counts, **failed)
@@ -135,7 +135,7 @@ def _describe_action(action: PlanAction) -> dict[str, str]:
 def _list_problems(item: PolicyResult, failed: Sequence[ActionResult]) -> list[str]:
     """Return the problems of a policy as messages; equal ones of many variants are joined."""
     return [
-        *(one.sentence for one in group_problems(item.problems)),
+        *(group.sentence for group in group_problems(item.problems)),
         *format_failed_outcomes(failed),
     ]
 

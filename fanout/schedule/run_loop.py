@@ -189,9 +189,9 @@ class RunLoop:
         """
         if self._follow_ups >= MAX_FOLLOW_UPS:
             return
-        done = {outcome.action for outcome in report.outcomes if outcome.is_done}
+        done_actions = {outcome.action for outcome in report.outcomes if outcome.is_done}
         for plan in report.pass_plan.plans:
-            if not done.isdisjoint(plan.actions):
+            if not done_actions.isdisjoint(plan.actions):
                 dependents = find_dependents(self._declared, plan.namespace, plan.name)
                 for name in (plan.name, *dependents):
                     self._queue.put(TriggerKey(Trigger.FOLLOW_UP, plan.namespace, name))

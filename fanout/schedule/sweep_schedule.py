@@ -139,7 +139,9 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
         if namespace in ("", item.metadata.namespace)
     )
     broken = {key for key in declared.left_out if key.kind == "PromotionPolicy"}
-    unsafe_namespaces = {key.namespace for key in broken} | {one.namespace for one in failed}
+    unsafe_namespaces = {key.namespace for key in broken} | {
+        promotion_policy.namespace for promotion_policy in failed
+    }
     # A PromotionPolicy restricts its own namespace; an unreadable file may be in any.
     possibly_bound = {
         subject
@@ -149,7 +151,7 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
     schedules = tuple(it for it in results.values() if isinstance(it, ScheduledSweep))
     return SweepTimetable(
         all_subjects=all_subjects,
-        sweep_only=frozenset(possibly_bound).union(*(one.subjects for one in schedules)),
+        sweep_only=frozenset(possibly_bound).union(*(it.subjects for it in schedules)),
         schedules=schedules,
         promotion_policies=frozenset(
             f"{namespace}/{name}"
@@ -157,7 +159,8 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
         ),
         complete=not declared.unread,
         failures=tuple(
-            f"PromotionPolicy {one.namespace}/{one.name}: {error}" for one, error in failed.items()
+            f"PromotionPolicy {promotion_policy.namespace}/{promotion_policy.name}: {error}"
+            for promotion_policy, error in failed.items()
         ),
     )
 

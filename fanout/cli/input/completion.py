@@ -18,7 +18,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_discovery import discover_manifests
 
-_SIZE_LIMIT = 4_000_000  # bytes of declarations; nobody waits for more
+_SIZE_LIMIT = 4_000_000  # bytes of declarations; more would take too long for a completion
 
 
 def complete_resource_types(
@@ -32,7 +32,7 @@ def complete_resource_types(
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete names of the resource type that was given before."""
-    typed = str(ctx.params.get("what") or "").lower()
+    typed = str(ctx.params.get("resource_type") or "").lower()
     declared = _read_declared(ctx)
     match ALIASES.get(typed, typed):
         case "policies":

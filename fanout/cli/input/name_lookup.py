@@ -46,8 +46,8 @@ def target_names(key: str, repository: str = "") -> tuple[str, ...]:
     The key of a repository that was chosen by name has a package in place of a namespace:
     with `repository` its own name counts too.
     """
-    kind, _, rest = key.partition("/")
-    first, _, name = rest.partition("/")
+    kind, _, remainder = key.partition("/")
+    first, _, name = remainder.partition("/")
     kind = kind.partition(".")[0]
     repository_names = (first,) if kind == "Repository" and first == repository else ()
     qualified_names = (f"{first}/{name}",) if first else ()
@@ -108,7 +108,7 @@ def _candidate_keys(policy: ResolvedPolicy, name: str) -> Iterator[str]:
                 yield key
 
 
-# what is on record
+# Problems with which the records of a policy are unknown or incomplete.
 _UNREADABLE_RECORDS = (
     Reason.RECORD_UNREADABLE,
     Reason.RECORDS_LOST,
@@ -213,7 +213,9 @@ def build_ambiguous_name(
             f"{name} is several variants", reason="NotFound", remedy=f"name one of them: {choices}"
         )
     names = [case.spec.name for case in suggested]
-    known_names = [one for case in suggested for one in (*unique_names(case), *short_names(case))]
+    known_names = [
+        known_name for case in suggested for known_name in (*unique_names(case), *short_names(case))
+    ]
     otherwise = f"there are: {format_names(names)}" if names else "see `fanout get variants`"
     return InvalidInput(
         none_message, reason="NotFound", remedy=suggest_name(name, known_names, otherwise)
@@ -302,7 +304,7 @@ def find_orphaned_paths(item: PolicyResult, declared: DeclaredObjects) -> dict[s
 
 def find_orphaned(item: PolicyResult, declared: DeclaredObjects, name: str) -> list[str]:
     """Return the orphaned variants that a name, path or target may refer to."""
-    orphaned = [one.name for one in item.orphans]
+    orphaned = [orphan.name for orphan in item.orphans]
     # A full name is unambiguous even if it is the short name of another orphan.
     if name in orphaned:
         return [name]

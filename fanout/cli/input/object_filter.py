@@ -108,7 +108,7 @@ def _names_of_item(item: Item) -> frozenset[str]:
     names += [target, *target_names(target)] if target else []
     # The target object is deleted, so its own name is cut out of the variant's: policy, name,
     # digest.
-    if _is_orphaned(item):  # it goes by its variant's name, in which its own stands between others
+    if _is_orphaned(item):
         names.append(target.removeprefix(f"{item['policy']}-").rpartition("-")[0])
     return frozenset(filter(None, names))
 

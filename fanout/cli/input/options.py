@@ -25,7 +25,7 @@ Option = Callable[[Function], Function]
 
 _CUMULATIVE = frozenset({"files", "verbosity"})
 
-# Parameter name → the option.
+# Options by parameter name.
 _OBJECT_OPTIONS: dict[str, Option] = {
     "files": click.option(
         "-f",
@@ -55,7 +55,7 @@ _OBJECT_OPTIONS: dict[str, Option] = {
     ),
 }
 
-# For verbs that read objects and look at no repository; some of them have another -n.
+# For verbs that read objects but no repository; some of them use -n for something else.
 _FILE_OPTIONS: dict[str, Option] = {
     "files": _OBJECT_OPTIONS["files"],
     "namespace": click.option(
@@ -141,13 +141,13 @@ def with_settings(
 
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
-        def call_with_settings(**given: Any) -> Any:
+        def call_with_settings(**arguments: Any) -> Any:
             session = click.get_current_context().ensure_object(CommandSession)
-            session.detailed_exitcode = bool(given.get("detailed"))
-            flags = session.merge_flags({name: given.pop(name) for name in options})
+            session.detailed_exitcode = bool(arguments.get("detailed"))
+            flags = session.merge_flags({name: arguments.pop(name) for name in options})
             settings = resolve_settings(flags, os.environ, formats or (OutputFormat.TABLE,))
             session.verbosity, session.color = settings.verbosity, settings.color
-            return function(settings=settings, **given)
+            return function(settings=settings, **arguments)
 
         return _apply_options(options, call_with_settings)
 

@@ -109,7 +109,7 @@ class _DirectoryScan:
             self._exceed_limit(f"has more than {self.limits.files:,} files")
             return
         remaining_size = self.limits.size - self.size
-        # what was a file a moment ago may be a link or a pipe now
+        # The file may have been replaced by a link or a pipe since the directory was listed.
         handle = os.open(self.directory / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
             mode = os.fstat(handle).st_mode
@@ -209,7 +209,9 @@ def _replace_files(
         _stage_files(directory, staging, changed, after)
         _rename_files(directory, staging, changed, after, undo)
     except BaseException:
-        for step in reversed(undo):  # where that fails, the stage stays: it has what was there
+        for step in reversed(
+            undo
+        ):  # if that fails, the staging directory is kept with the old files
             step()
         shutil.rmtree(staging)
         raise
@@ -290,7 +292,7 @@ def _remove_empty(directory: Path, path: Path, undo: list[_UndoStep]) -> None:
     """Remove the directories that became empty with the removal of a file."""
     while path != Path():
         parent = directory / path
-        with suppress(OSError):  # there is something else in it
+        with suppress(OSError):  # not empty
             parent.rmdir()
             undo.append(parent.mkdir)
         path = path.parent

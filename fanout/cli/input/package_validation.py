@@ -159,7 +159,7 @@ def _check_names(manifests: _Manifests) -> _Faults:
                 identity_values[1],
                 identity_values[2] if identity_values[0] is MISSING else identity_values[0],
             ):
-                continue  # values of a tool, or the like
+                continue  # values of a tool, for instance
             for path_of_value, value in zip(_IDENTITY_PATHS, identity_values, strict=True):
                 if value is MISSING or value is None or isinstance(value, str):
                     continue

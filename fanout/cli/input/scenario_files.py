@@ -34,7 +34,7 @@ class DeclaredScenarios:
     declared: DeclaredObjects
     conditions: PropagationConditions
     findings: tuple[FileFinding, ...]
-    namespace: str = ""  # of which scenarios are played; "": of all
+    namespace: str = ""  # "": all namespaces
 
     def find_scenarios(self, paths: Sequence[Path]) -> tuple[Scenario, ...]:
         """Return the scenarios in these files and directories, by file and line."""
@@ -44,7 +44,9 @@ class DeclaredScenarios:
             for where, it in located
             if _is_in_paths(where.file, paths) and self.namespace in ("", it.metadata.namespace)
         ]
-        return tuple(it for _, it in sorted(matching, key=lambda one: (one[0].file, one[0].line)))
+        return tuple(
+            it for _, it in sorted(matching, key=lambda entry: (entry[0].file, entry[0].line))
+        )
 
     def find_errors(self, paths: Sequence[Path]) -> tuple[FileFinding, ...]:
         """Return the errors of scenarios in these files and directories."""

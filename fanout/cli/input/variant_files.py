@@ -97,7 +97,7 @@ class VariantFiles:
 
     def read_upstream(self) -> Files:
         """Return upstream's package at the candidate revision."""
-        if self.case.package is None:  # it goes back
+        if self.case.package is None:  # a rollback renders nothing
             return self._upstream_at(self.case.upstream_commit)
         content = self.case.package.upstream.files
         return {path: (entry.mode, data) for path, (entry, data) in content.items()}
@@ -189,16 +189,15 @@ def _render_case(program: Program, case: VariantCase) -> VariantCase:
     package, spec, inputs = case.package, case.spec, case.inputs
     answers = program.reconciler.function_results
     rendered = answers.run_until_answered(
-        lambda known: render_variant(package, spec, inputs, known)
+        lambda responses: render_variant(package, spec, inputs, responses)
     )
     case = replace(case, rendered=rendered)
     return _run_merger(program, lambda it: it.merge_edits(case)) if case.needs_merge else case
 
 
 def _keep_published(case: VariantCase, earlier: EarlierPublication) -> VariantCase:
-    """Return the case.
+    """Return the case, aimed at the published package if its rollback is published already.
 
-    If its rollback is published already, with the published package as its target.
     Downstream edits since the rollback then stay in the files.
     """
     if not case.is_in_force:

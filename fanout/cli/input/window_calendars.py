@@ -74,7 +74,7 @@ def find_declared_calendars(
     if len(unrestricted) == len(promotions):
         raise InvalidInput(f"{problem} no windows", reason="NotFound", remedy=remedy)
     # Reported and not refused: its name may be listed together with others that have windows.
-    if unrestricted:  # it restricts nothing: what the others say holds
+    if unrestricted:
         print_message(f"{problem} no windows: {remedy}")
     return build_calendars(promotions), parse_zone(zone or promotions[0].spec.time_zone or UTC_NAME)
 

@@ -1,1 +1,1 @@
-"""Printer of data on stdout: columns that awk can read, JSON or YAML."""
+"""Output of commands: tables, objects, patches, JUnit XML, and reports of passes."""

@@ -135,7 +135,7 @@ def build_conflict_remarks(
     item: PolicyResult, case: VariantCase, conflicts: Sequence[MergeConflict]
 ) -> Iterator[Explanation]:
     """Yield each conflict of the variant's draft, and each rejected published value."""
-    yield from (_conflict_remark(item, case, one) for one in conflicts)
+    yield from (_conflict_remark(item, case, conflict) for conflict in conflicts)
     if case.published is None:
         return
     for rejected_value in case.published.rejected:
@@ -264,7 +264,7 @@ def has_conflicts(case: VariantCase) -> bool:
 
 
 _VARIANT_PREFIX = "variant "
-_HELD = "Held"  # the state of a line that says why something waits
+_HELD = "Held"  # state of a line with a reason to wait
 
 
 def shorten_explanation(
@@ -289,7 +289,7 @@ def shorten_explanation(
 def _contains(text: str, sentence: str) -> bool:
     """Return whether the text contains the sentence, at least in part.
 
-    A part is what stands behind `14 variants, x first: …`.
+    A part is the text after `14 variants, x first: …`.
     """
     return sentence in text or sentence.partition(" first: ")[2] in (text, *text.split("; "))
 

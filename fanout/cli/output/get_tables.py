@@ -137,8 +137,8 @@ RECORD_KINDS: Mapping[str, tuple[str, ...]] = {
     "decisions": ("Decision",),
 }
 _AGE_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
-_SHORT_DIGITS = 12  # digits of a commit
-_VARIANT_LIMIT = 3  # variants
+_SHORT_DIGITS = 12  # digits of a commit id in a cell
+_VARIANT_LIMIT = 3  # variants named in a cell
 
 
 def list_records(
@@ -280,5 +280,7 @@ def _format_age(since: str, now: datetime) -> str:
     A unit from twice its length on.
     """
     seconds = max(int((now - parse_instant(since)).total_seconds()), 0)
-    length, unit = next((one for one in _AGE_UNITS if seconds >= 2 * one[0]), _AGE_UNITS[-1])
+    length, unit = next(
+        (age_unit for age_unit in _AGE_UNITS if seconds >= 2 * age_unit[0]), _AGE_UNITS[-1]
+    )
     return f"{seconds // length}{unit}"

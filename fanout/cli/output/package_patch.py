@@ -18,13 +18,13 @@ from fanout.package.merge.package_update import FileContent, Files, merge_packag
 NO_NEWLINE = "\\ No newline at end of file"
 
 
-PackageNames = tuple[str, str]  # what the two packages are called
+PackageNames = tuple[str, str]  # names of the old and the new package
 
 
 def format_patch(old: Files, new: Files, names: PackageNames) -> Iterator[str]:
     """Yield the lines of a patch that turns the old package into the new.
 
-    None if they are equal.
+    Yields nothing if they are equal.
 
     `names`: names of the two packages, as first directory of each path.
     """
@@ -156,7 +156,10 @@ def _merge_lines(base: list[str], upstream: list[str], local: list[str]) -> list
             text for text, _ in local_lines
         ]:
             pairs = zip(upstream_lines, local_lines, strict=True)
-            rows += [_ThreeWayLine("++", text, 0, one, other) for (text, one), (_, other) in pairs]
+            rows += [
+                _ThreeWayLine("++", text, 0, upstream_number, local_number)
+                for (text, upstream_number), (_, local_number) in pairs
+            ]
         else:
             rows += [_ThreeWayLine("+ ", text, 0, at, 0) for text, at in upstream_lines]
             rows += [_ThreeWayLine(" +", text, 0, 0, at) for text, at in local_lines]
@@ -170,15 +173,15 @@ def _merge_lines(base: list[str], upstream: list[str], local: list[str]) -> list
 def _align(base: list[str], side: list[str]) -> tuple[dict[int, range], dict[int, int]]:
     """Return a side's insertions by the origin line behind them, and its kept lines."""
     inserted: dict[int, range] = {}
-    kept: dict[int, int] = {}
+    kept_lines: dict[int, int] = {}
     matcher = SequenceMatcher(None, base, side)
     for verb, start, end, first, last in matcher.get_opcodes():
         if verb == "equal":
-            kept |= {start + n: first + n + 1 for n in range(end - start)}
+            kept_lines |= {start + n: first + n + 1 for n in range(end - start)}
         elif last > first:
             # Old lines come before new ones, like in a unified diff.
-            inserted[end] = range(first, last)  # behind the lines that it replaces
-    return inserted, kept
+            inserted[end] = range(first, last)  # after the lines that it replaces
+    return inserted, kept_lines
 
 
 def _place_conflicts(

@@ -29,7 +29,7 @@ def serialize_holds(observed: PassPlan) -> list[Plain]:
     """Return the holds of policies, stages, variants and removals as data.
 
     They are in the order of the policies. Variants that are held by their stage's gate are
-    listed themselves too: whoever looks for one variant does not have to know its stage.
+    listed too, so that a variant is found without knowing its stage.
     """
     return [entry for item in observed.policies for entry in _policy_holds(item)]
 
@@ -126,7 +126,7 @@ def _format_actions(actions: Iterable[PlanAction]) -> str:
 def print_report(
     report: PassReport, settings: Settings, effect: str = "", error_count: int = 0
 ) -> None:
-    """Print what a pass did: counts by kind of action and each failure.
+    """Print the result of a pass: counts by kind of action and each failure.
 
     With -o json the outcomes.
 

@@ -1,7 +1,4 @@
-"""Printer of data on stdout: columns that awk can read, JSON or YAML.
-
-Messages and progress on stderr.
-"""
+"""Printer of data on stdout: columns that awk can read, JSON or YAML."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -102,7 +99,7 @@ def _sort_keys(value: Any) -> Any:
         case Mapping():
             return {key: _sort_keys(value[key]) for key in sorted(value)}
         case str():
-            return str(value)  # a word of a closed list is text too
+            return str(value)  # a StrEnum becomes plain text
         case list() | tuple():
             return [_sort_keys(item) for item in value]
         case _:

@@ -245,8 +245,8 @@ def _format_hold(hold: Hold) -> str:
 class DecisionEffect:
     """Effect of a decision in the pass that followed it."""
 
-    sentence: str = ""  # for people; "" where something stopped the policy: the pass tells that
-    happened: bool = False  # whether anything that was asked for happened, or was in force already
+    sentence: str = ""  # for people; "" if a problem stopped the policy, which the pass reports
+    happened: bool = False  # something that was asked for happened, or was in force already
 
 
 def compare_evaluations(
@@ -339,7 +339,7 @@ def _has_advanced(case: VariantCase, revision: str, decision: RecordEntry) -> bo
     if grant is not None and grant.revision == revision and grant.at >= decision.at:
         return True
     is_drafted = draft is not None and draft.trailers.revision == revision
-    return is_drafted and not decision.spec.get("trees")  # there was none when it was recorded
+    return is_drafted and not decision.spec.get("trees")  # no draft existed when it was recorded
 
 
 def rollback_effect(

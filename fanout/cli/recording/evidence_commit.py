@@ -11,7 +11,7 @@ from fanout.ports import GitStore
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.selection.variant_naming import tag_ref
 
-_MIN_DIGITS = 7  # digits
+_MIN_DIGITS = 7
 _ALL_DIGITS = 40
 
 

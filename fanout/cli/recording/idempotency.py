@@ -16,7 +16,8 @@ from fanout.plan.records.policy_records import RecordEntry
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import replace
 
-# What a verb derives from the world. The killed run may have published or removed some of it.
+# Fields that a verb derives from the observed state. A killed run may have published or removed
+# part of it.
 _DERIVED_FIELDS = ("trees", "variants", "acceptConflicts")
 
 

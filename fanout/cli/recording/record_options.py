@@ -70,8 +70,7 @@ def resolve_author(by: str | None) -> CommitIdentity:
                 remedy='write --by "Name <address>"',
             )
         return CommitIdentity(name.strip(), address[:-1].strip())
-    # Git itself goes on to make up a name from account and machine; nobody is recorded by such
-    # a name.
+    # Git would make up a name from account and machine, which is not acceptable for a record.
     git_author = read_identity(os.environ)
     if git_author is None:
         raise InvalidInput(

@@ -62,16 +62,22 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
     @by_option
     @with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
     def command(
-        settings: Settings, policy: str, stage: str, by: str | None, **said: tuple[str, ...] | str
+        settings: Settings,
+        policy: str,
+        stage: str,
+        by: str | None,
+        **options: tuple[str, ...] | str,
     ) -> ExitCode:
         author = resolve_author(by)
         with open_program(settings) as program:
             item = find_evaluated_policy(program, policy)
             refuse_no_stage(item, stage)
-            spec = build_subject(item, stage, tuple(said["variants"]))
+            spec = build_subject(item, stage, tuple(options["variants"]))
             named_variants = tuple(spec.get("variants", ()))
-            revision = _require_known(item, str(said["revision"])) or require_candidate(item, stage)
-            spec |= {"action": action.value, "revision": revision, "reason": said["reason"]}
+            revision = _require_known(item, str(options["revision"])) or require_candidate(
+                item, stage
+            )
+            spec |= {"action": action.value, "revision": revision, "reason": options["reason"]}
             cases = select_cases(item, stage, named_variants)
             try:
                 chosen, notes = choose(item, stage, named_variants, cases, revision)

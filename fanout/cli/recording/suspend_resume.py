@@ -1,7 +1,4 @@
-"""Suspend and resume: decisions that suspend a policy, a stage or a variant.
-
-No file is edited.
-"""
+"""Suspend and resume: decisions that suspend a policy, a stage or a variant."""
 
 from collections.abc import Mapping, Sequence
 
@@ -82,7 +79,7 @@ class _RecordedSuspension:
     """Result of a decision about one policy."""
 
     name: str = ""  # of the record; "": nothing was recorded
-    note: str = ""  # why nothing was recorded, or why nothing goes on by it
+    note: str = ""  # why nothing was recorded, or why the subject stays suspended
     has_effect: bool = True
 
 
@@ -91,9 +88,9 @@ def _require_one_subject(
 ) -> None:
     """Raise InvalidInput unless exactly one of a policy and `--all` is given."""
     if everything and (policy or stage or variants):
-        given = policy or ("--stage" if stage else "--variant")
+        subject = policy or ("--stage" if stage else "--variant")
         raise InvalidInput(
-            f"--all means every policy, and {given} means one",
+            f"--all means every policy, and {subject} means one",
             reason="InvalidSetting",
             remedy="leave one of the two out",
         )

@@ -16,7 +16,7 @@ class VariantSelection:
 
     cases: tuple[VariantCase, ...]
     has_conflicts: bool = False  # drafts with undecided merge conflicts are among them
-    note: str = ""  # which variants are left out, why, and what decides their conflicts
+    note: str = ""  # the variants left out, the reason, and the remedy
 
 
 def select_decided(

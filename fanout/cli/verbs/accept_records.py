@@ -1,4 +1,4 @@
-"""`fanout accept-records`: accept an older copy of the records, and what is published."""
+"""`fanout accept-records`: accept an older copy of the records, and the publications."""
 
 import click
 

@@ -66,7 +66,7 @@ def command(
         rule = find_approval_rule(item, stage, check)
         spec |= {"revision": revision, "check": rule.name}
         named_variants = spec.get("variants", ())
-        # Whoever names a variant has looked at its draft; the conflicts hold it all the same.
+        # A named variant's draft was looked at, so it can be approved; its conflicts still hold it.
         selection = select_decided(
             item, select_cases(item, stage, named_variants), "approved", accept=bool(named_variants)
         )
@@ -84,7 +84,7 @@ def command(
             )
     notes = (
         format_not_counted(rule, author, reviewed),
-        _format_repeated(rule, author, approved, all_=all_approved),
+        _format_repeated(rule, author, approved, is_complete=all_approved),
         selection.note,
     )
     for note in notes:
@@ -97,7 +97,7 @@ def command(
 
 
 def _format_repeated(
-    rule: ApprovalRule, author: CommitIdentity, approved: Sequence[str], *, all_: bool
+    rule: ApprovalRule, author: CommitIdentity, approved: Sequence[str], *, is_complete: bool
 ) -> str:
     """Return a note that the person approved drafts before.
 
@@ -105,11 +105,13 @@ def _format_repeated(
     """
     if not approved:
         return ""
-    drafts = "these drafts" if all_ else f"{len(approved)} of them ({format_names(approved)})"
+    drafts = (
+        "these drafts" if is_complete else f"{len(approved)} of them ({format_names(approved)})"
+    )
     sentence = f"{author.email.lower()} has approved {drafts} already"
     if rule.expires is not None:
         return f"{sentence}; that counts anew from now, for {format_elapsed(rule.expires)}"
-    return f"nothing to do: {sentence}" if all_ else sentence
+    return f"nothing to do: {sentence}" if is_complete else sentence
 
 
 def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRule:
@@ -137,7 +139,7 @@ def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
 
     The remedy lists what can be approved now.
     """
-    missing = [name for name, said in (("stage", stage), ("revision", revision)) if not said]
+    missing = [name for name, value in (("stage", stage), ("revision", revision)) if not value]
     if not missing:
         return
     approval_stages = [rule for rule in item.rules if rule.approvals and stage in ("", rule.name)]

@@ -63,12 +63,14 @@ def command(settings: Settings, subject: str) -> ExitCode:
         write_stdout(
             "".join(
                 f"{line}\n"
-                for one in explanations
-                for line in _format_lines(shorten_explanation(one), 0)
+                for explanation in explanations
+                for line in _format_lines(shorten_explanation(explanation), 0)
             )
         )
     else:
-        print_value([_serialize_explanation(one) for one in explanations], settings.output)
+        print_value(
+            [_serialize_explanation(explanation) for explanation in explanations], settings.output
+        )
     failed = any(item.error is not None or _has_failed(item, stage, variant) for item in policies)
     return ExitCode.SOME_FAILED if faults or failed else ExitCode.OK
 
@@ -79,8 +81,8 @@ def _find_subject(program: Program, subject: str) -> tuple[Sequence[PolicyResult
     Without a policy of this name, the variant of this name is returned with its policy.
     Raises InvalidInput if nothing has the name.
     """
-    policy, _, rest = subject.partition("/")
-    stage, _, variant = rest.partition("/")
+    policy, _, remainder = subject.partition("/")
+    stage, _, variant = remainder.partition("/")
     namespace = program.settings.namespace
     try:
         check_policies([policy], program.read_declared(), namespace)
@@ -155,7 +157,7 @@ def _explain(program: Program, item: PolicyResult, stage: str, variant: str) -> 
     explanation = _with_remarks(
         explain_policy(item.facts, item.decision), build_policy_remarks(item)
     )
-    # a variant written by hand, which is explained as its own policy
+    # A hand-written variant is explained as its own policy, so its conflicts are listed here.
     if item.resolved_policy.upstream_policy is None:
         for case in item.cases:
             remarks = build_conflict_remarks(item, case, _find_conflicts(program, case))

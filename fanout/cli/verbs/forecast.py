@@ -93,12 +93,12 @@ def _forecast_stages(
 ) -> tuple[StageForecast, ...]:
     facts = item.facts
     assert facts is not None, "a policy without a problem was judged"
-    wanted = revision or next(reversed(facts.revisions), "")
-    if wanted not in facts.revisions:
-        raise build_not_found("revision", [wanted or "at all"], facts.revisions)
+    target_revision = revision or next(reversed(facts.revisions), "")
+    if target_revision not in facts.revisions:
+        raise build_not_found("revision", [target_revision or "at all"], facts.revisions)
     subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
     durations = _parse_durations(takes, facts)
-    return forecast_stages(facts, wanted, _find_next_sweep(declared, subject), durations)
+    return forecast_stages(facts, target_revision, _find_next_sweep(declared, subject), durations)
 
 
 def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, timedelta]:

@@ -72,7 +72,9 @@ def _is_unchanged(old: Any, new: Any, elapsed: timedelta) -> bool:
         )
     if isinstance(old, list | tuple) and isinstance(new, list | tuple):
         pairs = zip(old, new, strict=False)
-        return len(old) == len(new) and all(_is_unchanged(one, two, elapsed) for one, two in pairs)
+        return len(old) == len(new) and all(
+            _is_unchanged(old_item, new_item, elapsed) for old_item, new_item in pairs
+        )
     if isinstance(old, str) and isinstance(new, str):
         return old == new or _differs_by_elapsed(old, new, elapsed)
     return bool(old == new)
@@ -85,13 +87,13 @@ def _differs_by_elapsed(old: str, new: str, elapsed: timedelta) -> bool:
         len(old_instants) == len(new_instants)
         and _INSTANT.sub("", old) == _INSTANT.sub("", new)
         and all(
-            it in (was, format_instant(parse_instant(was) + elapsed))
-            for was, it in zip(old_instants, new_instants, strict=True)
+            new_instant in (old_instant, format_instant(parse_instant(old_instant) + elapsed))
+            for old_instant, new_instant in zip(old_instants, new_instants, strict=True)
         )
     )
 
 
-_WATCH_SECONDS = 2.0  # seconds between two looks of --watch
+_WATCH_SECONDS = 2.0  # seconds between two observations of --watch
 _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
     "policies": object_views.list_policies,
     "variants": object_views.list_variants,
@@ -101,7 +103,7 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
 
 
 @click.command()
-@click.argument("what", default="", metavar="WHAT", shell_complete=complete_resource_types)
+@click.argument("resource_type", default="", metavar="WHAT", shell_complete=complete_resource_types)
 @click.argument("names", nargs=-1, shell_complete=complete_names)
 @click.option(
     "-l",
@@ -127,11 +129,11 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
 @with_settings(formats=tuple(OutputFormat))
 def command(
     settings: Settings,
-    what: str,
+    resource_type: str,
     names: tuple[str, ...],
     selector: str,
     watch: bool,
-    **asked: str | None,
+    **filters: str | None,
 ) -> ExitCode:
     """List policies, variants, stages, drafts, records and the like.
 
@@ -142,8 +144,8 @@ def command(
     fanout.dev/repository. Variants, targets and drafts go by the name of their cluster too, by path
     and by repository:path.
     """
-    resource_type = _resolve_type(what)
-    criteria = {name: value or "" for name, value in asked.items()}
+    resource_type = _resolve_type(resource_type)
+    criteria = {name: value or "" for name, value in filters.items()}
     object_filter = ObjectFilter(
         resource_type, names, parse_selector(selector, "--selector"), **criteria
     )
@@ -199,14 +201,18 @@ def _read_items(
     return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
 
 
-def _resolve_type(what: str) -> str:
-    resource_type = ALIASES.get(what.lower(), what.lower())
+def _resolve_type(requested_type: str) -> str:
+    resource_type = ALIASES.get(requested_type.lower(), requested_type.lower())
     if resource_type not in RESOURCE_TYPES:
         raise InvalidInput(
-            f"there is nothing like {what} to list" if what else "it is not said what to list",
+            f"there is nothing like {requested_type} to list"
+            if requested_type
+            else "it is not said what to list",
             reason="NotFound",
             remedy=suggest_name(
-                what, (*RESOURCE_TYPES, *ALIASES), f"say one of: {', '.join(RESOURCE_TYPES)}"
+                requested_type,
+                (*RESOURCE_TYPES, *ALIASES),
+                f"say one of: {', '.join(RESOURCE_TYPES)}",
             ),
         )
     return resource_type

@@ -105,7 +105,7 @@ def _import_objects(
     ]
     imported = translate([item.value for item in items])
     remarks = [(index, items[index].find_line(it.path), it) for index, it in imported.remarks]
-    for index, line, remark in sorted(remarks, key=lambda told: told[:2]):
+    for index, line, remark in sorted(remarks, key=lambda entry: entry[:2]):
         _report_remark(items[index], line, remark, settings)
     if settings.output is OutputFormat.JSON:
         print_value(build_list(imported.objects), OutputFormat.JSON)

@@ -43,7 +43,7 @@ def command(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
     with open_program(settings, check=False) as program:
-        # What a pass at rest remembers are troubles alone; data has the holds too.
+        # A no-op snapshot has the problems only; JSON and YAML need the holds too.
         faults, is_table = 0, settings.output is OutputFormat.TABLE
         observed = program.find_noop_result(mode) if is_table else None
         if observed is None:

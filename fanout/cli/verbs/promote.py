@@ -70,7 +70,7 @@ def command(
     stage: str,
     by: str | None,
     accept_conflicts: bool,
-    **said: tuple[str, ...] | str,
+    **options: tuple[str, ...] | str,
 ) -> ExitCode:
     """Publish in a stage by hand, through the same gates.
 
@@ -82,14 +82,14 @@ def command(
     named and --accept-conflicts is given.
     """
     author = resolve_author(by)
-    expires = _parse_expiry(str(said["expires"]), settings)
+    expires = _parse_expiry(str(options["expires"]), settings)
     with open_program(settings) as program:
         item = find_evaluated_policy(program, policy)
         refuse_no_stage(item, stage)
-        spec = build_subject(item, stage, tuple(said["variants"]))
-        candidate = _require_known(item, str(said["revision"])) or require_candidate(item, stage)
+        spec = build_subject(item, stage, tuple(options["variants"]))
+        candidate = _require_known(item, str(options["revision"])) or require_candidate(item, stage)
         if accept_conflicts:
-            refuse_unnamed(item, said["variants"])
+            refuse_unnamed(item, options["variants"])
         names = spec.get("variants", ())
         selection = select_decided(
             item, select_cases(item, stage, names), "published", accept=accept_conflicts
@@ -115,8 +115,8 @@ def command(
             "revision": candidate,
             "trees": trees,
             "acceptConflicts": selection.has_conflicts,
-            "reason": said["reason"],
-            "overrides": list(said["overrides"]),
+            "reason": options["reason"],
+            "overrides": list(options["overrides"]),
             "expires": expires,
         }
         earlier = find_equal_decision(item, spec, author, settings.now())
@@ -137,7 +137,7 @@ def command(
     ):
         if sentence:
             print_message(sentence, settings.color)
-    # those that are left out are to be mended
+    # Variants that were left out need a person too, so all that were requested count.
     stage_names = _names_of(select_cases(item, stage, names))
     return exit_code_after(report.fix_count_of(stage_names), effect=effect.happened)
 

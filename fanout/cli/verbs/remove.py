@@ -60,7 +60,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @by_option
 @with_settings()
 def command(
-    settings: Settings, policy: str, variant: str | None, by: str | None, **said: bool | str
+    settings: Settings, policy: str, variant: str | None, by: str | None, **options: bool | str
 ) -> ExitCode:
     """Remove a variant whose target is gone, or what one left.
 
@@ -75,7 +75,7 @@ def command(
     sweep carries it out, and this exits with 4. Interrupted, it is run again.
     """
     author = resolve_author(by)
-    all_orphaned = bool(said["all_gone"])
+    all_orphaned = bool(options["all_gone"])
     with open_program(settings) as program:
         item = _find_policy(program, policy, without_variant=variant is None and not all_orphaned)
         declared = program.read_declared()
@@ -83,7 +83,7 @@ def command(
             names = _select_names(item, variant, declared, all_orphaned=all_orphaned)
         except InvalidInput:
             earlier_removal = _find_earlier_removal(
-                item, variant, str(said["reason"]), author, settings.now()
+                item, variant, str(options["reason"]), author, settings.now()
             )
             if earlier_removal is None:
                 raise
@@ -93,14 +93,14 @@ def command(
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
         edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
-        if edited_trees and not said["edited"]:
+        if edited_trees and not options["edited"]:
             raise InvalidInput(
                 f"people have changed {' and '.join(edited_trees)}",
                 reason="EditedDownstream",
                 remedy="look at it, and say --edited to remove it all the same",
             )
         window_hold = _find_closed_window(item, declared, names, settings.now())
-        spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": said["reason"]}
+        spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": options["reason"]}
         spec |= {"trees": sorted(set(edited_trees.values()))} if edited_trees else {}
         if item.resolved_policy.upstream_policy is not None:
             spec["policy"] = item.resolved_policy.name
@@ -110,7 +110,7 @@ def command(
         if window_hold is not None:
             print_message(f"a sweep carries it out: {window_hold.sentence}", settings.color)
             return ExitCode.NO_EFFECT
-        request = RemovalRequest(str(said["reason"]), settings.now())
+        request = RemovalRequest(str(options["reason"]), settings.now())
         for removed in remove_by_level(program.world, item, declared, removals, request):
             for removal in removed:
                 write_stdout(_format_removal(removal))
@@ -173,7 +173,7 @@ def _select_orphaned(
             reason="NothingToDo",
             remedy="see `fanout get targets`",
         )
-    return [one.name for one in item.orphans]
+    return [orphan.name for orphan in item.orphans]
 
 
 def _find_closed_window(
@@ -188,7 +188,7 @@ def _find_closed_window(
     unread = not are_all_promotions_read(declared, item.resolved_policy.namespace)
     window_hold = closed_window_hold(windows, now, has_unreadable_calendar=unread)
     is_swept = item.resolved_policy.upstream_policy is not None and set(names) <= {
-        one.name for one in item.orphans
+        orphan.name for orphan in item.orphans
     }
     if window_hold is not None and not is_swept:
         raise InvalidInput(
@@ -220,7 +220,7 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
 
     Raises InvalidInput unless it is one.
     """
-    orphaned = {one.name for one in item.orphans}
+    orphaned = {orphan.name for orphan in item.orphans}
     names = sorted(orphaned)
     default_remedy = f"without a target there are: {format_names(names)}" if names else ""
     if not name:

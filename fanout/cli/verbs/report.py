@@ -29,7 +29,7 @@ from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.pass_results import PolicyResult
 
-_REPEAT_INTERVAL = timedelta(minutes=10)  # within it an equal report is the earlier one, run again
+_REPEAT_INTERVAL = timedelta(minutes=10)  # an equal report within it is a repeated run
 
 
 @click.command()
@@ -49,7 +49,7 @@ def command(
     stage: str,
     variants: tuple[str, ...],
     by: str | None,
-    **said: str,
+    **options: str,
 ) -> None:
     """Record evidence: the answer to a check.
 
@@ -57,7 +57,7 @@ def command(
     drafted where the stage requires the check. Of a commit that a publication or a draft made the
     first seven digits are enough. An equal report of the last ten minutes is not recorded again.
     """
-    if bool(said["revision"]) == bool(said["commit"]):
+    if bool(options["revision"]) == bool(options["commit"]):
         raise InvalidInput(
             "it is not clear what the answer is about",
             reason="InvalidSetting",
@@ -65,22 +65,24 @@ def command(
         )
     # Checked before the program is opened: evidence is never changed, so a wrong link would
     # stay in it.
-    _require_link(said["link"])
+    _require_link(options["link"])
     reporter = resolve_author(by)
     with open_program(settings) as program:
         item = find_recordable_policy(program, policy)
         refuse_no_stage(item, stage)
         spec = build_subject(item, stage, variants)
-        drafted = _is_draft_check(item, stage, said["check"])
+        drafted = _is_draft_check(item, stage, options["check"])
         cases = select_cases(item, stage, spec.get("variants", ()))
-        if said["commit"]:
+        if options["commit"]:
             git = program.world.git
-            said["commit"] = resolve_commit(said["commit"], stage, cases, git, drafted=drafted)
+            options["commit"] = resolve_commit(
+                options["commit"], stage, cases, git, drafted=drafted
+            )
         elif drafted:
-            _refuse_undrafted(item, stage, cases, said["revision"])
+            _refuse_undrafted(item, stage, cases, options["revision"])
         else:
-            _refuse_unpublished(item, stage, cases, said["revision"])
-        spec |= {name: value for name, value in said.items() if value}
+            _refuse_unpublished(item, stage, cases, options["revision"])
+        spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(item, spec, reporter, cases, settings.now(), drafted=drafted)
         name = earlier or append_record(program, item, "Evidence", spec, reporter)
     write_stdout(f"evidence.fanout.dev/{name} {'already recorded' if earlier else 'recorded'}\n")

@@ -35,7 +35,7 @@ _Groups = dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]]
 @subject_options
 @click.option(
     "--take",
-    "taken",
+    "side_choices",
     multiple=True,
     metavar="SIDE|KEY=SIDE",
     help="Whose value wins, upstream's or the local one: in all conflicts, or in that of this key.",
@@ -48,7 +48,7 @@ def command(
     policy: str,
     stage: str,
     variants: tuple[str, ...],
-    taken: tuple[str, ...],
+    side_choices: tuple[str, ...],
     reason: str,
     by: str | None,
 ) -> None:
@@ -59,11 +59,13 @@ def command(
     conflicts of the files that it changes, and otherwise if need be.
     """
     author = resolve_author(by)
-    default_side, by_key = _parse_sides(taken)
+    default_side, by_key = _parse_sides(side_choices)
     with open_program(settings) as program:
         item = find_evaluated_policy(program, policy)
         spec = build_subject(item, stage, variants)
-        drafts = _find_conflicts(item, stage, spec.get("variants", ()), include_decided=bool(taken))
+        drafts = _find_conflicts(
+            item, stage, spec.get("variants", ()), include_decided=bool(side_choices)
+        )
         groups = _group_choices(drafts, default_side, by_key)
         if not groups:
             # Nothing is left to decide, perhaps because an earlier run of this command decided it.
@@ -124,14 +126,14 @@ def _find_recorded(
     return lines
 
 
-def _parse_sides(taken: Sequence[str]) -> tuple[MergeSide | None, Winners]:
+def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners]:
     """Return the side that wins all conflicts, and the sides by conflict key.
 
     The first is None if each conflict keeps its winner.
     """
     default_side: MergeSide | None = None
     by_key: dict[str, MergeSide] = {}
-    for text in taken:
+    for text in side_choices:
         key, equals, side_name = text.rpartition("=")
         if side_name not in tuple(MergeSide) or bool(key) != bool(equals):
             raise InvalidInput(

@@ -50,7 +50,7 @@ from fanout.values import replace
 @by_option
 @with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(
-    settings: Settings, policy: str, stage: str, by: str | None, **said: tuple[str, ...] | str
+    settings: Settings, policy: str, stage: str, by: str | None, **options: tuple[str, ...] | str
 ) -> ExitCode:
     """Go back to an earlier revision and stay at it.
 
@@ -64,20 +64,21 @@ def command(
     with open_program(settings) as program:
         item = find_evaluated_policy(program, policy)
         refuse_no_stage(item, stage)
-        spec = build_subject(item, stage, tuple(said["variants"]))
+        spec = build_subject(item, stage, tuple(options["variants"]))
         cases = select_cases(item, stage, spec.get("variants", ()))
-        revision = find_rollback_revision(program, item, stage, cases, str(said["revision"]))
-        overrides = list(said["overrides"])
+        revision = find_rollback_revision(program, item, stage, cases, str(options["revision"]))
+        overrides = list(options["overrides"])
         earlier = find_active_rollback(item, stage, spec.get("variants", ()), revision, overrides)
         spec |= {
             "action": "Rollback",
             "revision": revision,
-            "reason": said["reason"],
+            "reason": options["reason"],
             "overrides": overrides,
         }
         name, report = record_and_run(program, item, spec, author, earlier)
-        # A draft is published in the pass after the one that wrote it.
-        if _has_drafted(report):  # nobody has to look at it first: it was in force before
+        # A draft is published in the pass after the one that wrote it. No review is needed in
+        # between, because the package was published before.
+        if _has_drafted(report):
             report = _join_reports(report, program.sweep(decision_mode(item)))
     if settings.output is OutputFormat.TABLE:
         hint = "; name an older --revision to go further back" if earlier else ""

@@ -123,10 +123,10 @@ def _handle_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` on the first SIGTERM or SIGINT; the next one has its default action."""
     previous_handlers = {number: signal.getsignal(number) for number in _SIGNALS}
 
-    def handle_first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - as signal wants it
-        for each in _SIGNALS:
+    def handle_first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        for signal_number in _SIGNALS:
             # Both are reset by the first signal, so that any second one ends a pass that hangs.
-            signal.signal(each, signal.SIG_DFL)
+            signal.signal(signal_number, signal.SIG_DFL)
         stop()
 
     for number in _SIGNALS:

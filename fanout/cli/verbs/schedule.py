@@ -111,7 +111,7 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     start = parse_instant(flags["after"], "--after") if flags["after"] else settings.now()
     edges = list(islice(iterate_changes(calendars, start), flags["count"]))
     print_objects(
-        [_serialize_opening(at, found, zone) for at, found in edges],
+        [_serialize_opening(at, state, zone) for at, state in edges],
         _WINDOW_COLUMNS,
         settings.output,
     )

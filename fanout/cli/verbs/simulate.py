@@ -69,9 +69,11 @@ def _print_simulations(
 ) -> None:
     """Print the simulations; `alone`: one scenario was requested, so no list is printed."""
     if output is OutputFormat.TABLE:
-        write_stdout("\n".join("".join(_format_simulation(one)) for one in simulations))
+        write_stdout(
+            "\n".join("".join(_format_simulation(simulation)) for simulation in simulations)
+        )
         return
-    plain = [one.model_dump(mode="json") for one in simulations]
+    plain = [simulation.model_dump(mode="json") for simulation in simulations]
     if plain or not alone:
         print_value(plain[0] if alone else build_list(plain), output)
 
@@ -102,16 +104,16 @@ def _format_simulation(simulation_result: Simulation) -> Iterator[str]:
 def _format_stages(moment: MomentView) -> str:
     rows = [
         (
-            one.stage,
-            one.candidate or "-",
-            one.gate,
-            f"{one.verdict}{', halted' if one.halted else ''}",
-            _format_names(one.released),
-            _format_names(one.published),
-            _format_hold_classes(one.held),
-            one.next or "-",
+            stage.stage,
+            stage.candidate or "-",
+            stage.gate,
+            f"{stage.verdict}{', halted' if stage.halted else ''}",
+            _format_names(stage.released),
+            _format_names(stage.published),
+            _format_hold_classes(stage.held),
+            stage.next or "-",
         )
-        for one in moment.stages
+        for stage in moment.stages
     ]
     return format_table(_HEADS, rows)
 

@@ -54,7 +54,7 @@ def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> E
             _run_scenario(scenarios, scenario, settings) for scenario in scenarios.find_valid(paths)
         ]
     # A mistyped path must not pass in CI as a test without failures.
-    if not faults and all(one.result == "empty" for one in results):
+    if not faults and all(result.result == "empty" for result in results):
         raise InvalidInput(
             f"{' and '.join(map(str, paths))}: no Scenario with expectations",
             reason="NotFound",
@@ -63,9 +63,9 @@ def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> E
     if report is not None:
         report.write_text(format_junit(results), encoding="utf-8")
     _print_results(results, len(faults), settings.output)
-    if faults or any(one.result == "invalid" for one in results):
+    if faults or any(result.result == "invalid" for result in results):
         return ExitCode.INVALID
-    failed = any(one.result == "failed" for one in results)
+    failed = any(result.result == "failed" for result in results)
     return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
@@ -137,7 +137,7 @@ def _print_results(results: Sequence[TestResult], faults: int, output: OutputFor
     if output is OutputFormat.TABLE:
         write_stdout("".join(_format_results(results, faults)))
     else:
-        print_value(build_list([one.model_dump(mode="json") for one in results]), output)
+        print_value(build_list([result.model_dump(mode="json") for result in results]), output)
 
 
 def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]:

@@ -24,7 +24,7 @@ from fanout.gates.active_decisions import DecisionStatus
 from fanout.plan.records.policy_records import WITHDRAW, RecordEntry, active_records
 from fanout.reconcile.pass_results import PolicyResult
 
-# what stays in force until something comes of it, or for as long as nobody takes it back
+# Decisions that stay in force until they are applied or withdrawn.
 _WITHDRAWABLE_ACTIONS = ("Publish", "Resolve", "Rollback", "Skip", "Retry", "ConfirmRemoval")
 _INACTIVE_SENTENCES = {
     DecisionStatus.APPLIED: "has been carried out, or overtaken; what has been published stays",
