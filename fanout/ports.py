@@ -77,7 +77,7 @@ class ObjectReader(Protocol):
         """
 
 
-# Hosts take any user name beside a token, some none that is empty.
+# Git hosts accept any user name with a token, but some refuse an empty one.
 TOKEN_USER = "x-access-token"  # noqa: S105 a user name
 
 
@@ -88,7 +88,7 @@ class Credentials:
     Its repr shows nothing of it. Keys and certificates are PEM.
     """
 
-    username: str = field(default="", repr=False)  # some hosts take the token as the name
+    username: str = field(default="", repr=False)  # some hosts expect the token here
     password: str = field(default="", repr=False)
     private_key: str = field(default="", repr=False)
     known_hosts: str = field(default="", repr=False)
@@ -197,7 +197,7 @@ class ProbeClient(Protocol):
         """
 
 
-# ---- What is recorded -------------------------------------------------------------------------
+# ---- Records ----------------------------------------------------------------------------------
 
 
 class RecordStore(Protocol):

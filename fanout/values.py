@@ -16,7 +16,7 @@ from typing import Any, TypeVar, dataclass_transform
 ValueClass = TypeVar("ValueClass")
 Value = TypeVar("Value")
 
-# What is written → the word that asks the standard library for it.
+# Generated methods, and the argument of `dataclass` that requests each.
 _GENERATED_METHODS = {
     "__init__": "init",
     "__repr__": "repr",

@@ -66,7 +66,7 @@ class CronSchedule:
     by_wall_clock: bool
 
 
-@lru_cache(maxsize=32768)  # a policy may have thousands of windows, and each pass asks again
+@lru_cache(maxsize=32768)  # thousands of windows are parsed again in each pass
 def parse_schedule(text: str) -> CronSchedule:
     """Parse a cron line or @macro: crontab(5)'s five fields (design §7).
 
@@ -138,7 +138,7 @@ def _normalize_element(text: str, field: CronField, element: str) -> str:
             f"{field.name}: the range {element!r} runs backward",
             _suggest_unwrapped(field, low, high),
         )
-    if low == high:  # cronsim takes a step after one number as counting from there
+    if low == high:  # cronsim takes a step after a single number as a range from it
         return str(low)
     return f"{low}-{high}{step}"
 
@@ -196,7 +196,7 @@ def _suggest_for_sign(sign: str, field: CronField, element: str) -> str:
     match sign:
         case "?":
             return "write '*'"
-        case "#" if week == "1":  # a star in front makes cron ask for both fields
+        case "#" if week == "1":  # a leading star makes cron require both day fields
             return f"write '*/100,1-7' as day-of-month and {weekday!r} as day-of-week"
         case "#":
             return "it cannot say 'the second Monday'; '8-14' as day-of-month is the second week"

@@ -83,9 +83,9 @@ def _all_fires(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> Itera
 def _next_by_wall_clock(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
     for wall in CronSim(schedule.line, wall_time(zone, after)):
         instant = instant_of(zone, wall)
-        if instant > after:  # else it is the second time that clocks show it
+        if instant > after:  # otherwise `after` is the second of two equal wall times
             return instant
-    raise AssertionError(schedule)  # parse_schedule refuses what never fires
+    raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
 
 
 def _next_by_elapsed_time(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
@@ -120,7 +120,7 @@ def _fire_at_change(schedule: CronSchedule, zone: ZoneInfo, change: datetime) ->
 
 DAY = 24 * 3600
 FIRST_DAY, LAST_DAY = date(3, 1, 1).toordinal(), date(9998, 12, 31).toordinal()
-RAREST = 42  # years: every pattern recurs within them (see `fires`)
+RAREST = 42  # years in which every pattern recurs
 _MIDNIGHT = datetime(2001, 1, 1)  # noqa: DTZ001 - a wall time
 
 
@@ -238,7 +238,7 @@ class FireTimes:
         return self._times if self._matches_day(ordinal) else _NONE
 
     # ---- days ----------------------------------------------------------------------------------
-    # A time that clocks skip may fire on the day after, so that one is looked at as well.
+    # A time that clocks skip may fire on the following day, so that day is searched too.
 
     def _next_day(self, ordinal: int) -> int | None:
         """Return the first day from this one on that may have an instant, or None."""
@@ -273,7 +273,7 @@ def _ordinal_at(zone: ZoneInfo, instant: int) -> int:
     ordinal = min(max(ordinal, FIRST_DAY), LAST_DAY)
     if instant < _compute_day(zone, ordinal).start:
         # The local date alone is ambiguous where clocks change around midnight.
-        return ordinal - 1  # clocks have gone back over midnight
+        return ordinal - 1  # clocks were set back over midnight
     return ordinal + 1 if instant >= _compute_day(zone, ordinal).end else ordinal
 
 

@@ -13,7 +13,7 @@ from fanout.values import frozen
 
 MAX_STEPS = 20_000  # steps of the search for one edge, each to the end of a span
 _SHOWN = 2
-_SPANS_PER_STEP = 20  # spans that are looked at in the time of a step
+_SPANS_PER_STEP = 20  # spans checked in the time of one step
 
 
 @frozen

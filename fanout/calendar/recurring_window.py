@@ -22,8 +22,8 @@ from fanout.errors import InvalidInput
 from fanout.values import frozen
 
 MAX_DURATION = 366 * DAY  # seconds that a period may last
-HORIZON = 5 * MAX_DURATION  # what goes on for longer goes on for ever
-_LOOK_BACK = MAX_DURATION + 2 * DAY  # a period that began earlier is over
+HORIZON = 5 * MAX_DURATION  # a longer span counts as endless
+_LOOK_BACK = MAX_DURATION + 2 * DAY  # seconds; a period that began earlier is over
 _MAX_SPANS = 4096
 _CHECKED_YEARS = datetime(2000, 1, 1, tzinfo=UTC), datetime(2042, 1, 1, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ class RecurringWindow:
         self._starts = FireTimes(schedule, zone)
         self._ends = FireTimes(length, zone) if isinstance(length, CronSchedule) else None
         self._duration = int(length.total_seconds()) if isinstance(length, timedelta) else 0
-        self._partial_spans: list[_PartialSpan] = []  # by `since`, none over another
+        self._partial_spans: list[_PartialSpan] = []  # sorted by `since`, without overlaps
 
     def __str__(self) -> str:
         """Format the window for messages: `'0 8 * * 1-5' for 8h in Europe/Oslo`."""
@@ -113,12 +113,12 @@ class RecurringWindow:
         return self._partial_spans[place]
 
     def _memoize(self, partial: _PartialSpan) -> None:
-        # Passes ask for instants near now, so what was memoized long ago is of no use: start over.
+        # Passes ask for instants near now, so old spans are dropped.
         if len(self._partial_spans) == _MAX_SPANS:
             self._partial_spans.clear()
         place = bisect_right(self._partial_spans, partial.since, key=_span_since)
         if place < len(self._partial_spans) and self._partial_spans[place].start == partial.start:
-            self._partial_spans[place] = partial  # the same span, asked for from farther away
+            self._partial_spans[place] = partial  # the same span, known from an earlier instant on
         else:
             self._partial_spans.insert(place, partial)
 

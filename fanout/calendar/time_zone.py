@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from fanout.errors import InvalidInput
 
-# Present in some zone databases, different on every machine.
+# Names in some zone databases whose meaning depends on the machine.
 LOCAL_NAMES = frozenset({"localtime", "posixrules", "Factory"})
 PROBE = timedelta(hours=12)  # clocks of one zone never jump twice within this
 SECOND = timedelta(seconds=1)

@@ -48,7 +48,7 @@ class AddressCheckingBackend(httpcore2.AsyncNetworkBackend):
                     address, port, share, local_address, socket_options
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                continue  # as the next one may answer
+                continue  # the next address may answer
         return await self._tcp.connect_tcp(last, port, share, local_address, socket_options)
 
 
@@ -109,7 +109,7 @@ async def _resolve_allowed(host: str, port: int, seconds: float | None) -> list[
             rows = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
     except TimeoutError as error:
         raise httpcore2.ConnectTimeout(str(error)) from error
-    except (OSError, UnicodeError) as error:  # the latter for a label that is too long
+    except (OSError, UnicodeError) as error:  # UnicodeError: a label of the host is too long
         raise httpcore2.ConnectError(str(error)) from error
     addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
     allowed = [address for address in addresses if not find_refusal(address)]

@@ -29,11 +29,11 @@ from fanout.values import frozen
 class ProbeLimits:
     """Limits of probes: a service that exceeds them counts as one without response."""
 
-    probe_seconds: float = 10.0  # for one question, redirects included; half of it to connect
-    batch_seconds: float = 60.0  # for all questions that are asked together
-    max_bytes: int = 1 << 20  # bytes of an answer
+    probe_seconds: float = 10.0  # per request with its redirects; half of it to connect
+    batch_seconds: float = 60.0  # for all requests of a batch
+    max_bytes: int = 1 << 20  # of a response
     concurrency: int = 8
-    redirects: int = 3  # and never to another host
+    redirects: int = 3  # within one host
 
 
 _USER_AGENT = "fanout"
@@ -103,7 +103,9 @@ class _Batch:
     allowed_origins: Mapping[str, Collection[str]]
     limits: ProbeLimits
     clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)  # by secret
-    unreachable: dict[str, str] = field(default_factory=dict)  # origin → why it is not asked again
+    unreachable: dict[str, str] = field(
+        default_factory=dict
+    )  # error by origin that is not tried again
     deadline: float = 0.0
 
     async def send_all(
@@ -257,7 +259,9 @@ def _authorization_header(secret: Credentials) -> str:
     if not secret.password:
         raise _NoResponse("its secret has neither a password nor a token")
     if not (secret.password.isascii() and secret.password.isprintable()):
-        raise _NoResponse("its secret has characters that no header has")  # an error would show it
+        raise _NoResponse(
+            "its secret has characters that no header has"
+        )  # httpx2's own error would show the secret
     if secret.username in ("", TOKEN_USER):
         return f"Bearer {secret.password}"
     pair = f"{secret.username}:{secret.password}".encode()

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeResponse
 
 HTTP_OK = 200
-# The service could not answer, or does not want to answer us: that says nothing about what it runs.
+# Status codes without a statement about the service: it failed, or refused the request.
 INCONCLUSIVE_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
 FIRST_SERVER_ERROR = 500
-_MAX_QUOTE = 200  # characters of a server's own words
+_MAX_QUOTE = 200  # characters of a server's message
 _MAX_DEPTH = 64
 
 

@@ -38,7 +38,7 @@ class LoopLog:
 
     def __init__(self) -> None:
         self._reported: dict[str, dict[str, None]] = {}
-        self._last_failure = ""  # what the pass before failed with
+        self._last_failure = ""  # error of the previous pass
 
     def log_file_errors(self, declared: DeclaredObjects) -> None:
         """Log errors of the files that are new, and those that ended."""

@@ -24,9 +24,9 @@ from fanout.schedule.triggers import RequeueTimer, Trigger, TriggerKey, TriggerQ
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen
 
-FILE_CHECK_INTERVAL = 2.0  # seconds between looks at the files
+FILE_CHECK_INTERVAL = 2.0  # seconds between checks of the files
 FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
-MAX_FOLLOW_UPS = 32  # rounds in a row that only follow what the one before did
+MAX_FOLLOW_UPS = 32  # passes in a row that only follow actions of the previous one
 
 _log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ _log = structlog.get_logger()
 class LoopDependencies:
     """Dependencies of the loop: files, passes, sweep log and clock."""
 
-    read_files: Callable[[], DeclaredObjects]  # the same object as before when nothing changed
+    read_files: Callable[[], DeclaredObjects]  # returns the previous object if nothing changed
     run_pass: Callable[[DeclaredObjects, datetime, PassMode], PassReport]  # one pass
     sweep_log: SweepLog
     clock: Callable[[], datetime]
@@ -60,7 +60,7 @@ class RunLoop:
         self._loop_log = LoopLog()
         self._declared = DeclaredObjects(unread=("what is declared",))
         self._declared = self._read_files()
-        # changed files, until they are seen unchanged once more
+        # Changed files, until a second check finds them unchanged.
         self._changed_files = self._declared
         self._pending = {TriggerKey(Trigger.START): None}
         self._timer_keys: frozenset[TriggerKey] = frozenset()
@@ -96,7 +96,7 @@ class RunLoop:
             previous, self._changed_files = self._changed_files, self._read_files()
             if self._changed_files is previous and self._declared is not previous:
                 self._declared = previous
-                self._resume_at = 0.0  # perhaps that was the remedy
+                self._resume_at = 0.0  # the change may be the remedy of the failure
                 yield TriggerKey(Trigger.FILES)
         if monotonic() >= self._poll_at:
             yield TriggerKey(Trigger.POLL)
@@ -114,7 +114,7 @@ class RunLoop:
         """Serve all pending keys. After an error they stay pending, with increasing pauses."""
         keys = list(self._pending)
         try:
-            with BARRIER:  # others rely on this process, whatever a pass comes to
+            with BARRIER:  # one failed pass must not end the process
                 self._serve(keys, timer)
         except FanoutError as error:
             self._loop_log.log_failed_pass(error, self._schedule_retry())
@@ -153,7 +153,7 @@ class RunLoop:
         if evaluated:
             mode = build_mode(evaluated, publishable, table, self._namespace)
             instants |= self._run_pass(mode, triggers)
-        # Only after the pass: a process killed during a sweep must find it due again.
+        # After the pass: a process killed during a sweep must find it due again.
         self._sweep_state.mark_done(due, now)
         self._set_timer(timer, instants, evaluated, table)
         if requested >= table.all_subjects:
@@ -166,7 +166,7 @@ class RunLoop:
         """
         report = self._dependencies.run_pass(self._declared, self._dependencies.clock(), mode)
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
-        # What cannot be logged was done all the same: the pass is not repeated for it.
+        # A failed write of the log does not undo the sweep, so the pass is not repeated.
         self._loop_log.log_internal_problems(
             "log", [str(log_result)] if isinstance(log_result, FanoutError) else []
         )

@@ -97,12 +97,12 @@ class SweepTimetable:
     """Sweep schedules of all declared PromotionPolicies."""
 
     all_subjects: frozenset[PassSubject] = frozenset()
-    sweep_only: frozenset[PassSubject] = frozenset()  # automation publishes these in sweeps alone
+    sweep_only: frozenset[PassSubject] = frozenset()  # published by automation only in sweeps
     schedules: tuple[ScheduledSweep, ...] = ()
-    # PromotionPolicies that are there, usable or not
+    # declared PromotionPolicies, usable or not
     promotion_policies: frozenset[str] = frozenset()
-    complete: bool = True  # False: a file is unreadable, so there may be more of everything
-    failures: tuple[str, ...] = ()  # PromotionPolicies of which fanout itself made nothing
+    complete: bool = True  # False: an unreadable file may declare more
+    failures: tuple[str, ...] = ()  # PromotionPolicies that failed with an internal error
 
     def without_failing(self, now: datetime) -> "SweepTimetable":
         """Return the timetable without schedules whose instants cannot be computed.

@@ -22,10 +22,10 @@ class SweepState:
     def __init__(self, log: SweepLog) -> None:
         self._sweep_log = log
         self._entries: dict[str, LoggedSweep] | None = None
-        self._known_policies: set[str] = set()  # PromotionPolicies that this process has met
+        self._known_policies: set[str] = set()  # PromotionPolicies seen by this process
         self._unwritten: dict[str, LoggedSweep | None] = {}
         self._reported_too_late: set[tuple[str, datetime]] = set()  # too late, and logged
-        self._last_problem = ""  # why the last write failed, as it was logged
+        self._last_problem = ""  # last logged error of a write
 
     def find_due(self, table: SweepTimetable, now: datetime) -> dict[ScheduledSweep, datetime]:
         """Return the sweeps due now with their instants. Raises Unavailable, Denied.

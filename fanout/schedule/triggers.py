@@ -29,7 +29,7 @@ class Trigger(StrEnum):
     POLL = "interval"
     SWEEP = "schedule"
     INSTANT = "instant"  # a gate may open by itself now
-    FOLLOW_UP = "follow-up"  # a pass did something, so more may be possible
+    FOLLOW_UP = "follow-up"  # a pass acted, so further actions may be possible
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -86,7 +86,7 @@ class TriggerQueue(Generic[Key]):
         with self._lock:
             keys = tuple(self._pending)
             self._pending.clear()
-            while not self._signal.empty():  # one for each key
+            while not self._signal.empty():  # one signal per key
                 self._signal.get()
         return keys
 
@@ -105,7 +105,7 @@ class RequeueTimer:
         The callback must be quick: all instants share one thread.
         """
         self._callback = callback
-        # Without a grace time one that is a second late would be dropped in silence.
+        # Without a grace time APScheduler drops a job that is a second late, without an error.
         defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
         self._scheduler: Any = BackgroundScheduler(
             timezone=UTC, executors={"default": ThreadPoolExecutor(1)}, job_defaults=defaults
@@ -124,7 +124,7 @@ class RequeueTimer:
 
     def cancel(self, key: TriggerKey) -> None:
         """Remove the instant of a key; without effect if none is set."""
-        with suppress(JobLookupError):  # it has rung
+        with suppress(JobLookupError):  # it has fired already
             self._scheduler.remove_job(_job_id(key))
 
     def shutdown(self) -> None:

@@ -8,7 +8,7 @@ from fanout.selection.variant_spec import Object
 
 Names = Mapping[tuple[str, str], Object]  # objects of one kind by namespace and name
 Kinds = Mapping[tuple[str, str], Names]  # by group and kind
-_DIGITS = 12  # of a version: it tells contents of one object apart, and nothing else
+_DIGITS = 12  # hex digits of a version, which distinguishes contents of one object
 
 
 def group_of(api_version: str) -> str:
@@ -78,7 +78,7 @@ class ClusterObjectIndex:
         index = ClusterObjectIndex()
         # Set directly: the constructor would sort a fleet's objects again in every pass.
         index._kinds = kinds
-        if len(self.versions) <= 2 * len(index):  # beyond it most are of what is gone
+        if len(self.versions) <= 2 * len(index):  # beyond, most versions are of deleted objects
             index.versions = self.versions
         return index
 

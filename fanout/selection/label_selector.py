@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Protocol, TypeGuard
 
-_MAPS = (dict, Mapping)  # the first is asked first and is the quick answer
+_MAPS = (dict, Mapping)  # dict first: the check is faster than for Mapping
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")  # as Kubernetes reads a label for > and <
 
 

@@ -12,7 +12,7 @@ from fanout.selection.label_selector import matches
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import VariantSpec
 
-# What `propagateWhen` sees (design §6, "Expressions"); an empty set: whatever is there.
+# Fields that `propagateWhen` may read, by variable (design §6, "Expressions"); empty: all.
 VARIABLES: Mapping[str, frozenset[str]] = {
     "stage": frozenset({"total", "updated", "ready", "inFlight", "failed"}),
     "target": frozenset(),

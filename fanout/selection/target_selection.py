@@ -19,7 +19,7 @@ class VariantTarget:
 
     entry: int  # index in spec.targets
     key: str  # identity: "<Kind>[.<group>]/<namespace>/<name>" or "Repository/<name>/<package>"
-    object: Object = field(compare=False)  # what expressions see as `target`
+    object: Object = field(compare=False)  # the variable `target` of expressions
     repository: str = ""  # downstream repository where the template names none (`repoDefault`)
     package: str = ""  # downstream package where the template names none (`packageDefault`)
 

@@ -24,7 +24,7 @@ class ExpressionBatch:
 
     entry: int
     expressions: tuple[str, ...]
-    targets: tuple[VariantTarget, ...]  # row by row
+    targets: tuple[VariantTarget, ...]  # one per row
     rows: tuple[Mapping[str, Any], ...]
 
 

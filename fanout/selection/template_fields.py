@@ -58,7 +58,7 @@ class TemplateField:
     literal: Any
     expression: str | None
     values: Values
-    field: str  # where the expression stands in the policy
+    field: str  # of the policy, with the expression
 
     def to_text(self, key: str, default: str = "") -> str:
         """Return the text for the target; `default` if nothing is written.

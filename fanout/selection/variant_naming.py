@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-LIMIT = 63  # of a Kubernetes object's name where it is also used as a label's value
+LIMIT = 63  # characters of a name that is also a label's value
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 

@@ -78,8 +78,8 @@ class VariantSpec:
     annotations: Mapping[str, str] = field(default_factory=dict)
     priority: int = 0  # higher goes first
     suspended: bool = False
-    offline: bool = False  # its target says so
-    offline_error: str = ""  # why nobody can say whether its target is offline
+    offline: bool = False  # offlineWhen is true for its target
+    offline_error: str = ""  # why it is unknown whether its target is offline
     where: ErrorLocation = field(default=_NOWHERE, compare=False)
 
     @property
@@ -96,7 +96,7 @@ class TargetFailure:
     target: str
     reason: str
     problem: str
-    field: str = ""  # of the policy, where one is at fault
+    field: str = ""  # field of the policy that causes the failure
 
 
 @frozen
@@ -121,7 +121,7 @@ class InProcessExpression:
     """
 
     text: str
-    reads: Mapping[str, Any]  # field names below the variables; an empty mapping: the whole value
+    reads: Mapping[str, Any]  # free variables (see fanout.sandbox.free_variables)
     evaluate: Callable[[Mapping[str, Any]], Any] = field(repr=False, compare=False)
 
     def __call__(self, row: Mapping[str, Any]) -> Any:

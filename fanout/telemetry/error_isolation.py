@@ -21,7 +21,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import Bug, FanoutError
 
 LOGGER_NAME: Final = "fanout.barrier"
-_MAX_EXCEPTION_TEXT: Final = 200  # characters of an exception's own text
+_MAX_EXCEPTION_TEXT: Final = 200  # characters of an exception's message
 _log = logging.getLogger(LOGGER_NAME)
 
 _Item = TypeVar("_Item")

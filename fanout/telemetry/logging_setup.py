@@ -14,7 +14,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from fanout.telemetry.redaction import Redactor
 
-# Chatty at their own levels, or (celpy) loud about what is a user's ordinary mistake.
+# Loggers that are verbose, or (celpy) log ordinary mistakes of users as errors.
 _LIBRARY_LEVELS = {
     "git": logging.WARNING,
     "apscheduler": logging.WARNING,
@@ -36,7 +36,7 @@ def configure_logging(
     stream = stream or sys.stderr
     is_terminal = stream.isatty()
     processors: list[Processor] = [
-        # Redaction comes right behind the merge: what was bound before is shown too.
+        # Redaction follows the merge of bound values, which are printed too.
         structlog.contextvars.merge_contextvars,
         _RedactionProcessor(redactor),
         structlog.processors.add_log_level,
@@ -69,7 +69,7 @@ def _build_renderer(*, is_terminal: bool, use_color: bool) -> Processor:
     if is_terminal:
         return structlog.dev.ConsoleRenderer(
             colors=use_color,
-            # The prettier ones print local variables, secrets among them.
+            # Not the rich formatter: it prints local variables, which may contain secrets.
             exception_formatter=structlog.dev.plain_traceback,
         )
     return structlog.processors.JSONRenderer(ensure_ascii=False)

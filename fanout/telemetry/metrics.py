@@ -12,17 +12,17 @@ from threading import Lock
 from fanout.values import frozen
 
 PHASES = (
-    "files",  # reading what is declared
+    "files",  # reading declared objects
     "names",  # targets and their templates
     "records",  # of people and machines, read and written
     "listings",  # of repositories, and fetches
-    "views",  # what the planner needs of each mirror
-    "judging",  # of policies: evidence, gates, steps; but for the four below
-    "opening",  # what is published and drafted of each variant
+    "views",  # observation of each mirror
+    "judging",  # evaluation of policies, except the four phases below
+    "opening",  # opening of cases: published and drafted state of each variant
     "choosing",  # a revision for each variant, and digests of its inputs
     "rendering",
-    "merging",  # of renderings with what people changed
-    "changes",  # the commits that are to be made of what was decided
+    "merging",  # of renderings with downstream edits
+    "changes",  # planned commits
     "writing",  # objects and pushes of all repositories
     "else",  # opening, closing, and between the phases
 )
@@ -120,19 +120,19 @@ def read_process_clocks() -> PhaseTime:
 
 
 COUNTER_NAMES = (
-    "git_processes",  # started by us; git's own children are not counted
+    "git_processes",  # without git's own child processes
     "listings",
     "fetches",
     "pushes",
     "refs_pushed",
     "objects_written",
     "renders",
-    "merges",  # of renderings with what people changed
-    "programs",  # runs of functions that are not in process
+    "merges",  # of renderings with downstream edits
+    "programs",  # runs of external functions
     "scripts",  # runs of packages' scripts in Starlark
-    "evaluations",  # expression x row actually evaluated in a child process
+    "evaluations",  # pairs of expression and row evaluated by a worker
     "record_writes",
-    "judged",  # policies; the others are as they were
+    "judged",  # evaluated policies; others come from a memo
 )
 
 

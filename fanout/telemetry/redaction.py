@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fanout.api.secret_parameters import is_secret_parameter
 
 REDACTED = "***"
-MIN_SECRET_LENGTH = 4  # a shorter "secret" would turn every text into stars
+MIN_SECRET_LENGTH = 4  # characters; redacting a shorter one would replace parts of ordinary words
 
 # The user name of ssh:// is no secret; an https one may be a token.
 _USERINFO = re.compile(r"(?i)\b(?!ssh://[^\s/:@]*@)([a-z][a-z0-9+.-]*://)[^\s/?#'\"<>]*@")
@@ -49,7 +49,7 @@ class Redactor:
         basic = b64encode(f"{username}:{secret}".encode()).decode()
         with self._lock:
             self._secrets |= {secret, quote(secret, safe=""), basic}
-            # The longest first: one secret may begin with another.
+            # Longest first: one secret may begin with another.
             longest_first = sorted(self._secrets, key=lambda text: (-len(text), text))
             self._pattern = re.compile("|".join(map(re.escape, longest_first)))
 
