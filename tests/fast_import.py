@@ -41,7 +41,7 @@ _TOTAL = re.compile(r"Total objects:\s+(\d+)")
 
 
 class FastImport:
-    """What `fanout.git.object_writer.ObjectWriter` does, by git."""
+    """Writer of objects by git, as the oracle of `fanout.git.object_writer.ObjectWriter`."""
 
     def __init__(self, git: GitProgram) -> None:
         self._git = git
@@ -65,7 +65,7 @@ class FastImport:
 
 
 class _Stream:
-    """What fast-import reads, and what it is to answer."""
+    """Input of `git fast-import` for one repository change, and the expected answers."""
 
     def __init__(self, change: RepositoryChange, reader: MirrorReader) -> None:
         self._change = change

@@ -20,7 +20,6 @@ SOURCES = sorted(
     for folder in FOLDERS
     for path in (ROOT / folder).rglob("*.py")
     if not path.name.startswith("test_")
-    and path.name not in {"regex.py", "regexsyntax.py", "fastimport.py"}
 )
 # The docstring of a verb's command is its help for users.
 HELP = ROOT / "fanout" / "cli" / "verbs"

@@ -255,7 +255,7 @@ class _RemovalInputs:
         ]
         if confirmation is None:
             candidates += [self.limit_hold, self._automation_hold(orphan)]
-        # A confirmation lifts the limit and the automation switch; windows bind people too.
+        # A confirmation overrides the limit and the automation switch, but not closed windows.
         candidates.append(self.window_hold)
         if confirmation is None and not removal_facts.sweep:
             sentence = "automation removes in sweeps, and this pass is none"

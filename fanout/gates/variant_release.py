@@ -75,7 +75,7 @@ class StageReleaseEvaluator:
         self.change_times: set[datetime] = set()
         # Instants at which a variant must be evaluated again, though nothing may come of it.
         self.check_times: set[datetime] = set()
-        # Ends of what has passed: they open nothing, so nobody is told to wait for them.
+        # Ends of what has passed: they open nothing, so no hold names them.
         self.expiry_times: set[datetime] = set()
         self.released: list[str] = []
 

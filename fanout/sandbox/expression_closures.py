@@ -351,7 +351,7 @@ def _build_binary(
         try:
             left_value = left(values)
         except EvaluationError:
-            right(values)  # celpy looks at both, and what it does there may be worse than a fault
+            right(values)  # celpy evaluates both; the right one may be uncertain
             raise
         return operation(left_value, right(values))
 

@@ -77,7 +77,7 @@ class Oracle:
         return since
 
     def skipped(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
-        """Is it taken out of the rollout of the revision?"""
+        """Return whether it is skipped in the rollout of the revision."""
         skip = self._last(facts, Action.SKIP, it, revision)
         retry = self._last(facts, Action.RETRY, it, revision)
         said = facts.records.decisions
@@ -246,7 +246,7 @@ class Oracle:
     # ---- decisions -------------------------------------------------------------------------------
 
     def lifted(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> set[OverridableGate]:
-        """What people have lifted for the variant's next step to the revision."""
+        """Return the overrides by people for the variant's next step to the revision."""
         return {
             override
             for decision in self.ordered(facts, it, revision)
@@ -277,7 +277,7 @@ class Oracle:
         return said[-1] if said else None
 
     def _suspended(self, facts: PolicyFacts, it: VariantFacts) -> bool:
-        """Did the last word about exactly the variant, or its stage, or everything suspend it?"""
+        """Return whether the newest decision about it, its stage or the policy suspends it."""
         last: dict[str, Action] = {}
         for decision in facts.records.decisions:
             if decision.action in (Action.SUSPEND, Action.RESUME):

@@ -31,7 +31,7 @@ def stage_verdict(
 
 
 def enough(require: Require | int | Fraction, listed: int) -> int:
-    """How many of the listed stages must have passed; a number above the total means all."""
+    """Return the number of listed stages that must have passed; above the total means all."""
     if require is Require.ALL:
         return listed
     if require is Require.ANY:
@@ -79,21 +79,21 @@ class Told:
     left: bool = False  # the stage moved on from it
 
     def through(self, soak: float, lifted: Collection[OverridableGate]) -> bool:
-        """Does it count among those that passed?"""
+        """Return whether it counts among those that passed."""
         has_passed = self.verdict is PASSED or OverridableGate.AFTER in lifted
         return has_passed and (self.soaked >= soak or OverridableGate.SOAK in lifted)
 
     def lost(self, lifted: Collection[OverridableGate]) -> bool:
-        """Has it failed, and has nobody lifted that?"""
+        """Return whether it has failed without an override."""
         return self.verdict is FAILED and OverridableGate.AFTER not in lifted
 
     def hopeless(self, lifted: Collection[OverridableGate]) -> bool:
-        """Can it pass no more: it has failed, it has gone past it or it will never have it?"""
+        """Return whether it cannot pass: it failed, is past the revision or will never have it."""
         gone = self.left or (self.verdict is PENDING and not self.there)
         return self.lost(lifted) or gone
 
     def reason(self, lifted: Collection[OverridableGate]) -> str:
-        """What is to be told of one that is not through."""
+        """Return the reasons to report for one that has not passed."""
         if self.lost(lifted):
             return "AfterFailed"
         if self.verdict is not PASSED:
@@ -261,7 +261,7 @@ class World:
     newer: bool = False  # upstream has released another revision, which is nowhere yet
     automatic: bool = True
     decided: bool = False  # a person has promoted it
-    lifts: frozenset[OverridableGate] = frozenset()  # what that lifts
+    lifts: frozenset[OverridableGate] = frozenset()  # gates that the decision overrides
     conflict: bool = False  # upstream and local changed the same, and nobody has decided
     accepted: bool = False  # a person has promoted this variant, conflicts included
 

@@ -96,7 +96,7 @@ def command(
         )
         cases = selection.cases
         trees = current_trees(cases, candidate)
-        overrides_verification = OverridableGate.VERIFICATION.value in said["overrides"]
+        overrides_verification = OverridableGate.VERIFICATION.value in options["overrides"]
         # An override of verification is also about the published revision, which needs no draft.
         no_effect_reason = (
             ""

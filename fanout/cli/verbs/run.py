@@ -63,7 +63,7 @@ def command(settings: Settings, interval: str) -> ExitCode:
         )
         logging.getLogger(LOGGER_NAME).addFilter(
             TracebackFilter()
-        )  # the same may come in every pass
+        )  # an error can occur in every pass
         loop = RunLoop(_build_dependencies(program), pause, settings.namespace)
         with _handle_signals(loop.stop):
             _log.info("Started", install=program.world.setup.install, interval=interval)

@@ -370,7 +370,7 @@ def find_wanted_paths(all_policies: Sequence[ResolvedPolicy]) -> dict[PathOwner,
 def find_tenants(
     wanted_paths: Mapping[PathOwner, PackagePlace], recorded_paths: RecordedPaths
 ) -> dict[PathOwner, PathHolder]:
-    """Return the departing variant that still occupies a newcomer's path.
+    """Return the orphaned variant that still occupies a newcomer's path.
 
     Of two newcomers to one path, one is refused already.
     """
@@ -387,7 +387,7 @@ def find_tenants(
     for entries in newcomers.values():
         entries.sort()
     tenant_by_newcomer: dict[PathOwner, PathHolder] = {}
-    # Sorted, so that of several departing variants a newcomer always waits for the same one.
+    # Sorted, so that of several orphaned variants a newcomer always waits for the same one.
     for place, owner in sorted(departing):
         for newcomer in _find_overlapping(place[1], newcomers.get(place[0], [])):
             tenant_by_newcomer.setdefault(
