@@ -75,7 +75,7 @@ def test_a_host_that_never_answers_is_told_and_the_others_are_listed(
     dead = server.url("r3.git")
     server.silence("r3.git")
     looks = [RefListingRequest(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
-    answers = make_store(concurrency=2, timeout=3).look(looks)
+    answers = make_store(concurrency=2, timeout=3).list_refs(looks)
     failure = answers.pop(dead)
     assert isinstance(failure, Unavailable)
     assert str(failure) == (
@@ -138,7 +138,7 @@ def test_remote_repositories_are_asked_all_at_once(remotes, server, make_store):
     together = threading.Barrier(len(NAMES))
     server.before = lambda path: "?service=" in path and together.wait(30)
     looks = [RefListingRequest(Remote(server.url(f"{name}.git")), KEEP) for name in NAMES]
-    answers = make_store(concurrency=len(NAMES)).look(looks)
+    answers = make_store(concurrency=len(NAMES)).list_refs(looks)
     assert [answer.refs for answer in answers.values()] == [it.refs() for it in remotes.values()]
 
 
@@ -214,12 +214,12 @@ def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server,
     urls = [server.url(f"{name}.git") for name in NAMES]
     code = f"""
         from pathlib import Path
-        from fanout.git.store import MirrorStore
-        from fanout.plan.repository import Look, Remote
-        from fanout.telemetry.counters import Counters
+        from fanout.git.mirror_store import MirrorStore
+        from fanout.plan.observation.repository_state import RefListingRequest, Remote
+        from fanout.telemetry.metrics import Counters
         store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
                             secrets=lambda _: None, concurrency=2)
-        store.look([Look(Remote(url), ()) for url in {urls!r}])
+        store.list_refs([RefListingRequest(Remote(url), ()) for url in {urls!r}])
     """
     process = start_interruptible(
         [sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.PIPE, text=True
@@ -257,15 +257,16 @@ def test_an_interruption_leaves_no_lock_in_a_repository_of_others(
         bare.hook("reference-transaction", HOLDING.format(seconds=seconds))
     code = f"""
         from pathlib import Path
-        from fanout.git import command
-        command.PUSHED_WITHIN = {2.0 if seconds > 2 else 20.0}
-        from fanout.git.store import MirrorStore
-        from fanout.plan.repository import FileCommit, Identity, Remote, RepositoryChange
-        from fanout.telemetry.counters import Counters
+        from fanout.git import git_command
+        git_command.PUSH_GRACE = {2.0 if seconds > 2 else 20.0}
+        from fanout.git.mirror_store import MirrorStore
+        from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
+        from fanout.plan.observation.repository_state import Remote, RepositoryChange
+        from fanout.telemetry.metrics import Counters
         store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
                             secrets=lambda _: None)
         commit = FileCommit("refs/heads/written", "", {{"f": b"x"}}, (), "m", 1_700_000_000)
-        who = Identity("fanout", "fanout@localhost")
+        who = CommitIdentity("fanout", "fanout@localhost")
         store.change([RepositoryChange(Remote(url), who, {{commit.ref: ""}}, files=(commit,))
                       for url in {urls!r}])
     """
