@@ -137,8 +137,8 @@ RECORD_KINDS: Mapping[str, tuple[str, ...]] = {
     "decisions": ("Decision",),
 }
 _AGE_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
-_SHORT_DIGITS = 12  # digits of a commit id in a cell id in a cell
-_VARIANT_LIMIT = 3  # variants named in a cell named in a cell
+_SHORT_DIGITS = 12  # digits of a commit id in a cell
+_VARIANT_LIMIT = 3  # variants named in a cell
 
 
 def list_records(
