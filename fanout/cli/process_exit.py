@@ -153,6 +153,5 @@ class _ProcessExit:
         os._exit(self.status)
 
 
-_active_exits: list[
-    _ProcessExit
-] = []  # empty if the command line runs inside another program, as in tests
+# empty if the command line runs inside another program, as in tests
+_active_exits: list[_ProcessExit] = []

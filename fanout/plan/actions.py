@@ -21,12 +21,12 @@ class ActionKind(StrEnum):
     # Plans are sorted by the order of these members: a release must be on record
     # before its publication, and drafts are removed only after their content is on
     # the branch.
-    RELEASE = "Release"  # recorded before anything is published
+    RELEASE = "Release"  # recorded before any publication
     WRITE_DRAFT = "WriteDraft"
     PUBLISH = "Publish"
-    REMOVE_PACKAGE = "RemovePackage"  # from where its variant was
+    REMOVE_PACKAGE = "RemovePackage"  # from the variant's previous location
     REMOVE_DRAFT = "RemoveDraft"
-    RECORD = "Record"  # what the status is to remember
+    RECORD = "Record"  # change of status lines
 
 
 @frozen
@@ -44,7 +44,7 @@ class PlanAction:
     digest: str = ""
     tree: str = ""
     ref: str = ""
-    expected: str = ""  # what the ref is now; "": it is not there
+    expected: str = ""  # present id of the ref; "": absent
     detail: str = ""
 
     def sentence(self) -> str:
@@ -120,10 +120,10 @@ class VariantStep(StrEnum):
 
     KEEP = "keep"  # nothing
     WRITE = "write"  # a draft
-    PUBLISH = "publish"  # the standing draft is merged and tagged
-    SETTLE = "settle"  # a publication that Git shows is put on record and its draft cleared away
-    ADOPT = "adopt"  # what is rendered is in force already, under another digest
-    REMOVE = "remove"  # a draft that nobody waits for any more
+    PUBLISH = "publish"  # merge and tag the open draft
+    SETTLE = "settle"  # record a publication found in Git and remove its draft
+    ADOPT = "adopt"  # the published package equals the rendering; only the digest differs
+    REMOVE = "remove"  # remove an obsolete draft
 
 
 @frozen
@@ -133,7 +133,7 @@ class PlannedStep:
     case: VariantCase
     step: VariantStep
     release: bool = False
-    answers: tuple[CheckAnswer, ...] = ()  # of machines, that are to be on record
+    answers: tuple[CheckAnswer, ...] = ()  # of machine checks, to be recorded
 
 
 def plan_step(case: VariantCase, decision: VariantEvaluation, *, publish: bool) -> PlannedStep:
@@ -150,7 +150,6 @@ def _choose_step(case: VariantCase, decision: VariantEvaluation, *, publish: boo
     if case.draft_content is not None:
         # Equal content does not make an unmanaged package fanout's own: adoption is
         # published like any other draft.
-        # what fanout did not write becomes its own by a person's word, never by being alike
         is_in_force = case.draft_content.tree == case.path_state.tree and not (
             case.is_unmanaged or case.is_moving
         )

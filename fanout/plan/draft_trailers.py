@@ -27,8 +27,8 @@ class DraftTrailers:
     onto: str  # id of the package's tree on the branch that the draft was written for
     tree: str  # id of the package's tree as fanout wrote it
     conflicts: str = "none"  # values that both sides changed, see `merge_disputes`
-    takes: str = ""  # tips of drafts whose commits by people are in this one
-    rendered: str = ""  # id of the tree without anybody's edits; "": an older fanout wrote it
+    takes: str = ""  # tips of earlier drafts whose commits by people it contains
+    rendered: str = ""  # id of the tree without downstream edits; "": older version
 
     def as_paragraph(self) -> str:
         """Return the last paragraph of the commit message."""

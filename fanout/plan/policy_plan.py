@@ -45,8 +45,9 @@ class PolicyPlan:
     steps: tuple[PlannedStep, ...]
     actions: tuple[PlanAction, ...]
     recorded: RecordedStatus
-    planned: RecordedStatus  # with the releases: recorded before anything is pushed
-    published: Mapping[str, VariantLine] = field(default_factory=dict)  # once its push has worked
+    planned: RecordedStatus  # status with the releases, recorded before any push
+    # lines by variant, recorded after its push
+    published: Mapping[str, VariantLine] = field(default_factory=dict)
     cleanup_items: tuple[CleanupItem, ...] = ()
     removals: tuple[VariantRemoval, ...] = ()
 
@@ -123,7 +124,7 @@ def _plan_variants(
         case = planned.case
         name = case.spec.name
         recorded = recorded_status.variants.get(name)
-        # A draft's branch tells all about it. Without this, every first draft of a
+        # A draft's branch has all data about it. Without this, every first draft of a
         # large fleet would cost a line in the records.
         if recorded is None and _has_draft_only(planned):
             actions += _step_actions(planned)

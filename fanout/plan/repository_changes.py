@@ -49,7 +49,7 @@ class CommitSettings:
 
     install: str
     identity: CommitIdentity
-    # where a template gave one
+    # by group: messages from the administrator's templates
     messages: Mapping["PublicationGroup", str] = field(default_factory=dict)
 
 
@@ -396,7 +396,6 @@ def _build_vendor_commit(
             put[f"published/{path}"] = pending
         elif case.unfinished_push is not None and step is VariantStep.WRITE:
             # The branch is put back to the renderings from before the interrupted push.
-            # nothing of the push that was cut off is to be taken for published any more
             if case.unfinished_push.published_tree is not None:
                 put[f"published/{path}"] = case.unfinished_push.published_tree
             else:

@@ -103,9 +103,8 @@ class _Batch:
     allowed_origins: Mapping[str, Collection[str]]
     limits: ProbeLimits
     clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)  # by secret
-    unreachable: dict[str, str] = field(
-        default_factory=dict
-    )  # error by origin that is not tried again
+    # error by origin that is not tried again
+    unreachable: dict[str, str] = field(default_factory=dict)
     deadline: float = 0.0
 
     async def send_all(
@@ -259,9 +258,8 @@ def _authorization_header(secret: Credentials) -> str:
     if not secret.password:
         raise _NoResponse("its secret has neither a password nor a token")
     if not (secret.password.isascii() and secret.password.isprintable()):
-        raise _NoResponse(
-            "its secret has characters that no header has"
-        )  # httpx2's own error would show the secret
+        # httpx2's own error would show the secret
+        raise _NoResponse("its secret has characters that no header has")
     if secret.username in ("", TOKEN_USER):
         return f"Bearer {secret.password}"
     pair = f"{secret.username}:{secret.password}".encode()

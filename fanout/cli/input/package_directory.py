@@ -209,9 +209,8 @@ def _replace_files(
         _stage_files(directory, staging, changed, after)
         _rename_files(directory, staging, changed, after, undo)
     except BaseException:
-        for step in reversed(
-            undo
-        ):  # if that fails, the staging directory is kept with the old files
+        # if that fails, the staging directory is kept with the old files
+        for step in reversed(undo):
             step()
         shutil.rmtree(staging)
         raise

@@ -61,9 +61,8 @@ def command(settings: Settings, interval: str) -> ExitCode:
             level=logging.DEBUG if settings.verbosity else logging.INFO,
             use_color=is_colored(settings.color, sys.stderr),
         )
-        logging.getLogger(LOGGER_NAME).addFilter(
-            TracebackFilter()
-        )  # an error can occur in every pass
+        # an error can occur in every pass
+        logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
         loop = RunLoop(_build_dependencies(program), pause, settings.namespace)
         with _handle_signals(loop.stop):
             _log.info("Started", install=program.world.setup.install, interval=interval)

@@ -38,7 +38,7 @@ LOCK_REMEDY = (
 )
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LOCK = ("upstreamLock", "git")
-# What a clone says about itself; upstream's own Kptfile says something else there, or nothing.
+# Fields that describe a clone; upstream's own Kptfile has other values there, or none.
 _CLONE_FIELDS: tuple[Path, ...] = (("metadata", "name"), ("upstream",), ("upstreamLock",))
 _EMPTY_KPTFILE = f"apiVersion: {API_VERSION}\nkind: {KPTFILE_NAME}\n".encode()
 
@@ -126,7 +126,7 @@ class _CloneForms:
     raw: PackageFiles
     rendered: PackageFiles  # by upstream's pipeline
     rendered_by_clone: PackageFiles  # by the clone's, which people may have changed
-    problem: FanoutError | None  # why one of the two could not be had
+    problem: FanoutError | None  # error of one of the two renderings
 
 
 def find_clone_edits(
@@ -206,7 +206,7 @@ def _config_paths(path: str, data: bytes) -> Iterator[str]:
     try:
         value = find_kptfile(Manifest.parse(data, path)).value
     except FanoutError:
-        return  # whoever renders it tells of it
+        return  # reported when the package is rendered
     for _, entry in pipeline_functions(value):
         name = entry.get("configPath") if isinstance(entry, Mapping) else None
         if isinstance(name, str):

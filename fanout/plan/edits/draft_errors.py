@@ -24,7 +24,7 @@ from fanout.variants.manifest_objects import find_duplicates, find_identities
 
 _REGULAR_MODES = ("100644", "100755")
 _OURS, _THEIRS = (re.compile(rb"^%c{7} " % sign, re.MULTILINE) for sign in b"<>")
-# what makes two of them the same, and the fault
+# Identity of an error across sides, and the error.
 _KeyedFault = tuple[tuple[object, ...], InvalidInput]
 
 
@@ -132,7 +132,7 @@ def _file_fault(
     return None
 
 
-@lru_cache(maxsize=256)  # most files of a package are the same in all of its variants
+@lru_cache(maxsize=256)  # most files are equal in all variants
 def _parse_manifest(data: bytes, path: str) -> Manifest:
     return Manifest.parse(data, path)
 

@@ -20,7 +20,7 @@ from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.values import frozen
 
-FilesByPath = Mapping[str, object]  # what stands at each path: equal where nothing changed
+FilesByPath = Mapping[str, object]  # content by path; equal values mean no change
 
 RESOLVE = "Resolve"
 NO_DISPUTES = "none"
@@ -33,7 +33,7 @@ class MergeDispute:
     key: str
     winner: MergeSide
     is_decided: bool = False
-    file: str = ""  # where it stands in the package; "" where that was not written down
+    file: str = ""  # in the package; "" if not recorded
 
 
 @frozen

@@ -20,16 +20,16 @@ from fanout.values import frozen
 
 _NOT_BOOLEAN = "is neither true nor false"
 
-# What `cel` and `observedRevision` see of the answer, by method.
+# Variables of `cel` and `observedRevision`, by method.
 RESPONSE_VARIABLES: Mapping[str, str] = {
     CheckMethod.OBJECT: "object",
     CheckMethod.PROMETHEUS: "result",
     CheckMethod.HTTP: "response",
 }
 _COMMIT = re.compile(r"(?:.*[@:/])?([0-9a-f]{40})", re.DOTALL)
-_MAX_REVISION = 128  # characters that the name of one has at most
+_MAX_REVISION = 128  # characters of an observed revision
 _INDEX = re.compile(r"\bresult\s*\[")
-_MAX_QUOTED = 120  # characters of what somebody else wrote, in a sentence of ours
+_MAX_QUOTED = 120  # characters of quoted foreign text in a message
 
 ProbeResult = ProbeResponse | ProbeFailure
 
@@ -48,7 +48,7 @@ class DueCheck:
     variables: Variables
     namespace: str  # of the policy
     repository: str  # the downstream Repository
-    draft_commit: str = ""  # the commit of the draft that it is about
+    draft_commit: str = ""  # commit of the draft in question
 
 
 def machine_checks(checks: Sequence[Check]) -> tuple[Check, ...]:

@@ -10,7 +10,7 @@ class ProbeQuery:
     """One query; equal queries are sent once."""
 
     url: str  # of the service; with a query, of the Prometheus server
-    query: str = ""  # PromQL; "": an HTTP service is asked
+    query: str = ""  # PromQL; "": a plain HTTP request
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""  # JSON
@@ -22,7 +22,7 @@ class ProbeResponse:
     """A response as plain data, which expressions see as `response` or `result`."""
 
     value: Any
-    note: str = ""  # what is odd about it, for when an expression makes nothing of it
+    note: str = ""  # oddity of the response, reported if the expression fails
 
 
 @frozen

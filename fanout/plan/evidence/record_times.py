@@ -137,7 +137,7 @@ class _StatusClock:
     def instant(self, at: datetime) -> datetime:
         if not is_from_the_future(at, self._now):
             return at
-        # Never after this pass: also what was noticed may have been noticed by a wrong clock.
+        # Never after this pass: the clock that noticed it may have been wrong, too.
         self.used[at] = self._noticed.get(at, self._now)
         return min(self.used[at], self._now)
 

@@ -47,7 +47,7 @@ class VariantAttributes:
     """Attributes of one variant that come from its policy and its dependencies."""
 
     group: int = 0  # of its stage's rollout
-    variables: Variables = field(default_factory=dict)  # what `propagateWhen` sees
+    variables: Variables = field(default_factory=dict)  # variables of `propagateWhen`
     depends_on: tuple[DependencyFacts, ...] = ()
 
 
@@ -59,8 +59,9 @@ AttributesByVariant = Mapping[str, VariantAttributes]
 class ObservedEvidence:
     """Commits at which a variant had its present content, and readings of this pass."""
 
-    published_commits: frozenset[str] = frozenset()  # commits at which it stood as it is published
-    drafted_commits: frozenset[str] = frozenset()  # commits at which it stood as it is drafted
+    # branch commits that contain the published package
+    published_commits: frozenset[str] = frozenset()
+    drafted_commits: frozenset[str] = frozenset()  # draft commits that contain the drafted package
     readings: tuple[CheckReading, ...] = ()
 
     def with_commit(self, commit: str, *, drafted: bool) -> "ObservedEvidence":
@@ -74,9 +75,7 @@ NO_EVIDENCE = ObservedEvidence()
 
 
 CONFIRM_REMOVAL = "ConfirmRemoval"
-_OUTSIDE_THE_GATES = frozenset(Action).difference(
-    GATE_ACTIONS
-)  # what these decide no gate asks about
+_OUTSIDE_THE_GATES = frozenset(Action).difference(GATE_ACTIONS)  # decisions that no gate reads
 
 
 @frozen
@@ -98,7 +97,7 @@ class GateInputs:
     resolutions: tuple[ConflictResolution, ...] = ()
     serialize: bool = False
     calendars: tuple[PublicationCalendar, ...] = ()
-    # the calendars that let a rollout go on to its end
+    # calendars with `atClose: Finish`
     finishing_calendars: frozenset[str] = frozenset()
     calendars_incomplete: bool = False  # a calendar may be missing
     last_evidence: str = ""  # newest evidence on record
@@ -185,7 +184,7 @@ def _memoized_facts(
     variant_facts = _build_variant_facts(case, evidence, gate_inputs, selected=selected)
     # An unrecorded publication is dated with the time of the pass, so its facts are
     # not reusable.
-    if not case.is_unrecorded:  # what is seen for the first time is seen now
+    if not case.is_unrecorded:
         memo[name] = VariantFactsEntry(case, inputs, variant_facts)
     return variant_facts
 

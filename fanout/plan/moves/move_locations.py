@@ -58,7 +58,7 @@ class AbandonedLocation:
 
     left_place: PreviousLocationLine
     location: PreviousLocation
-    has_other_owner: bool  # another variant is on record there: nothing of this one's is left
+    has_other_owner: bool  # another variant is on record there, so nothing of this one remains
 
     @property
     def is_vacant(self) -> bool:
@@ -79,9 +79,9 @@ class PathHolder:
     policy: str  # "<namespace>/<policy>"
     path: str
     repository: str  # identity of the Git repository
-    is_moving: bool  # it is to be elsewhere; else nothing asks for it any more
-    is_leaving: bool = False  # its package is in force elsewhere; this one goes when that is ready
-    is_undeclared: bool = False  # its policy is not among those that are declared
+    is_moving: bool  # False: no policy declares it any more
+    is_leaving: bool = False  # published elsewhere; this package is removed when that one is ready
+    is_undeclared: bool = False  # its policy is not declared
 
 
 def exchange_partners(

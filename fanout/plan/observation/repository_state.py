@@ -25,7 +25,7 @@ class Remote:
     secret: str = ""
 
 
-@lru_cache(maxsize=1 << 14)  # of all variants in a repository it is one text
+@lru_cache(maxsize=1 << 14)  # all variants of a repository ask for one URL
 def repository_identity(url: str, branch: str) -> str:
     """Return the identity of a repository and its target branch (full ref name)."""
     return f"{canonicalize_url(url)}#{branch}"
@@ -65,7 +65,7 @@ class Commit:
     timestamp: int  # committer's time
     committer: str  # "name <email>"
     message: str
-    author: str = ""  # the same
+    author: str = ""  # "name <email>"
 
 
 @frozen
@@ -98,7 +98,7 @@ class DraftCommit:
     tree: str  # id of the package's tree, as computed before anything is written
     message: str
     timestamp: int
-    # further parents: a draft with a person's commits that it takes in
+    # further parents: earlier drafts whose commits by people it takes over
     more_parents: tuple[str, ...] = ()
 
 
@@ -122,8 +122,8 @@ class MergedDraft:
     path: str
     tree: str  # of the package in the draft
     tag: str  # full ref name, to be created
-    last_tag: str = ""  # the newest that is there, full ref name
-    last_commit: str = ""  # its commit: if the merge is this one, it has its tag already
+    last_tag: str = ""  # newest existing tag, full ref name
+    last_commit: str = ""  # commit of `last_tag`; a merge that yields it needs no new tag
 
 
 @frozen
@@ -138,7 +138,8 @@ class PublicationMerge:
     drafts: tuple[MergedDraft, ...]
     message: str
     timestamp: int
-    dropped_paths: tuple[str, ...] = ()  # directories that leave the branch with the last of them
+    # directories removed from the branch by the last merge commit
+    dropped_paths: tuple[str, ...] = ()
 
 
 @frozen
@@ -171,7 +172,7 @@ class RepositoryChange:
 
     remote: Remote
     identity: CommitIdentity
-    expected: Mapping[str, str]  # every ref touched → id in the listing; "": it was not there
+    expected: Mapping[str, str]  # id in the listing of every touched ref; "": absent
     blobs: Mapping[str, bytes] = field(default_factory=dict)  # new file content, by blob id
     trees: tuple[StoredTree, ...] = ()
     drafts: tuple[DraftCommit, ...] = ()
@@ -180,7 +181,7 @@ class RepositoryChange:
     tags: Mapping[str, str] = field(default_factory=dict)  # to be created on existing commits
     vendor: VendorCommit | None = None
     files: tuple[FileCommit, ...] = ()
-    removed_drafts: tuple[str, ...] = ()  # draft refs, gone in the second push
+    removed_drafts: tuple[str, ...] = ()  # draft refs, removed by the second push
     # The writer refuses to remove any other ref, so a faulty plan cannot delete a
     # branch of people.
     drafts_under: str = ""  # "refs/heads/drafts/<install>/": the only place where refs are removed
@@ -211,9 +212,9 @@ class OpenDraft:
     trailers: DraftTrailers  # of fanout's newest commit on it
     is_edited: bool  # a person's commits are on it
     settled_keys: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
-    faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
-    editors: frozenset[str] = frozenset()  # who wrote and who committed that work
-    # values not taken at merge conflicts, as fanout's commit says
+    faults: tuple[InvalidInput, ...] = ()  # errors that people's commits brought into the draft
+    editors: frozenset[str] = frozenset()  # authors and committers of those commits
+    # Values rejected at merge conflicts, from the message of fanout's commit.
     rejected_lines: tuple[str, ...] = ()
 
     @property
@@ -249,9 +250,9 @@ class RepositoryState:
     drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by ref
     # draft refs that are not fanout's
     unmanaged_drafts: Mapping[str, str] = field(default_factory=dict)
-    # path → installation drafting there
+    # by path: the other installation that has drafts there
     other_installations: Mapping[str, str] = field(default_factory=dict)
-    # path → highest published number
+    # by path: highest published number
     publication_numbers: Mapping[str, int] = field(default_factory=dict)
     failure: FanoutError | None = None
 

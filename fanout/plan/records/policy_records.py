@@ -26,7 +26,7 @@ class RecordEntry:
     by: str  # "name <email>"
     kind: str  # Evidence | Approval | Decision
     spec: Mapping[str, Any]
-    withdrawn: bool = False  # of Evidence: it keeps its place in the order and says nothing
+    withdrawn: bool = False  # Evidence that keeps its place in the order but does not count
 
 
 WITHDRAW = "Withdraw"
@@ -70,9 +70,9 @@ class RewoundBranch:
     `records` are those that are missing, or None if they cannot be determined.
     """
 
-    branch: str  # where, as people name it
+    branch: str  # URL and branch for messages
     last_seen: str  # commit at which the branch was seen last
-    records: tuple[RecordEntry, ...] | None = None  # those that are missing; None: nobody knows
+    records: tuple[RecordEntry, ...] | None = None  # missing records; None: unknown
 
 
 @frozen
@@ -84,10 +84,10 @@ class PolicyRecords:
 
     head: str = ""  # commit; "": nothing was recorded yet
     records: tuple[RecordEntry, ...] = ()  # in the order in which they were recorded
-    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # key → what is known
+    status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # lines by key
     unreadable: tuple[str, ...] = ()  # sentences; any of them holds the policy
-    failure: FanoutError | None = None  # why nothing of it is known; holds its policy too
-    rewound: RewoundBranch | None = None  # the branch was put back to what it was before
+    failure: FanoutError | None = None  # error of reading the branch; holds the policy too
+    rewound: RewoundBranch | None = None  # the branch was reset to an older state
 
 
 @frozen

@@ -31,11 +31,11 @@ class GrantLine:
     digest: str
     tree: str
     at: datetime
-    repository: str = ""  # where it is for, when that is not where the variant is
+    repository: str = ""  # target repository, if not the variant's present one
     path: str = ""
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
-    records: str = ""  # the last record that there was then; "": an older fanout wrote the line
+    records: str = ""  # newest record at that time; "": written by an older version
 
 
 @frozen
@@ -50,10 +50,10 @@ class PublishedLine:
     merge: str = ""  # downstream commit
     tag: str = ""
     out_of_band: bool = False  # a person merged it without the gates
-    pristine: str = ""  # tree without anybody's edits; "": not known
+    pristine: str = ""  # tree without downstream edits; "": unknown
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
-    heard: str = ""  # the last evidence on record then, where instants alone do not tell
-    since: datetime | None = None  # since when it has the revision; None: since `at`
+    heard: str = ""  # newest evidence on record then; instants may be equal
+    since: datetime | None = None  # start of the revision if earlier than `at`
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
 
     def in_force_since(self, revision: str) -> datetime | None:
@@ -67,7 +67,7 @@ class PreviousLocationLine:
 
     repository: str  # identity of the Git repository
     path: str
-    tree: str  # of the package that was taken along
+    tree: str  # of the package that moved
 
     @property
     def place(self) -> PackagePlace:
@@ -84,9 +84,9 @@ class VariantLine:
     grant: GrantLine | None = None
     published: PublishedLine | None = None
     left: tuple[PreviousLocationLine, ...] = ()
-    orphan: bool = False  # written by hand, and its package stays when it goes
-    stage: str = ""  # in which it was when the line was written; "": none, or not known
-    answers: tuple[CheckAnswer, ...] = ()  # of machines, about what is published or drafted
+    orphan: bool = False  # hand-written with deletionPolicy Orphan
+    stage: str = ""  # at the time of the line; "": none, or unknown
+    answers: tuple[CheckAnswer, ...] = ()  # of machine checks about the publication or the draft
 
     @property
     def place(self) -> PackagePlace:
@@ -116,10 +116,11 @@ class RecordedStatus:
 
     variants: Mapping[str, VariantLine] = field(default_factory=dict)
     history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
-    revisions: Mapping[str, str] = field(default_factory=dict)  # name → commit when first used
+    revisions: Mapping[str, str] = field(default_factory=dict)  # commit at first use, by revision
     draft_repositories: frozenset[str] = frozenset()  # repositories to which drafts were written
-    removed: Mapping[str, datetime] = field(default_factory=dict)  # variant → when it was to go
-    records_ahead: frozenset[str] = frozenset()  # records that a pass has seen dated ahead, by name
+    # by variant: time at which it was due
+    removed: Mapping[str, datetime] = field(default_factory=dict)
+    records_ahead: frozenset[str] = frozenset()  # names of records that a pass saw dated ahead
     noticed_at: Mapping[datetime, datetime] = field(default_factory=dict)
     """Instants in these lines that lie ahead, and when a pass first saw that."""
     drafts: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant

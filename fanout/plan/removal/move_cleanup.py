@@ -35,12 +35,10 @@ class CleanupItem:
     path: str
     open_draft: OpenDraft | None = None
     left_place: PreviousLocationLine | None = None
-    removes_package: bool = (
-        False  # the package leaves the branch; else it stays, or is gone already
-    )
-    drops_rendering: bool = (
-        False  # so does its pristine rendering; else that is somebody else's by now
-    )
+    # the package leaves the branch; else it stays, or is gone already
+    removes_package: bool = False
+    # so does its pristine rendering; else that is somebody else's by now
+    drops_rendering: bool = False
 
 
 @frozen
@@ -53,20 +51,20 @@ class PolicyCleanup:
 
     items: tuple[CleanupItem, ...] = ()
     removals: tuple[VariantRemoval, ...] = ()
-    emptied: frozenset[str] = frozenset()  # no more
-    rediscovered: frozenset[str] = frozenset()  # again, because records begin anew
+    emptied: frozenset[str] = frozenset()
+    rediscovered: frozenset[str] = frozenset()  # after records were lost
 
 
 @frozen
 class CleanupPermission:
     """Permission to remove a variant's old package: readiness, automation and windows."""
 
-    is_publishing: bool = True  # the pass publishes: it does more than keep drafts up to date
+    is_publishing: bool = True  # False: the pass only updates drafts
     is_ready: bool = False
     is_automatic: bool = False
-    automation_acts: bool = True  # the pass is one in which automation acts
-    window_hold: Hold | None = None  # the windows
-    keeps_package: bool = False  # the package stays, as nobody's
+    automation_acts: bool = True  # automation acts in this pass
+    window_hold: Hold | None = None  # closed windows
+    keeps_package: bool = False  # the package stays, unmanaged
 
 
 def cleanup_items(planned: PlannedStep, permission: CleanupPermission) -> Iterator[CleanupItem]:
@@ -121,7 +119,7 @@ def _may_remove(
     case: VariantCase, abandoned: AbandonedLocation, permission: CleanupPermission
 ) -> bool:
     if abandoned.left_place.place == (case.repository_state.identity, case.spec.path):
-        return False  # it moves back there
+        return False  # the variant moves back there
     is_automatic = (
         permission.is_automatic and permission.automation_acts and permission.window_hold is None
     )

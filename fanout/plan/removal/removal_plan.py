@@ -36,13 +36,13 @@ class PackageRemoval:
     """Removal of one variant from one place."""
 
     variant: str
-    owner: str  # as trailers call the policy: "<namespace>/<policy>"
-    status_line: VariantLine | None  # if it is there; None: nothing was ever released there
+    owner: str  # policy as in trailers: "<namespace>/<policy>"
+    status_line: VariantLine | None  # None: nothing was ever released there
     path: str
-    repository_state: RepositoryState | None  # None: its repository is not declared any more
+    repository_state: RepositoryState | None  # None: the repository is not declared any more
     keeps_package: bool  # the package stays
-    moved_tree: str = ""  # the tree that the variant took along when it left this place
-    keeps_drafts: bool = False  # only a package that was left behind goes
+    moved_tree: str = ""  # tree that moved with the variant
+    keeps_drafts: bool = False  # only the remaining package is removed
     repository: str = ""  # name of the Repository object; "": none is declared
 
     @property
@@ -96,7 +96,7 @@ class PackageRemoval:
             return published.pristine or pristine or published.tree
         if pristine:
             return pristine
-        # a pass was ended before it was recorded, or a person merged the draft
+        # The pass ended before recording it, or a person merged the draft.
         written_trees = [grant.tree] if grant else []
         # A draft that changed nothing is no sign of a publication: its tree was there
         # before.
@@ -244,7 +244,7 @@ class VariantRemoval:
     variant: str
     stage: str  # as recorded
     package_removals: tuple[PackageRemoval, ...]
-    first_due: datetime  # when it was first to go
+    first_due: datetime  # first time at which it was due
 
 
 def removal_due_since(

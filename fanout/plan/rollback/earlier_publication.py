@@ -22,8 +22,8 @@ class EarlierPublication:
     revision: str
     commit: str  # upstream commit
     digest: str
-    tree: str  # of the package, with what people had changed in it by then
-    pristine_tree: str = ""  # the rendering without anybody's edits; "": it is nowhere any more
+    tree: str  # of the package, with the downstream edits of that time
+    pristine_tree: str = ""  # tree of the rendering without downstream edits; "": lost
 
 
 def never_published_hold(spec: VariantSpec, pin: Pin) -> Hold:

@@ -31,7 +31,7 @@ class ComparedValue:
     path: FieldPath  # of the expectation
     expected: ExpectedValue
     actual: ExpectedValue
-    explanation: str  # what the engine says about the subject
+    explanation: str  # of the subject, by the gates
 
     @property
     def differs(self) -> bool:

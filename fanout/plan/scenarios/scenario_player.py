@@ -18,7 +18,7 @@ from fanout.plan.scenarios.scenario_timeline import ScenarioChange, ScenarioTime
 from fanout.plan.scenarios.scenario_world import ScenarioSetting, ScenarioWorld
 from fanout.values import frozen
 
-_MAX_ADVANCE = timedelta(days=30)  # how long a scenario goes on by itself where it does not say
+_MAX_ADVANCE = timedelta(days=30)  # default limit of `advance`
 MAX_PASSES = 5_000  # passes of a scenario, its past included
 
 _FINAL_STATES = (VariantState.READY, VariantState.SKIPPED)
@@ -78,9 +78,9 @@ class _ScenarioRun:
         self._requeue_at: datetime | None = None
         self._unreported: PlayedPass | None = None  # the last pass, if not yet reported
         self._passes = 0
-        self._is_finished = False  # everything is ready that there is
+        self._is_finished = False  # all variants are ready
         # The number also keeps the heap from comparing changes, which are functions.
-        self._sequence = count()  # what is stated first comes first
+        self._sequence = count()  # keeps the stated order
         requested = [
             None,
             *spec.moments,

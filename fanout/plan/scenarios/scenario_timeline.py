@@ -204,7 +204,7 @@ class ScenarioTimeline:
                 record.stage or "", record.variants, record.revision or ""
             )
             if draft_trees is None and spec.get("action", "Publish") == "Publish":
-                return  # as the command, which records nothing where all drafts are left out
+                return  # like the command, which records nothing if all drafts are left out
             spec["trees"] = list(draft_trees or ())
         world.records.append(self._build_record(kind, at, spec, record.by, record.name))
 

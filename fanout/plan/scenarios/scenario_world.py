@@ -49,7 +49,7 @@ class ScenarioSetting:
     calendars_incomplete: bool = False
     calendars: tuple[PublicationCalendar, ...] = ()
     finishing_calendars: frozenset[str] = frozenset()
-    upstream: Mapping[str, Any] = field(default_factory=dict)  # what `propagateWhen` sees of it
+    upstream: Mapping[str, Any] = field(default_factory=dict)  # variables of `propagateWhen`
 
 
 @frozen
@@ -61,7 +61,7 @@ class ScenarioAnswer:
     status: Said
     check: str = ""
     message: str = ""
-    # the revision or commit that a machine has seen; "": the one in question
+    # revision or commit observed by a machine; "": the one in question
     observed_revision: str = ""
 
 
@@ -75,17 +75,18 @@ class ScenarioVariant:
     published: Publication | None = None
     draft: DraftFacts | None = None
     grant: Grant | None = None
-    stated_draft: StatedDraft | None = None  # what is stated of the draft, until there is another
-    stated_release: datetime | None = None  # when its draft was released, as it is stated
+    # the scenario's statement about the draft, until it is replaced
+    stated_draft: StatedDraft | None = None
+    stated_release: datetime | None = None  # stated release of its draft
     offline: bool = False
     removed: datetime | None = None
-    input_changes: int = 0  # how often its inputs were changed
-    missing_revision: str = ""  # the revision to go back to, which it never had
+    input_changes: int = 0  # number of changes of its inputs
+    missing_revision: str = ""  # rollback target that it never had
     # by revision, the last of each
     publications: dict[str, Publication] = field(default_factory=dict)
     # by check and digest
     readings: dict[tuple[str, str], CheckReading] = field(default_factory=dict)
-    # of drafts that were not there yet
+    # answers about drafts that do not exist yet
     pending_answers: list[ScenarioAnswer] = field(default_factory=list)
     answers: tuple[CheckAnswer, ...] = ()
 

@@ -54,9 +54,8 @@ class ResolvedPolicy:
     upstream: Repository | None
     variants: tuple[VariantSpec, ...] = ()
     repositories: Mapping[str, Repository] = field(default_factory=dict)  # by variant
-    place_by_variant: Mapping[str, str] = field(
-        default_factory=dict
-    )  # identities of these repositories, by variant
+    # identities of these repositories, by variant
+    place_by_variant: Mapping[str, str] = field(default_factory=dict)
     labels_by_target: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by target
     # of its stage's rollout, by variant
     rollout_groups: Mapping[str, int] = field(default_factory=dict)
