@@ -90,9 +90,9 @@ class CaseBuilder:
     # by place and ref
     _departing_drafts: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)
     _wanted_paths: dict[str, PackagePlace] = field(default_factory=dict)
-    # drafts, by their tips
+    # memo of trailers, by draft tip
     _trailers_by_tip: dict[str, DraftTrailers | None] = field(default_factory=dict)
-    # what is known of everybody, and all of most variants
+    # Context of all variants; most have no other.
     _shared_context: CaseContext = field(init=False)
 
     def __post_init__(self) -> None:
@@ -391,7 +391,7 @@ class CaseBuilder:
         )
         published_line = status_line.published if status_line is not None and is_at_path else None
         if not is_at_path and status_line is not None and status_line.published is not None:
-            return None  # a move, which takes nothing that is there already
+            return None  # a move does not adopt an existing package
         return find_publisher_hold(
             self.git,
             self.install,
@@ -474,7 +474,7 @@ class CaseBuilder:
             or case.published is None
         ):
             return case
-        # the branch may have moved on with the same push
+        # The same push may have advanced the branch.
         return replace(case, tag=tag, published=replace(case.published, merge=commit))
 
 

@@ -18,7 +18,7 @@ from fanout.variants.pending_inputs import (
 )
 
 Value = TypeVar("Value")
-MAX_CACHED_BYTES = 64 << 20  # bytes of what programs were given and have answered
+MAX_CACHED_BYTES = 64 << 20  # bytes of inputs and outputs of programs
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class FunctionResultCache:
         script_results = self.function_runtime.run_scripts(scripts) if scripts else ()
         for script, items in zip(scripts, script_results, strict=True):
             self._results[script] = items
-            self._size += 2 * len(script.resource_list)  # the answer is about as long
+            self._size += 2 * len(script.resource_list)  # the output is about as long
         for question_item in new_questions:
             if isinstance(question_item, SchemaRequest):
                 self._results[question_item] = read_schemas(question_item)

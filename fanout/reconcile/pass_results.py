@@ -46,16 +46,16 @@ class PassProblem:
     """Problem of a policy, target or variant, apart from gates that hold it."""
 
     # Field names are keys of snapshots on disk (`noop_snapshot`).
-    policy: str  # as people name it: PolicyPass.title
+    policy: str  # title of the policy
     subject: str  # the target or the variant; "" for the policy as a whole
     reason: str
     sentence: str
-    noun: str = "variant"  # what the subject is: policy, repository, target or variant
-    failed: bool = True  # False: it is held, or a person should know of it
-    names: tuple[str, ...] = ()  # what else the sentence may call the subject
+    noun: str = "variant"  # kind of the subject: policy, repository, target or variant
+    failed: bool = True  # False: a hold, or information
+    names: tuple[str, ...] = ()  # other names of the subject in the sentence
     again: str = ""  # if reported in full before: one line, and where to read the rest
     gone: bool = False  # the subject is a variant whose target is gone
-    accepted: bool = False  # a person has seen it, and it goes on all the same
+    accepted: bool = False  # a person accepted it, so nothing is blocked
 
     @property
     def needs_fix(self) -> bool:
@@ -75,15 +75,15 @@ class PolicyResult:
     rules: tuple[StageRule, ...] = ()  # its stages, in its order
     facts: PolicyFacts | None = None
     decision: PolicyEvaluation | None = None
-    # of the repositories that the pass looked at
+    # of the observed repositories
     repository_states: tuple[RepositoryState, ...] = ()
     publishing: frozenset[str] = frozenset()  # variants whose draft this pass publishes
-    # what variants left
+    # leftovers of variants at previous locations
     remaining_leftovers: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
-    orphans: tuple[OrphanLocations, ...] = ()  # those whose target is not there any more
-    # which of them go, and what holds others
+    orphans: tuple[OrphanLocations, ...] = ()  # variants whose target does not exist any more
+    # removable orphans, and the holds of others
     removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
-    error: FanoutError | None = None  # stops this policy and no other
+    error: FanoutError | None = None  # stops this policy only
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
 
     @property
@@ -141,7 +141,8 @@ class NoopSnapshot:
     heads: Mapping[RecordsKey, str]  # of all records branches
     listing_requests: tuple[RefListingRequest, ...]
     listings: Mapping[str, RefListing]  # by URL
-    next_check: datetime | None  # when something may be due by itself
+    # earliest time at which something changes without a change of inputs
+    next_check: datetime | None
 
 
 @frozen
@@ -153,11 +154,12 @@ class PassPlan:
     plans: tuple[PolicyPlan, ...] = ()
     plan: Plan = field(default_factory=Plan)
     changes: tuple[RepositoryChange, ...] = ()
-    writing: CommitSettings | None = None  # how these are worded and signed
-    warnings: tuple[str, ...] = ()  # what holds nothing and should be known
-    undeclared_warnings: tuple[str, ...] = ()  # those of policies that are on record alone
+    writing: CommitSettings | None = None  # messages and identity of the commits
+    warnings: tuple[str, ...] = ()  # problems that block nothing
+    # warnings of policies that are not declared but have records
+    undeclared_warnings: tuple[str, ...] = ()
     snapshot: NoopSnapshot | None = None  # None: the answer may differ the next time
-    stored_problems: tuple[PassProblem, ...] = ()  # of a pass before, in which all was as it is now
+    stored_problems: tuple[PassProblem, ...] = ()  # of the earlier pass with equal inputs
 
     @property
     def problems(self) -> tuple[PassProblem, ...]:
@@ -236,14 +238,14 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     for failure in describe_orphans(
         policy_result.resolved_policy, policy_result.orphans, policy_result.removals
     ):
-        if failure.target not in policy_result.removals.removable:  # else it is in the plan
+        if failure.target not in policy_result.removals.removable:  # removable ones are in the plan
             first_hold = next(iter(policy_result.removals.holds.get(failure.target, ())), None)
             reason = str(first_hold.reason) if first_hold is not None else failure.reason
             yield PassProblem(
                 title, failure.target, reason, failure.problem, failed=False, gone=True
             )
     if policy_result.error is not None:
-        return  # it is what holds the variants
+        return  # the policy's error is the reason for all its holds
     for repository, sentence in find_lost_renderings(policy_result.cases):
         reason = str(Reason.BASE_MISSING)
         reminder = (

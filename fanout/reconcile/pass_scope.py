@@ -41,12 +41,14 @@ class PassMode:
     People name policies by `only`; the loop states exactly its `subjects`.
     """
 
-    publish: bool = True  # False: drafts are brought up to date and nothing is published
-    sweep: bool = True  # False: where there is a schedule, automation publishes nothing
+    publish: bool = True  # False: drafts are updated and nothing is published
+    sweep: bool = True  # False: with a schedule, automation publishes nothing
     only: frozenset[str] | None = None  # names of policies and hand-written variants; None: all
     namespace: str = ""  # "": all
-    subjects: frozenset[PassSubject] | None = None  # exactly these; None: all that are covered
-    unswept_subjects: frozenset[PassSubject] = frozenset()  # for these it is no sweep
+    # exactly these; None: all that `only` and `namespace` allow
+    subjects: frozenset[PassSubject] | None = None
+    # subjects for which this pass is no sweep
+    unswept_subjects: frozenset[PassSubject] = frozenset()
 
     def covers(self, resolved_policy: ResolvedPolicy) -> bool:
         """Return True if the policy, or the hand-written variant, is part of the pass."""
@@ -72,7 +74,7 @@ class ScopeInputs:
     """Inputs of a scope beside resolved policies and records."""
 
     repositories: Sequence[Repository]
-    covers: Callable[[ResolvedPolicy], bool]  # is it part of the pass?
+    covers: Callable[[ResolvedPolicy], bool]  # whether a policy is part of the pass
     install: str
 
 
@@ -81,16 +83,16 @@ class PassScope:
     """Covered policies, their dependencies, and what is known of them before any listing."""
 
     all_policies: Sequence[ResolvedPolicy]
-    covered: Sequence[ResolvedPolicy]  # those that the pass is about
-    # and those they depend on, in the order in which they are judged
+    covered: Sequence[ResolvedPolicy]  # policies of the pass
+    # With the policies they depend on, in order of evaluation.
     evaluated: Sequence[ResolvedPolicy]
     policy_states: Mapping[RecordsKey, PolicyRecords]
     dependencies: VariantDependencies
     path_ownership: PathOwnershipIndex
-    # Repository objects that cannot be served, by identity
+    # Errors of unusable Repository objects, by identity.
     unusable_repositories: Mapping[str, InvalidInput]
     listing_requests: tuple[RefListingRequest, ...]
-    stopped: Sequence[ResolvedPolicy] = ()  # covered, and left out of the rest by their own problem
+    stopped: Sequence[ResolvedPolicy] = ()  # covered policies with an error of their own
 
     def request_all_listings(self, install: str) -> tuple[RefListingRequest, ...]:
         """Return listing requests for the repositories of all policies, covered or not."""

@@ -174,7 +174,7 @@ class PolicyEvaluator:
             cases = mark_lost_tags(resolved_policy, case_builder.build_cases(), inputs.listings)
         bootstrap_repositories = self._check_bootstrap(inputs, cases)
         refuse_missing_records(_format_title(resolved_policy), inputs.policy_state, cases)
-        # where not even repositories show it
+        # By observed heads: repositories may show no trace of the lost records.
         refuse_rewound_branch(_format_title(resolved_policy), inputs.policy_state.rewound)
         gate_records = with_removals(
             build_gate_records(_find_own_records(inputs), self.now), status.removed
@@ -322,7 +322,7 @@ class PolicyEvaluator:
             )
         else:
             rules = (build_hand_written_rule(resolved_policy.name, inputs.promotions),)
-        # Fail closed: what could not be read may have been there to restrict somebody.
+        # Fail closed: an unreadable object may restrict this policy.
         return tuple(
             replace(rule, automatic=rule.automatic and inputs.all_promotions_read) for rule in rules
         )
@@ -416,7 +416,7 @@ class PolicyEvaluator:
         A stage without verification passes when it is published; the drafts of the next stage
         follow in the same pass (design §3: drafts are up to date after one pass).
         """
-        # Nearly every pass ends here; the facts after publication are not computed in vain.
+        # Most passes end here, so the facts after publication are computed only when needed.
         if not self.publish or not any(
             variant_decision.publish for variant_decision in decision.variants.values()
         ):

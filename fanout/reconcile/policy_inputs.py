@@ -24,6 +24,6 @@ class PolicyInputs:
     listings: Mapping[str, RefListing | FanoutError]
     promotions: Sequence[PromotionPolicy]
     is_sweep: bool
-    depends_on: tuple[DependencyFacts, ...] = ()  # of a variant written by hand
+    depends_on: tuple[DependencyFacts, ...] = ()  # of a hand-written variant
     all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
-    removal_doubt: str = ""  # why nobody can be sure that a target is gone
+    removal_doubt: str = ""  # reason why a missing target may still exist; "": none

@@ -12,7 +12,7 @@ from fanout.plan.actions import ActionResult
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import frozen
 
-_MAX_SEPARATE_LINES = 10  # policies with equal troubles that have a line each
+_MAX_SEPARATE_LINES = 10  # policies with equal problems that are printed separately
 
 
 @frozen
@@ -35,7 +35,7 @@ class ProblemGroup:
 
     def _with_subjects(self, sentence: str) -> str:
         if not self.first.subject or self.first.policy.endswith(f"/{self.first.subject}"):
-            return sentence  # the policy itself, or a variant written by hand, is named already
+            return sentence  # the sentence names the policy or the hand-written variant already
         if len(self.subjects) == 1:
             return f"{self.first.subject}: {sentence}"
         number = format_count(len(self.subjects), self.first.noun)
@@ -120,7 +120,7 @@ def _format_count(number: int, noun: str) -> str:
 def _anonymize(problem: PassProblem) -> str:
     """Return the sentence without the names of its own subject."""
     if problem.gone:
-        return ""  # each has its own place; what to do is the same
+        return ""  # locations differ, the remedy is equal
     shape = problem.sentence
     # Longest first: a name may be part of a longer one.
     for name in sorted({problem.subject, *problem.names} - {""}, key=len, reverse=True):

@@ -79,7 +79,8 @@ class VariantDependencies:
     _policy_by_variant: dict[tuple[str, str], ResolvedPolicy] = field(default_factory=dict)
     # by policy and target
     _variant_by_target: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    _cycle_by_key: dict[PolicyKey, tuple[str, ...]] = field(default_factory=dict)  # those in one
+    # for keys in a cycle
+    _cycle_by_key: dict[PolicyKey, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Few installations use `dependsOn`; the indexes over all variants are then not needed.

@@ -90,7 +90,7 @@ class _MergeInputs:
     case: VariantCase
     merger: DraftMerger
     stack: ExitStack
-    readers: dict[str, ObjectReader] = field(default_factory=dict)  # by URL: those that were needed
+    readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by URL
 
     def collect_edits(self) -> PackageEdits:
         """Return people's changes to the published package and to its drafts."""

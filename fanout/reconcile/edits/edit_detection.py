@@ -68,7 +68,7 @@ class DownstreamEditDetector:
         )
 
 
-@lru_cache(maxsize=16)  # renderings of one place are read one after the other
+@lru_cache(maxsize=16)  # renderings of one path are read in succession
 def _parse_lock(kptfile: bytes | None) -> UpstreamLock | None:
     """Return the upstream lock of a Kptfile, or None if it has none that is readable."""
     try:
@@ -99,7 +99,7 @@ class _EditInspection:
         ]
         # The common case, an edit of other files: no lock needs to be parsed.
         if kptfiles[0] and kptfiles[0] == kptfiles[1] and not tag:
-            return None  # it says what was published
+            return None  # the lock names the published state
         lock, published_lock = map(_parse_lock, kptfiles)
         if (
             lock is not None
@@ -137,7 +137,7 @@ class _EditInspection:
     def _find_equal_publication(self) -> str:
         """Return the tag of an earlier publication that has the present tree, or ""."""
         home = self.case.package_location
-        # has another tree
+        # The present publication is no candidate: the package has another tree now.
         present_commit = self.case.published.merge if self.case.published else ""
         for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
             tag = tag_ref(home.path, number)

@@ -22,7 +22,7 @@ from fanout.selection.variant_spec import VariantSpec
 class CaseMemo:
     """Memo of the cases of one policy, or of one hand-written variant."""
 
-    keeps_cases: bool = False  # False: of cases nothing is, which would be in vain
+    keeps_cases: bool = False  # False for a single pass, which cannot reuse cases
     _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
     _opened: dict[str, tuple[VariantLine | None, VariantCase]] = field(default_factory=dict)
     _chosen: dict[str, tuple[VariantCase, VariantCase]] = field(default_factory=dict)

@@ -82,9 +82,9 @@ class _MemoEntry:
 class PolicyMemo:
     """Memo of policies that had nothing to do; one per process."""
 
-    _present_keys: frozenset[PolicyKey] = frozenset()  # to this pass
+    _present_keys: frozenset[PolicyKey] = frozenset()  # policies of this pass
     _entries: dict[PolicyKey, _MemoEntry] = field(default_factory=dict)
-    # by what was seen then, in this pass
+    # comparison with earlier inputs, by their id
     _unchanged_by_id: dict[int, bool] = field(default_factory=dict)
 
     def begin_pass(self, keys: Iterable[PolicyKey]) -> None:

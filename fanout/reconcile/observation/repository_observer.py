@@ -33,22 +33,22 @@ from fanout.values import frozen
 
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
 _RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
-_MAX_EDIT_COMMITS = 64  # of a person's commits on top of a draft
-_MAX_CARRIED_COMMITS = 1024  # commits of people, in all that a draft has taken in
+_MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
+_MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
 
 
 @frozen
 class _DraftTip:
     """Tip of a draft branch: trailers, tree, and the edits of people in it."""
 
-    trailers: DraftTrailers | None  # of the newest commit of fanout's on it
+    trailers: DraftTrailers | None  # of fanout's newest commit on it
     is_own_commit: bool  # that commit is the tip
     tree: str | None
-    faults: tuple[InvalidInput, ...] = ()  # what people's work has put into it and breaks it
-    # keys of the disputes that people's commits decided
+    faults: tuple[InvalidInput, ...] = ()  # errors that people's commits brought into the draft
+    # Keys of conflicts that people's commits decided.
     resolved_conflicts: frozenset[str] = frozenset()
-    editors: frozenset[str] = frozenset()  # whose commits are in it
-    # values not taken at merge conflicts, as fanout's commit says
+    editors: frozenset[str] = frozenset()  # authors and committers of those commits
+    # Values rejected at merge conflicts, from the message of fanout's commit.
     rejected_values: tuple[str, ...] = ()
 
 
@@ -58,7 +58,7 @@ class _RepositoryMemo:
 
     path_states: dict[str, dict[str, PathState]] = field(default_factory=dict)
     commit_times: dict[str, int] = field(default_factory=dict)
-    observed_paths: list[str] = field(default_factory=list)  # paths, for the view
+    observed_paths: list[str] = field(default_factory=list)  # paths whose state is observed
     state: RepositoryState | None = None
     tips: dict[tuple[str, str], _DraftTip] = field(default_factory=dict)
 
@@ -110,12 +110,12 @@ class RepositoryObserver:
         ):
             # Memos compare by identity: an equal but new state would invalidate every case below
             # it.
-            return state  # the very same, so that whoever kept something of it can tell
+            return state
         head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
         prefix = drafts_prefix(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
-            # A draft may be all that tells of a variant whose target is gone.
+            # A draft may be the only trace of an orphaned variant.
             package_paths = sorted({*paths, *(_package_path(prefix, ref) for ref in tips)} - {""})
             on_branch = _read_paths(memo, reader, head, package_paths)
             rendering_paths = [
@@ -178,7 +178,7 @@ def _get_tip(
     if (ref, oid) not in memo.tips:
         try:
             memo.tips[ref, oid] = _read_tip(reader, _package_path(prefix, ref), oid)
-        except InvalidInput:  # a commit that cannot be read says of no draft that it is ours
+        except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
             memo.tips[ref, oid] = _DraftTip(None, is_own_commit=False, tree=None)
     return memo.tips[ref, oid]
 
@@ -190,7 +190,7 @@ def _package_path(prefix: str, ref: str) -> str:
 
 def _read_tip(reader: ObjectReader, path: str, oid: str) -> _DraftTip:
     commit = tip = reader.commit(oid)
-    # Bounded: anybody may push a branch below drafts/, with any history.
+    # Bounded: a branch below drafts/ may be pushed by anyone, with any history.
     for _ in range(_MAX_EDIT_COMMITS):
         trailers = parse_trailers(commit.message)
         if trailers is not None or not commit.parents:
@@ -210,7 +210,7 @@ def _read_tip(reader: ObjectReader, path: str, oid: str) -> _DraftTip:
             is_own_commit and tree == trailers.tree and len(tip.parents) == 1
         ):
             editors = _find_editors(reader, tip, amended=is_own_commit and tree != trailers.tree)
-    except InvalidInput as error:  # what no package may be; other drafts are read all the same
+    except InvalidInput as error:  # content that no package may have; other drafts are still read
         faults = (add_package(error, path),)
     has_conflicts = trailers is not None and trailers.conflicts != NO_VALUE
     rejected = parse_conflict_paragraph(commit.message) if has_conflicts else ()

@@ -24,7 +24,7 @@ from fanout.values import replace
 from fanout.variants.package_preparation import PreparedPackage, prepare_package
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
 
-MAX_PREPARED = 16  # prepared packages: a few policies times the revisions that are under way
+MAX_PREPARED = 16  # prepared packages: a few policies, each with a few revisions in rollout
 
 
 def get_upstream(resolved_policy: ResolvedPolicy) -> Upstream:

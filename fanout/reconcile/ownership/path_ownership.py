@@ -33,19 +33,19 @@ PathOwner = tuple[str, str]
 class RecordedPaths:
     """Paths that the status lines of all policies record."""
 
-    # published there, or released
+    # Owners by publication or release.
     owner_by_path: dict[PackagePlace, PathOwner] = field(default_factory=dict)
-    # it was there before it moved
+    # Owners that moved away.
     former_owner_by_path: dict[PackagePlace, PathOwner] = field(default_factory=dict)
     path_by_owner: dict[PathOwner, PackagePlace] = field(default_factory=dict)
-    # all of one variant
+    # All recorded places of each owner.
     all_paths_by_owner: dict[PathOwner, list[PackagePlace]] = field(default_factory=dict)
-    # repositories with drafts
+    # Repositories with drafts, by policy.
     draft_repositories: dict[RecordsKey, list[str]] = field(default_factory=dict)
     # by the policy that holds their records
     variants_by_policy: dict[RecordsKey, list[str]] = field(default_factory=dict)
     title_by_owner: dict[PathOwner, str] = field(default_factory=dict)
-    # of policies that nobody declares
+    # Owners whose policy is not declared.
     undeclared_owners: set[PathOwner] = field(default_factory=set)
 
 
@@ -235,12 +235,13 @@ class PathOwnership:
     """Path ownership as the evaluation of one policy needs it."""
 
     repository_states: Mapping[str, RepositoryState]  # by identity of the Repository object
-    refusals: Mapping[str, str]  # variant → why its path is not its own
-    repository_by_place: Mapping[str, LocatedRepository]  # those that it names or is remembered in
-    tenants: Mapping[str, PathHolder]  # who is where a variant is to go
-    owner_by_path: Mapping[PackagePlace, PathOwner]  # who is on record where
-    named_places: frozenset[str]  # the repositories that it names
-    # all policies, whoever else may want one of its places
+    refusals: Mapping[str, str]  # by variant: why the path belongs to another
+    # repositories named by its targets or its records
+    repository_by_place: Mapping[str, LocatedRepository]
+    tenants: Mapping[str, PathHolder]  # present holder of each wanted path
+    owner_by_path: Mapping[PackagePlace, PathOwner]  # recorded owner by place
+    named_places: frozenset[str]  # repositories named by its targets
+    # All policies, since any may want one of its places.
     all_policies: Sequence[ResolvedPolicy] = ()
 
 

@@ -137,7 +137,7 @@ def _find_clone_hold(
         entry = reader.entry(tree, KPTFILE)
         lock = parse_upstream_lock(reader.blob(entry.oid) if entry is not None else None, KPTFILE)
     except FanoutError:
-        return None  # people may have broken it, or taken the lock out of it
+        return None  # the Kptfile may be broken, or without a lock
     path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
     if lock.refers_to(resolved_policy.upstream.spec.url, path):
         return None

@@ -46,7 +46,7 @@ def recover_publication(
     Its clocks start now, because no record has its time. `trailers_by_tip` collects
     trailers of drafts by their tips: many drafts share a merge.
     """
-    # The present draft does not tell: it may be of a later revision. The tag leads to the
+    # Not from the present draft, which may be of a later revision. The tag leads to the
     # merge, and that to the draft that was published.
     newest_publication = PublicationHistory(
         open_reader(case.repository_state.remote), case.repository_state, case.spec, trailers_by_tip
@@ -99,7 +99,7 @@ def find_interrupted_publication(
     if draft is not None and draft.trailers.variant != spec.name:
         draft = None
     if draft is not None and draft.trailers.rendered not in ("", rendered):
-        return None  # of another variant, which this one follows at the path
+        return None  # of the variant that was at the path before
     grant = (
         status_line.grant
         if status_line is not None and status_line.granted_place == location
@@ -115,7 +115,7 @@ def find_interrupted_publication(
     else:
         return None
     if expected_tree and present_tree == expected_tree:
-        return None  # it is in force, and only not on record yet
+        return None  # in force, but not recorded yet
     reader = open_reader(repository_state.remote)
     earlier_renderings = _find_earlier_renderings(
         reader, repository_state.vendor_head, path, rendered

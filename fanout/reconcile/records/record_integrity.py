@@ -118,15 +118,15 @@ def _find_activity(
                 yield case.repository_state, f"its publication {tag.removeprefix('refs/tags/')}"
 
 
-_MAX_LISTED = 5  # records that are missing
+_MAX_LISTED = 5  # missing records in a message
 
 
 @frozen
 class RecordBaseline:
     """State of a policy's records that publications are compared with."""
 
-    record_names: Container[str]  # names
-    accepted_at: datetime | None  # when a person last decided that what is published counts
+    record_names: Container[str]
+    accepted_at: datetime | None  # time of the last decision that accepted the records
     now: datetime
 
 
@@ -164,7 +164,7 @@ def compare_with_publication(
     if commit == published.merge or not is_later or (grant and grant.tree == publication.tree):
         return case
     commit_object = reader.commit(commit)
-    if not parse_last_record(commit_object.message):  # nothing says that its release was recorded
+    if not parse_last_record(commit_object.message):  # no sign that its release was recorded
         return case
     if baseline.accepted_at is None or commit_object.timestamp > baseline.accepted_at.timestamp():
         return replace(case, rewound_records=_describe_unrecorded(case, tag, commit))

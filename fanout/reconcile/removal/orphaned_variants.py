@@ -56,7 +56,7 @@ class VariantLocation:
 
     place: PackagePlace
     status_line: VariantLine | None = None
-    moved_tree: str = ""  # the tree that the variant took along when it left
+    moved_tree: str = ""  # tree that moved with the variant
 
 
 @frozen
@@ -74,9 +74,9 @@ class RemovalInputs:
     """Inputs of the removal decision beside locations."""
 
     facts: PolicyFacts
-    records: Sequence[RecordEntry]  # those that stand
-    removal_doubt: str = ""  # why nobody can be sure that a target is gone
-    is_publishing: bool = True  # False: the pass keeps drafts up to date and no more
+    records: Sequence[RecordEntry]  # without withdrawn ones
+    removal_doubt: str = ""  # reason why a missing target may still exist; "": none
+    is_publishing: bool = True  # False: the pass only updates drafts
 
 
 def find_orphans(

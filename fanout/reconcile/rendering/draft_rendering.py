@@ -23,9 +23,9 @@ from fanout.variants.package_rendering import render_variant
 from fanout.variants.pending_inputs import InputPending, PendingInput
 from fanout.variants.render_inputs import resolve_inputs
 
-# a question is no error: the rendering goes on with its answer
+# A pending input is no error: the rendering is repeated with its response.
 _RENDERING_BARRIER = ErrorBarrier(InputPending)
-BATCH_SIZE = 100  # renderings whose questions are asked together
+BATCH_SIZE = 100  # renderings whose pending inputs are fulfilled together
 
 
 @frozen

@@ -23,9 +23,9 @@ from fanout.selection.variant_naming import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen
 
-_MAX_EDIT_COMMITS = 64  # of a person's commits on top of a draft
+_MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_RENDERING_COMMITS = 10_000  # commits on the branch of renderings
-_MAX_BRANCH_COMMITS = 10_000  # of the branch
+_MAX_BRANCH_COMMITS = 10_000  # commits of the published branch
 _DIGEST_LENGTH = 40  # of a digest
 
 
@@ -70,7 +70,7 @@ class PublicationHistory:
     reader: ObjectReader
     repository_state: RepositoryState
     spec: VariantSpec
-    # what is known of drafts by their tips: many share a merge
+    # Memo by draft tip: many drafts share a merge.
     trailers_by_tip: dict[str, DraftTrailers | None]
     recorded_number: int = 0  # of the newest publication on record
 
@@ -215,8 +215,8 @@ class PublicationHistory:
         lock = read_tree_lock(self.reader, tree)
         pristine = self._find_rendering(lock) if lock is not None else ""
         if lock is None or not pristine:
-            return None  # not one of fanout's
-        # what it was made of is not written down anywhere: no other inputs have this digest
+            return None  # a person's commit
+        # Its inputs are not recorded, so its digest must equal no other.
         digest = sha256(f"published {pristine}".encode()).hexdigest()[:_DIGEST_LENGTH]
         return EarlierPublication(
             locked_revision(lock, lock.directory), lock.commit, digest, tree, pristine
@@ -258,7 +258,7 @@ class PublicationHistory:
     def _find_trailers(self, commit: str) -> DraftTrailers | None:
         """Return the trailers of the variant's draft that a commit published, or None."""
         commit_object = self.reader.commit(commit)
-        # a person moved the branch forward to the draft
+        # The branch was fast-forwarded to the draft by a person.
         own_trailers = parse_trailers(commit_object.message)
         if own_trailers is not None and own_trailers.variant == self.spec.name:
             return own_trailers

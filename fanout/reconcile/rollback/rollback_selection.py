@@ -116,7 +116,6 @@ class RollbackSelector:
         )
         previous_key, publication = self._memo.get(memo_key, ((), None))
         # The key changes with every publication, so a kept result never outlives one.
-        # it may be put back
         if previous_key != key or (publication is not None and not publication.pristine_tree):
             publication = readers.open_history(case).find_last(revision)
             self._memo[memo_key] = key, publication

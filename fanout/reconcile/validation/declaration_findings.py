@@ -130,7 +130,7 @@ def _locate_target(name: str, target: VariantTarget | None, namespace: str, loca
     kind, _, qualified_name = name.partition("/")
     kind, _, group = kind.partition(".")
     object_namespace, _, object_name = qualified_name.partition("/")
-    if target is not None and "repo" in target.object:  # a repository that was chosen by name
+    if target is not None and "repo" in target.object:  # a repository selected by name
         group, object_namespace, object_name = GROUP, namespace, target.repository
     elif kind == "Repository" and not group:
         group = GROUP
@@ -154,7 +154,7 @@ def _find_target_problems(
         yield from _find_variant_problems(resolved_policy, spec, declared)
         if spec.name in collisions_by_variant:
             field = _package_field(resolved_policy, spec.target)
-            # Whoever has the path keeps it, and that is not known here.
+            # The present owner keeps the path, and is unknown here.
             yield _TargetProblem(
                 field,
                 spec.target,

@@ -82,7 +82,7 @@ def _find_code(declared: DeclaredObjects) -> Iterator[tuple[ErrorLocation, Decla
             yield declared.where(declaration, code.field), code
     for scenario in declared.scenarios:
         for code in _find_object_code(scenario):
-            if code.field.startswith("spec.stages["):  # the rest is data, whatever it is called
+            if code.field.startswith("spec.stages["):  # further fields are data
                 yield declared.where(scenario, code.field), code
     reported_fields = {(fault.where.object, fault.where.field) for fault in declared.faults}
     for key, place in declared.broken:
@@ -169,7 +169,7 @@ def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:
 def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
     check_match = _CHECK_PATTERN.search(path)
     if check_match and check_match[2] in ("headers", "body"):
-        return  # whatever they are called, they are sent as they are
+        return  # sent as written, never evaluated
     if isinstance(value, dict):
         for name, child in value.items():
             yield from _walk_fields(child, f"{path}.{name}")
