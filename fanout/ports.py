@@ -35,6 +35,10 @@ class ObjectReader(Protocol):
     Methods raise Unavailable for ids that are missing.
     """
 
+    @property
+    def limits(self) -> SizeLimits:
+        """Size limits of the packages that it reads."""
+
     def has(self, oid: str) -> bool:
         """Return whether the object is in the mirror."""
 

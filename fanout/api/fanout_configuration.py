@@ -99,6 +99,11 @@ class PackageLimits(Model):
     depth: StrictInt = Field(
         default=100, ge=1, le=200, description="The number of directories inside each other."
     )
+    values: StrictInt = Field(
+        default=150000,
+        ge=1,
+        description="The number of YAML and JSON values of all files together, keys not counted.",
+    )
 
 
 class AllowedExecutable(Model):

@@ -297,6 +297,7 @@ def _package_limits(configuration: FanoutConfiguration) -> RenderLimits:
         size=limits.bytes_,
         depth=limits.depth,
         file_size=limits.file_bytes,
+        values=limits.values,
         injectable=configuration.injection,
         programs=find_allowed_programs(configuration.functions),
     )

@@ -40,7 +40,7 @@ class MirrorReader:
         """Read from an open repository; `limits` are the size limits of packages."""
         self._repository = repository
         self._odb = repository.odb
-        self._limits = limits
+        self.limits = limits
 
     def has(self, oid: str) -> bool:
         """Return whether the object with this hex id is in the mirror."""
@@ -126,7 +126,7 @@ class MirrorReader:
         Raises InvalidInput for submodules and names that are not UTF-8, and as soon as more
         files or directories were walked than `limits` allow (default: the limits of packages).
         """
-        limits = limits or self._limits
+        limits = limits or self.limits
         entries: dict[str, TreeEntry] = {}
         pending = [("", 0, tree)]
         directories = 0
@@ -152,7 +152,7 @@ class MirrorReader:
 
     def entry(self, tree: str, name: str) -> TreeEntry | None:
         """Return the file of this name directly in a tree, or None."""
-        for mode, raw_name, child in parse_tree(self._directory(tree, "", self._limits)):
+        for mode, raw_name, child in parse_tree(self._directory(tree, "", self.limits)):
             if raw_name == name.encode() and mode != FileMode.TREE:
                 return TreeEntry(_normalize_mode(mode, name), child)
         return None
@@ -174,7 +174,7 @@ class MirrorReader:
             else self._size(oid, referenced=True)
             for oid in dict.fromkeys(entry.oid for entry in entries.values())
         }
-        self._limits.check_sizes({path: sizes[entry.oid] for path, entry in entries.items()})
+        self.limits.check_sizes({path: sizes[entry.oid] for path, entry in entries.items()})
         content = {
             oid: contents_by_id[oid]
             if oid in contents_by_id
@@ -189,7 +189,7 @@ class MirrorReader:
         Raises InvalidInput if it has more than `max_bytes` bytes (default: the limit of
         packages).
         """
-        return self._read(oid, _BLOB, max_bytes or self._limits.file_size, referenced=True)
+        return self._read(oid, _BLOB, max_bytes or self.limits.file_size, referenced=True)
 
     def raw_tree(self, oid: str) -> bytes:
         """Return a directory as git stores it. Raises Unavailable if it is missing."""

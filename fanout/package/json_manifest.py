@@ -14,12 +14,19 @@ from typing import Any, Final, NamedTuple
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import same_json
 from fanout.package.list_alignment import match_elements
+from fanout.package.package_limits import ValueCounter
 from fanout.package.yaml_nodes import MAX_DEPTH, InvalidManifest, manifest_problem, parse_yaml
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _INDENT: Final = re.compile(r"[\[{][ \t]*\r?\n([ \t]+)\S")
 _COLON: Final = re.compile(r'"([ \t]*:[ \t]*)')
 _DECODER: Final = json.JSONDecoder()
+# A string with the colon behind it if it is a key, the beginning of a container, or another
+# literal. The closing quote is optional, as a search for one that is missing would begin again at
+# every escaped quote.
+_VALUE: Final = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"?[ \t\r\n]*+(:)?|[\[{]|[^ \t\r\n"\[\]{},:]++', re.DOTALL
+)
 
 
 class JsonEntry(NamedTuple):
@@ -156,13 +163,16 @@ def is_json(file: str) -> bool:
     return file.endswith(".json")
 
 
-def read_json(text: str, file: str) -> Any:
+def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
     """Return the data of a JSON file, None for an empty one.
 
-    Raises InvalidManifest with all problems.
+    Raises InvalidManifest with all problems, and InvalidInput if the file has more values
+    than `counter` has left.
     """
     if not text.strip():
         return None
+    if counter is not None:
+        _count_values(text, file, counter)
     has_duplicate = False
     constants: list[str] = []
 
@@ -194,6 +204,17 @@ def read_json(text: str, file: str) -> Any:
         raise InvalidManifest(problems)
     _check_json(data, file)
     return data
+
+
+def _count_values(text: str, file: str, counter: ValueCounter) -> None:
+    """Count the values of a JSON text without building them, as Python's reader cannot stop."""
+    max_values = counter.limit - counter.count
+    number = 0
+    for token in _VALUE.finditer(text):
+        number += token[1] is None
+        if number > max_values:
+            break
+    counter.add(number, file)
 
 
 def _check_json(data: object, file: str) -> None:

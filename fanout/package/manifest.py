@@ -35,6 +35,7 @@ from fanout.package.node_text import (
     read_spellings,
     replace_elements,
 )
+from fanout.package.package_limits import ValueCounter
 from fanout.package.parse_cache import read_cached
 from fanout.package.yaml_nodes import BOM, MAX_FILE, DocumentRoot, InvalidManifest, YamlNode, decode
 from fanout.package.yaml_output import dump
@@ -158,19 +159,21 @@ class Manifest:
         self._shapes: dict[tuple[tuple[int, Path], ...], _EditShape] = {}
 
     @classmethod
-    def parse(cls, data: bytes, file: str) -> "Manifest":
+    def parse(cls, data: bytes, file: str, counter: ValueCounter | None = None) -> "Manifest":
         """Parse a file; `file` is for messages, and a name in `.json` means JSON.
 
-        Raises InvalidManifest with all problems: not UTF-8, syntax, tabs, duplicate keys, tags,
-        keys that are not strings, numbers that Kubernetes does not have, and exceeded limits.
+        `counter` counts the values of the package that the file belongs to. Raises
+        InvalidManifest with all problems: not UTF-8, syntax, tabs, duplicate keys, tags, keys
+        that are not strings, numbers that Kubernetes does not have, and exceeded limits; and
+        InvalidInput if the package has too many values.
         """
         text, _ = decode(data, file, MAX_FILE)
         if is_json(file):
-            value = read_json(text, file)
+            value = read_json(text, file, counter)
             return cls(
                 data, text, file, () if value is None else (Document(0, value, file, text, None),)
             )
-        reading = read_cached(text, file)
+        reading = read_cached(text, file, counter)
         if reading.problems:
             raise InvalidManifest(reading.problems)
         return cls(data, text, file, [_build_document(root, file, text) for root in reading.roots])

@@ -21,6 +21,7 @@ class SizeLimits:
     size: int = 16 * 1024 * 1024  # bytes of all files together
     depth: int = 100  # directories inside each other
     file_size: int = 16 * 1024 * 1024  # bytes of one file
+    values: int = 150_000  # YAML and JSON values of all files together
 
     def check_file(self, path: str, size: int) -> None:
         """Raise InvalidInput if a file of this size in bytes is too large."""
@@ -66,6 +67,32 @@ class SizeLimits:
 
 
 DEFAULT_SIZES = SizeLimits()
+
+
+class ValueCounter:
+    """Number of YAML and JSON values in the files of one package, against its limit.
+
+    Scalars, mappings and lists are values; keys are not. Every value takes some hundred
+    bytes of memory, so the bytes of a file do not limit what parsing it takes.
+    """
+
+    __slots__ = ("count", "limit")
+
+    def __init__(self, limit: int = DEFAULT_SIZES.values) -> None:
+        """Start with no values; `limit` is the largest number that is accepted."""
+        self.count = 0
+        self.limit = limit
+
+    def add(self, number: int, file: str) -> None:
+        """Count the values of one file. Raises InvalidInput if the limit is exceeded."""
+        self.count += number
+        if self.count > self.limit:
+            raise self.limit_error(file)
+
+    def limit_error(self, file: str) -> InvalidInput:
+        """Build the error for the file in which the limit is exceeded."""
+        problem = f"the package has more than {self.limit:,} YAML values"
+        return limit_exceeded_error(problem, "values", file)
 
 
 def limit_exceeded_error(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from fanout.package.package_limits import ValueCounter
 from fanout.package.yaml_nodes import DocumentRoot, ParsedYaml, YamlNode, parse_yaml
 from fanout.package.yaml_scalars import resolve_scalar
 
@@ -66,13 +67,14 @@ class _FrameCache:
 _frame_cache: Final = _FrameCache()
 
 
-def read_cached(text: str, file: str) -> ParsedYaml:
+def read_cached(text: str, file: str, counter: ValueCounter | None = None) -> ParsedYaml:
     """Parse a YAML text like `parse_yaml`, reusing the nodes of a cached text of the same frame.
 
-    The nodes are shared between results and must not be changed.
+    The nodes are shared between results and must not be changed. Raises InvalidInput like
+    `parse_yaml`.
     """
     if len(text) > _MAX_CACHED_TEXT:
-        return parse_yaml(text, file)
+        return parse_yaml(text, file, counter)
     pieces = _WORD.split(text)  # in turns: the text before a word, its delimiter, the word
     words = pieces[2::3]
     del pieces[2::3]
@@ -81,19 +83,21 @@ def read_cached(text: str, file: str) -> ParsedYaml:
     frame = tuple(pieces)
     cached = _frame_cache.get(frame)
     if cached is None:
-        reading = parse_yaml(text, file)
+        reading = parse_yaml(text, file, counter)
         _frame_cache.store(frame, text, reading, words)
         return reading
     replacements: list[tuple[YamlNode, str]] = []
     for node, cached_word, word in zip(cached.nodes, cached.words, words, strict=True):
         if word != cached_word:
             if node is None:
-                return parse_yaml(text, file)
+                return parse_yaml(text, file, counter)
             replacements.append((node, word))
+    if counter is not None:
+        counter.add(cached.reading.value_count, file)
     return (
         _substitute_words(cached.reading, replacements)
         if replacements
-        else ParsedYaml(cached.reading.roots.copy())
+        else ParsedYaml(cached.reading.roots.copy(), value_count=cached.reading.value_count)
     )
 
 
@@ -174,4 +178,4 @@ def _substitute_words(
         body = root.start + shift
         node = copy_node(root.node)
         roots.append(DocumentRoot(root.index, body, root.end + shift, node))
-    return ParsedYaml(roots)
+    return ParsedYaml(roots, value_count=reading.value_count)

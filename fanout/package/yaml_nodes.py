@@ -6,6 +6,7 @@ what Kubernetes would read; aliases share it, so it must not be changed in place
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -14,6 +15,7 @@ import yaml
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.package_limits import ValueCounter
 from fanout.package.yaml_scalars import Scalar, resolve_scalar, yaml11_key
 
 BOM: Final = b"\xef\xbb\xbf"
@@ -146,6 +148,7 @@ class ParsedYaml:
 
     roots: list[DocumentRoot] = field(default_factory=list)
     problems: list[InvalidInput] = field(default_factory=list)
+    value_count: int = 0  # aliases count once
 
 
 class RefusedDocument(Exception):
@@ -156,16 +159,17 @@ class RefusedDocument(Exception):
         self.problem = problem
 
 
-def parse_yaml(text: str, file: str) -> ParsedYaml:
+def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> ParsedYaml:
     """Parse all documents.
 
     After a syntax error, parsing resumes at the next document marker. Lines are always
-    right; positions only if there are no problems.
+    right; positions only if there are no problems. Raises InvalidInput as soon as the file
+    has more values than `counter` has left.
     """
     reading = ParsedYaml()
     while True:
         try:
-            _Composer(text, file, reading).run()
+            _Composer(text, file, reading, counter).run()
         except RefusedDocument as refused:
             reading.problems.append(refused.problem)
             # The parser cannot be resumed. A user with a bad document still wants the errors of
@@ -173,9 +177,12 @@ def parse_yaml(text: str, file: str) -> ParsedYaml:
             # line numbers.
             text = _text_after_error(text, refused.problem.where.line)
             if not text:
-                return reading
+                break
         else:
-            return reading
+            break
+    if counter is not None:
+        counter.add(reading.value_count, file)
+    return reading
 
 
 def _text_after_error(text: str, line: int) -> str:
@@ -271,10 +278,14 @@ def plain_value(text: str, file: str, line: int) -> Scalar:
 class _Composer:
     """Builder of the nodes for one run of the parser."""
 
-    def __init__(self, text: str, file: str, reading: ParsedYaml) -> None:
+    def __init__(
+        self, text: str, file: str, reading: ParsedYaml, counter: ValueCounter | None
+    ) -> None:
         self.text = text
         self.file = file
         self.reading = reading
+        self.counter = counter
+        self.max_values = sys.maxsize if counter is None else counter.limit - counter.count
         self.stack: list[YamlNode] = []
         # the key that waits for its value, per open collection
         self.keys: list[YamlNode | None] = []
@@ -425,13 +436,19 @@ class _Composer:
 
     def place_node(self, node: YamlNode) -> None:
         """Add a finished node to the collection that is open."""
+        if self.stack and self.stack[-1].kind == "mapping" and self.keys[-1] is None:
+            self.keys[-1] = node
+            return
+        self.reading.value_count += 1
+        # Counted here and not when the file is read: a collection in the package's byte limit
+        # takes fifty times its bytes as nodes.
+        if self.reading.value_count > self.max_values:
+            assert self.counter is not None, "the number is limited"
+            raise self.counter.limit_error(self.file)
         if not self.stack:
             self.top = node
             return
         parent = self.stack[-1]
-        if parent.kind == "mapping" and self.keys[-1] is None:
-            self.keys[-1] = node
-            return
         # Size and height are summed up while nodes are placed, so that aliases can be
         # refused before their expansion costs anything.
         parent.weight += node.weight

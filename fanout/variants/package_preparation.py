@@ -11,7 +11,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
-from fanout.package.package_limits import SizeLimits
+from fanout.package.package_limits import SizeLimits, ValueCounter
 from fanout.package.package_path_rules import find_unportable_files
 from fanout.package.tree_ids import TreeEntry
 from fanout.selection.cluster_objects import group_of
@@ -129,8 +129,9 @@ def prepare_package(
     Two objects of one identity are accepted, as kpt does.
     """
     _check_files(package, limits)
+    counter = ValueCounter(limits.values)
     manifests = {
-        path: Manifest.parse(package.files[path][1], path)
+        path: Manifest.parse(package.files[path][1], path, counter)
         for path in sorted(package.files)
         if path.endswith(_SUFFIXES) or path.rpartition("/")[2] == KPTFILE
     }

@@ -50,6 +50,11 @@ ROWS = [
     ("a Kptfile that is none", {"sites/ams/Kptfile": "kind: Kptfile\n"}, "sites/ams/Kptfile:1:"),
     ("no Kptfile", {"sites/ams/Kptfile": None}, "sites/ams/Kptfile: there is no Kptfile"),
     (
+        "more values than a package may have",
+        {"sites/ams/more.yaml": "a:\n" + "- 1\n" * 150_001},
+        "sites/ams/more.yaml: the package has more than 150,000 YAML values",
+    ),
+    (
         "no package at all",
         {f"{AMS}/{path}": None for path in PACKAGE},
         "sites/ams/Kptfile: there is no Kptfile",

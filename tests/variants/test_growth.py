@@ -204,3 +204,13 @@ def test_what_grows_takes_no_memory(request):
         [sys.executable, "-c", MEASURE, tests], capture_output=True, check=True, text=True
     )
     assert int(done.stdout) < 100 << 10  # KiB
+
+
+def test_a_package_with_too_many_values_is_refused_by_name():
+    files = {"a.yaml": settings(9), "b.yaml": settings(9)}
+    with pytest.raises(InvalidInput) as caught:
+        prepare_package(package(files), RenderLimits(values=30))
+    assert caught.value.reason == "LimitExceeded"
+    assert str(caught.value).startswith("b.yaml: the package has more than 30 YAML values")
+    assert "packageLimits.values" in caught.value.remedy
+    prepare_package(package(files), RenderLimits(values=50))

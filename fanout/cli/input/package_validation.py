@@ -11,6 +11,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Document, Manifest
 from fanout.package.merge.merge_units import is_manifest
+from fanout.package.package_limits import ValueCounter
 from fanout.package.merge.package_update import Files
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import frozen, replace
@@ -49,12 +50,16 @@ def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings
     warnings: tuple[FunctionResult, ...] = ()
     manifests: dict[str, Manifest] = {}
     faults: list[InvalidInput] = []
+    counter = ValueCounter()
     for path, (_, data) in files.items():
         if is_manifest(path):
             try:
-                manifests[path] = Manifest.parse(data, path)
+                manifests[path] = Manifest.parse(data, path, counter)
             except InvalidManifest as error:
                 faults += error.problems
+            # The rest would have to be parsed for its errors, which is what the limit is against.
+            except InvalidInput as error:
+                return PackageFindings([*faults, error])
     if KPTFILE not in files:
         faults.append(_invalid_package("there is no Kptfile", "add one, as `kpt pkg init` does"))
     faults += _check_kptfiles(manifests, runtime)

@@ -16,6 +16,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
+from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits, ValueCounter
 from fanout.package.package_path_rules import find_unportable_files
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.plan.edits.edit_merge import PackageFiles
@@ -29,17 +30,21 @@ _KeyedFault = tuple[tuple[object, ...], InvalidInput]
 
 
 def find_new_faults(
-    files: PackageFiles, references: Sequence[PackageFiles], directory: str
+    files: PackageFiles,
+    references: Sequence[PackageFiles],
+    directory: str,
+    limits: SizeLimits = DEFAULT_SIZES,
 ) -> tuple[InvalidInput, ...]:
     """Return the faults that no reference package has, ordered by file and line.
 
     `directory` is the package's path in its repository; it is put before the faults' files.
+    Raises InvalidInput, with the file inside the package, for a package with more values
+    than `limits` allows.
     """
-    by_key = dict(
-        _find_faults(files, _suspect_files(files, references[0]) if references else files)
-    )
+    suspects = _suspect_files(files, references[0], limits) if references else files
+    by_key = dict(_find_faults(files, suspects, limits))
     known_keys = (
-        {key for reference in references for key, _ in _find_faults(reference, reference)}
+        {key for reference in references for key, _ in _find_faults(reference, reference, limits)}
         if by_key
         else set()
     )
@@ -55,7 +60,9 @@ def with_remedy(fault: InvalidInput) -> str:
     return text if fault.remedy.startswith("correct ") else f"{text}; correct it"
 
 
-def _suspect_files(files: PackageFiles, reference: PackageFiles) -> PackageFiles:
+def _suspect_files(
+    files: PackageFiles, reference: PackageFiles, limits: SizeLimits
+) -> PackageFiles:
     """Return the files that may have a fault that the reference package does not have.
 
     These are the changed files, or all files if an object was added that may duplicate
@@ -67,7 +74,7 @@ def _suspect_files(files: PackageFiles, reference: PackageFiles) -> PackageFiles
     # Checking every file of every draft would dominate a pass. Unchanged files can
     # only matter where an object was added that one of them may contain too.
     no_new_objects = all(
-        _object_counts(path, it[1]) <= _reference_objects(path, reference)
+        _object_counts(path, it[1], limits) <= _reference_objects(path, reference, limits)
         for path, it in changed.items()
     )
     return changed if no_new_objects else files
@@ -77,24 +84,27 @@ def _kptfile_paths(files: PackageFiles) -> set[str]:
     return {path for path in files if path.rpartition("/")[2] == KPTFILE}
 
 
-def _reference_objects(path: str, reference: PackageFiles) -> Counter[object]:
-    return _object_counts(path, reference[path][1]) if path in reference else Counter()
+def _reference_objects(path: str, reference: PackageFiles, limits: SizeLimits) -> Counter[object]:
+    return _object_counts(path, reference[path][1], limits) if path in reference else Counter()
 
 
-def _object_counts(path: str, data: bytes) -> Counter[object]:
+def _object_counts(path: str, data: bytes, limits: SizeLimits) -> Counter[object]:
     try:
-        manifest = _parse_manifest(data, path) if is_manifest(path) else None
+        manifest = _parse_manifest(data, path, limits.values)[0] if is_manifest(path) else None
     except InvalidManifest:
         return Counter()
     object_identities = find_identities(manifest) if manifest else ()
     return Counter((identity, local) for identity, local, _ in object_identities)
 
 
-def _find_faults(files: PackageFiles, suspects: PackageFiles) -> Iterator[_KeyedFault]:
+def _find_faults(
+    files: PackageFiles, suspects: PackageFiles, limits: SizeLimits
+) -> Iterator[_KeyedFault]:
     """Yield the faults of the suspect files, each with the key by which it is compared."""
     manifests: dict[str, Manifest] = {}
+    counter = ValueCounter(limits.values)
     for path, (mode, data) in suspects.items():
-        fault = _file_fault(path, mode, data, manifests)
+        fault = _file_fault(path, mode, data, manifests, counter)
         if fault is not None:
             yield (path, mode, data), fault
     for path, problem in find_unportable_files(files):
@@ -110,9 +120,12 @@ def _find_faults(files: PackageFiles, suspects: PackageFiles) -> Iterator[_Keyed
 
 
 def _file_fault(
-    path: str, mode: str, data: bytes, manifests: dict[str, Manifest]
+    path: str, mode: str, data: bytes, manifests: dict[str, Manifest], counter: ValueCounter
 ) -> InvalidInput | None:
-    """Return why a file cannot be used, or None; valid manifests are added to `manifests`."""
+    """Return why a file cannot be used, or None; valid manifests are added to `manifests`.
+
+    Raises InvalidInput if the package has more values than `counter` accepts.
+    """
     if mode not in _REGULAR_MODES:
         return _draft_broken(
             "is a symbolic link, which a package may not have", "use a file", _where(path)
@@ -126,15 +139,20 @@ def _file_fault(
         return _draft_broken(problem, "decide the conflict and remove them", _where(path, line))
     if is_manifest(path):
         try:
-            manifests[path] = _parse_manifest(data, path)
+            manifests[path], value_count = _parse_manifest(data, path, counter.limit)
         except InvalidManifest as error:
             return error.problems[0]
+        counter.add(value_count, path)
     return None
 
 
-@lru_cache(maxsize=256)  # most files are equal in all variants
-def _parse_manifest(data: bytes, path: str) -> Manifest:
-    return Manifest.parse(data, path)
+# Most files are equal in all variants. Hence the limit is part of the key, and what the package's
+# other files leave of it is not.
+@lru_cache(maxsize=256)
+def _parse_manifest(data: bytes, path: str, max_values: int) -> tuple[Manifest, int]:
+    """Return the file's manifest and its number of values. Raises InvalidInput beyond them."""
+    counter = ValueCounter(max_values)
+    return Manifest.parse(data, path, counter), counter.count
 
 
 def _kptfile_faults(manifests: Mapping[str, Manifest]) -> Iterator[_KeyedFault]:

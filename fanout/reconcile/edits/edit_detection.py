@@ -190,6 +190,7 @@ class _EditInspection:
                 self._read_files(case.package_state.tree),
                 baseline_files,
                 case.package_location.path,
+                self.reader.limits,
             )
         except InvalidInput as error:
             return (add_package(error, case.package_location.path),)

@@ -265,7 +265,8 @@ def _find_faults(
     if trailers.rendered not in baseline_trees and reader.has(trailers.tree):
         baseline_trees.append(trailers.tree)
     files = _read_files(reader, tree) if tree is not None else {}
-    return find_new_faults(files, [_read_files(reader, it) for it in baseline_trees], path)
+    baselines = [_read_files(reader, it) for it in baseline_trees]
+    return find_new_faults(files, baselines, path, reader.limits)
 
 
 def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
