@@ -15,7 +15,7 @@ from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_count
 from fanout.gates.removal_gate import RemovalEvaluation
-from fanout.plan.actions import ActionResult, Plan
+from fanout.plan.actions import ActionKind, ActionResult, Plan
 from fanout.plan.gate_inputs.recorded_decisions import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
     RefListing,
@@ -207,13 +207,33 @@ class PassReport:
     def fix_count_of(self, variants: Collection[str]) -> int:
         """Return the number of failures and fixes that concern the given variants.
 
-        Problems of other variants count only if they failed.
+        Problems of other variants count only if they failed, be it in a check. A lost or moved
+        tag does not count where the pass replaced the publication that it belonged to.
         """
-        problems = self.pass_plan.problems
+        relevant_variants = {*variants, *self._failed_variants()}
+        replaced = {
+            it.action.variant
+            for it in self.outcomes
+            if it.is_done and it.action.kind is ActionKind.PUBLISH
+        }
         problem_count = sum(
-            it.failed or (it.needs_fix and it.subject in variants) for it in problems
+            it.failed or (it.needs_fix and it.subject in relevant_variants)
+            for it in self.pass_plan.problems
+            # The problems are of the time before the pass published.
+            if it.subject not in replaced or it.reason not in _TAG_REASONS
         )
         return len(self.failed_outcomes) + problem_count
+
+    def _failed_variants(self) -> Iterator[str]:
+        """Yield the variants that failed at their candidate, by their checks or deadlines."""
+        for policy_result in self.pass_plan.policies:
+            if policy_result.decision is not None:
+                for name, evaluation in policy_result.decision.variants.items():
+                    if evaluation.state is VariantState.FAILED:
+                        yield name
+
+
+_TAG_REASONS = (Reason.TAG_MISSING, Reason.TAG_MOVED)
 
 
 def _find_contained(policy_result: PolicyResult) -> tuple[PassProblem, ...]:

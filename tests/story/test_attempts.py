@@ -102,6 +102,15 @@ def test_who_was_skipped_takes_part_again_when_it_is_retried(fleet: Fleet):
     assert fleet.states() == {BER: "Verifying", CPH: "Ready"}
 
 
+def test_a_retry_beside_another_failure_says_so(fleet: Fleet):
+    fleet.later(minutes=5).report("prod", "v1", "failed", "--variant", CPH)
+    told = say(fleet, "retry", "--variant", BER)
+    assert told.code == 3, (told.out, told.err)
+    assert fleet.states() == {BER: "Verifying", CPH: "Failed"}
+    assert say(fleet, "retry").code == 0
+    assert fleet.states() == {BER: "Verifying", CPH: "Verifying"}
+
+
 def test_who_is_ready_is_left_out_of_a_skip_of_several(fleet: Fleet):
     told = say(fleet, "skip", "--variant", BER, "--variant", CPH)
     assert told.code == 0

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from companies import company
-from fleet import Fleet
-from returning import BER, FILE, OURS, rollback, two_sites
+from fleet import PROMOTION, Fleet
+from returning import BER, CPH, FILE, OURS, rollback, two_sites
 
 V1, V2 = f"refs/tags/{BER}/v1", f"refs/tags/{BER}/v2"
 
@@ -56,10 +56,10 @@ def test_both_are_told_where_upstream_has_lost_its_tag_too(fleet: Fleet):
     assert "is gone from edge" in told
 
 
-def goes_back(fleet: Fleet, code: int = 0) -> None:
+def goes_back(fleet: Fleet) -> None:
     """With the person's edit of then, as with its tag."""
     done = rollback(fleet, "--revision", "v1")
-    assert done.code == code, done.err
+    assert done.code == 0, done.err
     fleet.settle()
     assert fleet.published()[BER] == "v1"
     text = fleet.repos["edge"].file("main", FILE)
@@ -75,7 +75,26 @@ def test_a_rollback_needs_no_tag_of_what_it_goes_back_to(fleet: Fleet):
 def test_a_rollback_needs_no_tag_at_all(fleet: Fleet):
     for ref in (V1, V2):
         fleet.repos["edge"].git("update-ref", "-d", ref)
-    goes_back(fleet, code=3)  # it went from v2, whose tag is to be mended
+    goes_back(fleet)
+
+
+def test_a_rollback_that_was_done_ends_the_loss_of_an_upstream_tag(fleet: Fleet):
+    fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v2")
+    goes_back(fleet)
+
+
+def test_a_rollback_of_one_variant_leaves_the_lost_tag_of_another(fleet: Fleet):
+    fleet.repos["core"].git("update-ref", "-d", f"refs/tags/{CPH}/v2")
+    assert rollback(fleet, "--variant", BER).code == 0
+    assert fleet.published() == {BER: "v1", CPH: "v2"}
+
+
+def test_a_rollback_that_a_window_holds_leaves_the_lost_tag_to_be_put_back(fleet: Fleet):
+    closed = '  windows: [{deny: {schedule: "0 0 2 3 *", duration: 24h}}]\n'
+    fleet.write("promotion.yaml", PROMOTION + closed)
+    fleet.repos["edge"].git("update-ref", "-d", V2)
+    assert rollback(fleet, "--revision", "v1").code == 3
+    assert fleet.published()[BER] == "v2"
 
 
 def test_a_rollback_is_not_misled_by_a_tag_that_was_moved(fleet: Fleet):
