@@ -64,16 +64,20 @@ class FileCluster:
         namespace: str = DEFAULT_NAMESPACE,
         stdin: bytes | None = None,
         cache: ManifestCache | None = None,
+        *,
+        keep_valid: bool = False,
     ) -> None:
         """Read `paths` and `stdin`, the content of standard input if it was given.
 
         Objects without a namespace are in `namespace`. `cache` has files parsed by earlier
-        processes.
+        processes. `keep_valid`: take the valid documents of files that have invalid ones, too.
+        A pass must not: what is missing may restrict what is there.
         """
         self._paths = tuple(paths)
         self._namespace = namespace
         self._stdin = stdin
         self._cache = cache
+        self._keep_valid = keep_valid
         self._files: dict[Path, _ReadFile] = {}
         self._findings: tuple[FileFinding, ...] = ()
         self._merged = NO_OBJECTS
@@ -207,7 +211,8 @@ class FileCluster:
     def _read_stdin(self, data: bytes) -> _ReadFile:
         try:
             with BARRIER:
-                return _ReadFile(None, b"", read_content(data, _STDIN, self._namespace))
+                content = read_content(data, _STDIN, self._namespace, keep_valid=self._keep_valid)
+                return _ReadFile(None, b"", content)
         except FanoutError as error:
             return self._unreadable_file(Path(_STDIN), error.problem, error.remedy)
 
@@ -229,12 +234,16 @@ class FileCluster:
         """Parse the bytes of a file, or take its plain objects from the cache."""
         file = str(path)
         if self._cache is None or len(data) < MIN_FILE_SIZE:
-            return read_content(data, file, self._namespace, texts.parsed)
+            return read_content(
+                data, file, self._namespace, texts.parsed, keep_valid=self._keep_valid
+            )
         key = compute_cache_key(digest, self._namespace, as_json=is_json(file))
         kinds = self._cache.find(key, texts.cached)
         if kinds is not None:
             return ManifestContent(plain_objects=kinds)
-        content = read_content(data, file, self._namespace, texts.parsed)
+        content = read_content(
+            data, file, self._namespace, texts.parsed, keep_valid=self._keep_valid
+        )
         if content.is_plain:
             self._cache.store(key, content.plain_objects)
         return content

@@ -33,7 +33,7 @@ from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import BOOLEAN_WORDS, format_scalar, resolve_scalar
 from fanout.selection.cluster_objects import Kinds, group_by_kind, group_of
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 def time_faults(item: KRMObject | None) -> Iterator[FieldError]:
@@ -144,12 +144,18 @@ class ManifestContent:
 
 
 def read_content(
-    data: bytes, file: str, namespace: str, texts: ScalarMemo | None = None
+    data: bytes,
+    file: str,
+    namespace: str,
+    texts: ScalarMemo | None = None,
+    *,
+    keep_valid: bool = False,
 ) -> ManifestContent:
     """Parse a file into its objects and all errors.
 
     Objects without a namespace are in `namespace`. Empty documents are allowed. `texts` is
-    shared by files that are read together.
+    shared by files that are read together. `keep_valid`: a file with an invalid document
+    counts as unread, and the result has the objects of its other documents all the same.
     """
     # A search in the bytes decides the fast path: objects of fanout's own must name the group.
     # Misspelt groups are detected in the parsed objects.
@@ -163,8 +169,17 @@ def read_content(
     try:
         return _content_with_positions(Manifest.parse(data, file), file, namespace)
     except InvalidManifest as error:
-        findings = (FileFinding(item.where, item.problem, item.remedy) for item in error.problems)
-        return ManifestContent(findings=tuple(findings), unread=True)
+        findings = tuple(FileFinding(it.where, it.problem, it.remedy) for it in error.problems)
+        content = _valid_content(data, file, namespace) if keep_valid else ManifestContent()
+        return replace(content, findings=(*findings, *content.findings), unread=True)
+
+
+def _valid_content(data: bytes, file: str, namespace: str) -> ManifestContent:
+    """Return the content of the documents that have no problems."""
+    try:
+        return _content_with_positions(Manifest.parse_valid(data, file), file, namespace)
+    except InvalidManifest:
+        return ManifestContent()
 
 
 def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, list[SourcePosition]]:

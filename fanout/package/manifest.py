@@ -37,7 +37,15 @@ from fanout.package.node_text import (
 )
 from fanout.package.package_limits import ValueCounter
 from fanout.package.parse_cache import read_cached
-from fanout.package.yaml_nodes import BOM, MAX_FILE, DocumentRoot, InvalidManifest, YamlNode, decode
+from fanout.package.yaml_nodes import (
+    BOM,
+    MAX_FILE,
+    DocumentRoot,
+    InvalidManifest,
+    YamlNode,
+    decode,
+    parse_yaml,
+)
 from fanout.package.yaml_output import dump
 from fanout.values import frozen
 
@@ -177,6 +185,19 @@ class Manifest:
         if reading.problems:
             raise InvalidManifest(reading.problems)
         return cls(data, text, file, [_build_document(root, file, text) for root in reading.roots])
+
+    @classmethod
+    def parse_valid(cls, data: bytes, file: str) -> "Manifest":
+        """Parse the documents of a YAML file that have no problems, and leave out the others.
+
+        The result is for reading: it cannot be edited. Raises InvalidManifest for a file that
+        is not text, and for JSON, which has one document.
+        """
+        if is_json(file):
+            return cls.parse(data, file)
+        text, _ = decode(data, file, MAX_FILE)
+        roots = [root for root in parse_yaml(text, file).roots if not root.has_problems]
+        return cls(data, text, file, [_build_document(root, file, text) for root in roots])
 
     def document(self, index: int) -> Document:
         """Return the document at an index of the file. Raises Bug if it is empty or missing."""

@@ -93,6 +93,7 @@ _TAG_CHECKS: Final[dict[str, Callable[[object], bool]]] = {
     "null": lambda value: value is None,
 }
 _MARKER: Final = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_NO_LINE_BREAK: Final = re.compile(r"[^\n]")
 # Shared by all nodes without children, and never written to.
 _NO_CHILDREN: Final[dict[str | int, tuple["YamlNode | None", "YamlNode"]]] = {}
 
@@ -140,6 +141,7 @@ class DocumentRoot:
     start: int  # its first character: behind the line of the marker, where nothing else is on it
     end: int
     node: YamlNode
+    has_problems: bool = False
 
 
 @dataclass(slots=True)
@@ -162,8 +164,8 @@ class RefusedDocument(Exception):
 def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> ParsedYaml:
     """Parse all documents.
 
-    After a syntax error, parsing resumes at the next document marker. Lines are always
-    right; positions only if there are no problems. Raises InvalidInput as soon as the file
+    After a syntax error, parsing resumes at the next document marker. Lines and positions
+    are those of the text, also behind an error. Raises InvalidInput as soon as the file
     has more values than `counter` has left.
     """
     reading = ParsedYaml()
@@ -173,8 +175,8 @@ def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> Par
         except RefusedDocument as refused:
             reading.problems.append(refused.problem)
             # The parser cannot be resumed. A user with a bad document still wants the errors of
-            # the others, so the rest is parsed again, with blank lines in front that keep the
-            # line numbers.
+            # the others, so the rest is parsed again, with blanks in front that keep lines and
+            # positions.
             text = _text_after_error(text, refused.problem.where.line)
             if not text:
                 break
@@ -186,7 +188,7 @@ def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> Par
 
 
 def _text_after_error(text: str, line: int) -> str:
-    """Return the documents behind a syntax error, each still on its line.
+    """Return the documents behind a syntax error, each still at its position.
 
     "" if there are none.
     """
@@ -198,7 +200,7 @@ def _text_after_error(text: str, line: int) -> str:
     marker = _MARKER.search(text, position + 3 if starts_at_error else position)
     if marker is None:
         return ""
-    return "\n" * text.count("\n", 0, marker.start()) + text[marker.start() :]
+    return _NO_LINE_BREAK.sub(" ", text[: marker.start()]) + text[marker.start() :]
 
 
 _BOM_INSIDE = "\n\ufeff"
@@ -292,6 +294,7 @@ class _Composer:
         self.anchors: dict[str, YamlNode] = {}
         self.top: YamlNode | None = None
         self.expanded = 0  # nodes that aliases add to the document
+        self.earlier_problems = 0  # those of the documents before this one
 
     def run(self) -> None:
         """Parse to the end. Raises RefusedDocument at the first thing that cannot be parsed."""
@@ -309,10 +312,13 @@ class _Composer:
             elif kind is yaml.DocumentStartEvent:
                 begin = self.document_start(event.end_mark.index) if event.explicit else begin
                 self.anchors, self.top, self.expanded = {}, None, 0
+                self.earlier_problems = len(self.reading.problems)
             elif kind is yaml.DocumentEndEvent:
                 if self.top is not None and self.top.data is not None:
                     end = event.start_mark.index
-                    self.reading.roots.append(DocumentRoot(index, begin, end, self.top))
+                    has_problems = len(self.reading.problems) > self.earlier_problems
+                    root = DocumentRoot(index, begin, end, self.top, has_problems)
+                    self.reading.roots.append(root)
                 begin = event.end_mark.index
                 index += 1
 

@@ -115,6 +115,46 @@ def test_a_directory_of_policies_is_tested_by_the_scenarios_in_it(fanout, beside
     assert fanout("validate", "-f", folder)[0] == 0
 
 
+BROKEN = "apiVersion: fanout.dev/v1alpha1\nkind: Scenario\nmetadata: {name: broken\n"
+TWICE = "apiVersion: fanout.dev/v1alpha1\nkind: Scenario\nkind: Scenario\n"
+UNREADABLE = [
+    # description, text of the broken document, words of its error
+    ("a syntax error", BROKEN, "YAML syntax"),
+    ("a tab", BROKEN.replace("metadata: {name: broken", "\tmetadata: x"), "a tab"),
+    ("a key that is given twice", TWICE, "the key kind is already on line"),
+    ("an unknown tag", "a: !ruby x\n", "the tag !ruby is not allowed"),
+]
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE]
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_error_in_one_document_leaves_the_other_scenarios(fanout, beside, broken, words, place):
+    other = SCENARIO.replace("prod-waits-for-a-person", "another")
+    documents = [SCENARIO, other]
+    documents.insert(place, broken)
+    folder = beside(scenario="---\n".join(documents))
+    status, out, err = fanout("test", folder)
+    assert status == 2
+    assert words in err
+    assert f"{folder}/story.yaml:" in err
+    lines = [text.count("\n") for text in documents]
+    starts = [sum(lines[:n]) + n + 1 for n in range(3) if n != place]
+    assert out == (
+        f"ok      {folder}/story.yaml:{starts[0]}: prod-waits-for-a-person (3 expectations)\n"
+        f"ok      {folder}/story.yaml:{starts[1]}: another (3 expectations)\n"
+        "2 scenarios, 0 failed, 1 fault in others\n"
+    )
+
+
+def test_an_error_in_one_document_leaves_the_policy_beside_it(fanout, tmp_path):
+    (tmp_path / "all.yaml").write_text("---\n".join([POLICY, BROKEN, SCENARIO]), encoding="utf-8")
+    status, out, err = fanout("test", "all.yaml")
+    assert (status, "YAML syntax" in err) == (2, True)
+    assert out.startswith("ok ")
+
+
 def test_only_the_scenarios_of_a_namespace(fanout, beside):
     folder = beside()
     assert fanout("test", folder, "-n", "platform")[0] == 0

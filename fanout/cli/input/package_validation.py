@@ -11,8 +11,8 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Document, Manifest
 from fanout.package.merge.merge_units import is_manifest
-from fanout.package.package_limits import ValueCounter
 from fanout.package.merge.package_update import Files
+from fanout.package.package_limits import ValueCounter
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import frozen, replace
 from fanout.variants.function_failures import find_errors

@@ -119,7 +119,8 @@ def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Declar
             reason="InvalidSetting",
             remedy="name files or directories",
         )
-    declared = FileCluster(sources).read()
+    # A scenario is a test: an error in one document must not hide what the others come to.
+    declared = FileCluster(sources, keep_valid=True).read()
     with open_sandbox(settings) as sandbox:
         findings = (*declared.faults, *validate_expressions(declared, sandbox))
         yield DeclaredScenarios(
