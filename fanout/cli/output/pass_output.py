@@ -28,8 +28,8 @@ Plain = dict[str, str]
 def serialize_holds(observed: PassPlan) -> list[Plain]:
     """Return the holds of policies, stages, variants and removals as data.
 
-    They are in the order of the policies. Variants that are held by their stage's gate are
-    listed too, so that a variant is found without knowing its stage.
+    They are in the order of the policies. The hold of a stage is listed once, as the
+    stage's, and not again for its variants.
     """
     return [entry for item in observed.policies for entry in _policy_holds(item)]
 
@@ -48,12 +48,17 @@ def _policy_holds(item: PolicyResult) -> Iterator[Plain]:
 
 def _decision_holds(subject: Mapping[str, str], decision: PolicyEvaluation) -> Iterator[Plain]:
     yield from _hold_entries(subject, decision.holds)
+    # A hold says since when it applies, which may differ between a stage and its variants.
+    stage_holds: dict[str, set[tuple[str, str]]] = {}
     for stage in decision.stages.values():
         own_subject = {"stage": stage.name} if stage.name else {}
         yield from _hold_entries({**subject, **own_subject}, stage.holds)
+        stage_holds[stage.name] = {(str(it.reason), it.sentence) for it in stage.holds}
     for variant in decision.variants.values():
         own_subject = {"stage": variant.stage} if variant.stage else {}
-        yield from _hold_entries({**subject, **own_subject, "variant": variant.name}, variant.holds)
+        listed = stage_holds.get(variant.stage, set())
+        holds = [it for it in variant.holds if (str(it.reason), it.sentence) not in listed]
+        yield from _hold_entries({**subject, **own_subject, "variant": variant.name}, holds)
 
 
 def _hold_entries(subject: Mapping[str, str], holds: Iterable[Hold]) -> Iterator[Plain]:
