@@ -175,7 +175,7 @@ def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> Par
         except RefusedDocument as refused:
             reading.problems.append(refused.problem)
             # The parser cannot be resumed. A user with a bad document still wants the errors of
-            # the others, so the rest is parsed again, with blanks in front that keep lines and
+            # the others, so the rest is parsed again, with spaces in front that keep lines and
             # positions.
             text = _text_after_error(text, refused.problem.where.line)
             if not text:

@@ -9,6 +9,7 @@ from fanout.cli.input.options import detailed_option, with_settings
 from fanout.cli.input.variant_files import VariantFiles, open_variant_files
 from fanout.cli.output.package_patch import format_patch, format_three_way
 from fanout.cli.output.printer import write_stdout
+from fanout.cli.output.secret_redaction import mask_secrets
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
@@ -39,16 +40,16 @@ def command(settings: Settings, variant: str, against: str, each_side: bool, **h
     draft holds, people's changes included; --against draft prints what people did to the draft
     that fanout wrote, and then what the next one changes in it. With --three-way, prints what
     fanout and people did since: to what was published, to the draft, or to upstream's package at
-    the revision that is published. Exits with 3 when the variant is held and no draft
-    is to be written. VARIANT is a name, a target, or repository:path.
+    the revision that is published. Values of Secrets are masked as `***`. Exits with 3 when the
+    variant is held and no draft is to be written. VARIANT is a name, a target, or repository:path.
     """
     with open_program(settings) as program:
         files = open_variant_files(program, variant)
         files.refuse_without_draft()
         lines = _format_three_way(files, against) if each_side else _format_patch(files, against)
     text = "".join(f"{line}\n" for line in lines)
-    # In a pipe the patch stays exact so that `git apply` takes it; a terminal gets no escape
-    # sequences.
+    # In a pipe the patch stays exact so that `git apply` takes it, values of Secrets aside; a
+    # terminal gets no escape sequences.
     write_stdout(escape_control(text) if sys.stdout.isatty() else text)
     return detailed_exit_code(ExitCode.OK, changes=bool(lines)) if how["detailed"] else ExitCode.OK
 
@@ -64,11 +65,14 @@ def _format_patch(files: VariantFiles, against: str) -> list[str]:
             steps = [("upstream", files.read_upstream())]
     steps.append(("rendered", files.read_merged()))
     disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in files.undecided]
-    lines = [
-        line
-        for (old, before), (new, after) in pairwise(steps)
-        for line in format_patch(before, after, (old, new))
-    ]
+    lines: list[str] = []
+    for (old, before), (new, after) in pairwise(steps):
+        shown_before, shown_after = mask_secrets((before, after), ("before", "after"))
+        patch = list(format_patch(shown_before, shown_after, (old, new)))
+        # A value that is only quoted in another way has the same mask.
+        if not patch and before != after:
+            patch = [f"# note: {old} and {new} differ in how values of Secrets are written"]
+        lines += patch
     notes = [f"# note: {note}" for note in files.notes] if lines else []
     return [*disputed, *notes, *lines]
 
@@ -83,4 +87,4 @@ def _format_three_way(files: VariantFiles, against: str) -> list[str]:
             three = written, files.read_rendering(), draft
         case _:
             three = files.read_published_upstream(), files.read_upstream(), files.read_published()
-    return list(format_three_way(*three))
+    return list(format_three_way(*mask_secrets(three, ("before", "upstream", "here"))))
