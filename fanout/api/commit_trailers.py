@@ -7,15 +7,15 @@ class Trailer(StrEnum):
     """Key of a commit trailer."""
 
     COMMIT = "Fanout-Commit"  # the upstream commit
-    CONFLICTS = "Fanout-Conflicts"  # values that both sides changed, and who won
+    CONFLICTS = "Fanout-Conflicts"  # merge conflicts and their winners
     DIGEST = "Fanout-Digest"  # of everything that was rendered from
     INSTALL = "Fanout-Install"
     ONTO = "Fanout-Onto"  # the package's tree downstream, before
     POLICY = "Fanout-Policy"
     RECORDS = "Fanout-Records"  # of a publication: the last record that its release knew
-    RENDERED = "Fanout-Rendered"  # the package's tree without anybody's edits
+    RENDERED = "Fanout-Rendered"  # id of the package's tree without downstream edits
     REVISION = "Fanout-Revision"  # the upstream revision
     STAGE = "Fanout-Stage"
-    TAKES = "Fanout-Takes"  # tips of drafts whose commits by people are in this one
+    TAKES = "Fanout-Takes"  # tips of earlier drafts whose commits by people it contains
     TREE = "Fanout-Tree"  # the package's tree as fanout wrote it
     VARIANT = "Fanout-Variant"

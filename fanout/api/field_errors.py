@@ -41,7 +41,7 @@ class FieldError:
     problem: str
     remedy: str
     severity: Severity = "error"
-    intended_field: str = ""  # the field that an unknown one stands for
+    intended_field: str = ""  # field that was probably meant by an unknown one
 
     @property
     def field(self) -> str:

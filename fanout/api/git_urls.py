@@ -28,7 +28,7 @@ class GitProtocol(StrEnum):
 
 
 _SCP = re.compile(r"(?:(?P<user>[^@/:]+)@)?(?P<host>[^/:@]+|\[[0-9A-Fa-f:.]+\]):(?P<path>(?!//).+)")
-# What is meant as user:password@host:path is host:path to Git.
+# Git reads user:password@host:path as host:path.
 _SCP_PASSWORD = re.compile(r"[^@/:]+:[^@/]+@[^@/:]+:")
 _REMEDY = "write a path, or a URL that begins with file://, https://, http:// or ssh://"
 _SECRET_REMEDY = "remove it from the URL and name a secret in secretRef"  # noqa: S105 - advice, no secret
@@ -68,7 +68,7 @@ def check_url(url: str) -> str:
     return url
 
 
-@lru_cache(maxsize=8192)  # asked several times of every variant, about a few repositories
+@lru_cache(maxsize=8192)  # called several times per variant for few repositories
 def canonicalize_url(url: str) -> str:
     """Return one spelling for all URLs that certainly mean the same repository.
 

@@ -17,7 +17,7 @@ from fanout.api.secret_parameters import check_no_secret_parameter
 MAX_URL_LENGTH = 2048
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 HEADER_PATTERN = r"^[A-Za-z0-9][-A-Za-z0-9]{0,63}$"
-# What carries credentials, or frames the message: not for a policy's author to write.
+# Headers with credentials, or that frame the message; a policy's author must not set them.
 REFUSED_HEADERS = frozenset(
     {
         "authorization",

@@ -63,7 +63,7 @@ def find_path_problem(path: str) -> str:
     # Before the fast path below, which `con` and `aux` would pass.
     if reserved := find_reserved_name(path):
         return f"has the name {reserved!r}, which Windows reserves for a device"
-    if _SIMPLE_PATH.fullmatch(path):  # as most are: short, and nothing else that could be refused
+    if _SIMPLE_PATH.fullmatch(path):  # fast path for most paths
         return ""
     if path.startswith("/") or path.endswith("/"):
         return "begins or ends with a slash"
@@ -112,7 +112,7 @@ def check_file(path: str) -> str:
         raise InvalidValue(
             f"the path {path!r} leads out of the package", "name a file of the package"
         )
-    return path  # as it is written: it enters digests
+    return path  # unchanged, because it enters digests
 
 
 def check_executable(path: str) -> str:

@@ -105,7 +105,7 @@ FreeForm = Annotated[
 Labels = Mapping[LabelKey, LabelValue]
 Annotations = Mapping[LabelKey, str]
 Data = Mapping[Key, str]
-# never a ConfigMap of the API: set-labels has `team/owner` there
+# Wider than a ConfigMap's keys: set-labels has keys like `team/owner`.
 FunctionConfig = Mapping[Text, str]
 
 

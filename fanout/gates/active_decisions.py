@@ -345,11 +345,11 @@ def list_scopes(stage: str, variants: Iterable[str]) -> list[Scope]:
 class DecisionStatus(StrEnum):
     """Status of a recorded decision; exactly one applies."""
 
-    AHEAD = "ahead"  # it is dated ahead, and counts for nothing before its instant
-    ACTIVE = "standing"  # something may come of it yet, or it holds something up
-    APPLIED = "spent"  # it was carried out, or overtaken
-    STALE = "outdated"  # the drafts that it is about were rewritten
-    WITHDRAWN = "withdrawn"  # a later decision took it back
+    AHEAD = "ahead"  # dated ahead; does not count before its instant
+    ACTIVE = "standing"  # can still have an effect
+    APPLIED = "spent"  # carried out, or overtaken by another
+    STALE = "outdated"  # its drafts were rewritten
+    WITHDRAWN = "withdrawn"  # withdrawn by a later record
     EXPIRED = "expired"  # its own end is over
 
 

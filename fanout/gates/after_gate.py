@@ -24,10 +24,10 @@ class UpstreamStage:
     """State of one upstream stage for a revision, as the gate of a later stage needs it."""
 
     verdicts: StageVerdicts
-    reachable: bool  # it is at the revision or can still come to it
-    actor: str = ""  # who can do something about what it waits for
-    ready_at: datetime | None = None  # when time alone lets it be ready with the revision
-    returning: bool = False  # it has moved on from the revision, and is on its way back to it
+    reachable: bool  # it has the revision or can still get it
+    actor: str = ""  # who can unblock it
+    ready_at: datetime | None = None  # when it is ready with the revision without another event
+    returning: bool = False  # it left the revision and is returning to it
 
 
 @frozen
@@ -36,13 +36,13 @@ class AfterStep:
 
     stage: str
     verdict: Verdict
-    possible: bool  # it has passed or can still do so without anybody going back
-    hold: Hold | None = None  # why it has not passed
-    since: datetime | None = None  # when it has
-    stage_ready: bool = False  # it has passed, and the stage is ready with the revision
-    # the stage is ready with the revision, or can still come (back) to be
+    possible: bool  # passed, or can still pass without a rollback
+    hold: Hold | None = None  # reason why it has not passed
+    since: datetime | None = None  # when it passed
+    stage_ready: bool = False  # it passed, and the stage is ready with the revision
+    # the stage is ready with the revision, or can become so (again)
     can_stay_ready: bool = False
-    ready_at: datetime | None = None  # when time alone lets it pass and the stage be ready
+    ready_at: datetime | None = None  # when both hold without another event
 
 
 @frozen
@@ -56,11 +56,11 @@ class AfterGate:
     verdict: Verdict
     possible: bool
     steps: tuple[AfterStep, ...] = ()
-    holds: tuple[Hold, ...] = ()  # what it waits for; nothing when it is open
+    holds: tuple[Hold, ...] = ()  # reasons to wait; empty if open
     next: datetime | None = None
-    # enough of the stages before are ready, or can still come (back) to be
+    # enough upstream stages are ready, or can become so (again)
     can_stay_ready: bool = True
-    # when time alone lets enough of them be ready, if some moved on
+    # when enough of them are ready again without another event
     ready_again_at: datetime | None = None
 
 

@@ -53,10 +53,10 @@ class ApprovalIndex:
 
         The result's `until` is when it can change by itself.
         """
-        approved_at: dict[str, datetime] = {}  # person → when their approval expires or was given
+        approved_at: dict[str, datetime] = {}  # by person: time of expiry or of the approval
         ends: list[datetime | None] = []
         future_starts: list[datetime] = []
-        self_approvers: list[str] = []  # what they changed themselves
+        self_approvers: list[str] = []  # people who approved their own edits
         latest: datetime | None = None
         for at, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
             if approval_rule.separation and approval.by in draft.authors:

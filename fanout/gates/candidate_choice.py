@@ -33,7 +33,7 @@ class CandidateChoice:
     revision: str
     queued: tuple[str, ...] = ()
     eligible: tuple[str, ...] = ()
-    kept_hold: Hold | None = None  # why it stays, though a newer one passes
+    kept_hold: Hold | None = None  # why it is kept although a newer revision passes
 
 
 def choose_candidate(

@@ -14,14 +14,14 @@ class VariantState(StrEnum):
     """State of a variant between draft and ready; exactly one applies."""
 
     DRAFTED = "Drafted"  # has or is to get a draft, not released
-    RELEASED = "Released"  # may change, something it `requires` is missing
+    RELEASED = "Released"  # may be drafted, but a result of `requires` is missing
     PROPOSED = "Proposed"  # may be merged now
-    VERIFYING = "Verifying"  # published at the candidate, not all checks answered
+    VERIFYING = "Verifying"  # published at the candidate, with checks pending
     READY = "Ready"
     FAILED = "Failed"
     SUSPENDED = "Suspended"
     HELD = "Held"
-    SKIPPED = "Skipped"  # a person took it out of the rollout of the candidate
+    SKIPPED = "Skipped"  # skipped for the candidate by a person
 
 
 @frozen
@@ -37,8 +37,8 @@ class CheckResult:
     sentence: str
     at: datetime | None = None
     reason: str = ""  # CamelCase; "" when it has passed
-    actor: str = ""  # who can answer it
-    until: datetime | None = None  # when it can change by itself
+    actor: str = ""  # who can report the result
+    until: datetime | None = None  # when it can change without an event
     latest: datetime | None = None  # of the last equal report; `at` is of the first
     passes_at: datetime | None = None  # when it will have passed without another report
 
@@ -51,13 +51,13 @@ class VariantEvaluation:
     stage: str
     candidate: str
     state: VariantState
-    release: bool = False  # it is released by this pass: a grant is to be recorded
+    release: bool = False  # this pass releases it and records the grant
     publish: bool = False  # its standing draft may be merged now
     checks: tuple[CheckResult, ...] = ()
     holds: tuple[Hold, ...] = ()
     # Answers of its machine checks to keep on record; what is not listed is dropped from it.
     answers: tuple[CheckAnswer, ...] = ()
-    next: datetime | None = None  # when something about it changes by itself
+    next: datetime | None = None  # next change without an event
 
 
 @frozen
@@ -66,8 +66,8 @@ class StageAggregates:
 
     total: int = 0  # that count for the candidate
     updated: int = 0  # released for the candidate, or published at it
-    ready: int = 0  # at the candidate, with the inputs that it is to have
-    in_flight: int = 0  # released and neither ready nor failed, whatever the revision
+    ready: int = 0  # at the candidate with its current inputs
+    in_flight: int = 0  # released for any revision and neither ready nor failed
     failed: int = 0  # at the candidate
 
     def as_variables(self) -> Mapping[str, int]:
@@ -87,7 +87,7 @@ class AlternativeRevision:
 
     revision: str
     holds: tuple[Hold, ...]
-    newer: bool = True  # it waits behind the candidate; else it can pass no more
+    newer: bool = True  # False: it cannot pass any more
 
 
 @frozen
@@ -104,11 +104,11 @@ class StageEvaluation:
     queued: tuple[str, ...] = ()  # newer revisions that wait behind the candidate
     # The newest queued revision, and the last that was dropped.
     alternatives: tuple[AlternativeRevision, ...] = ()
-    eligible: tuple[str, ...] = ()  # what can be or become the candidate as things stand
+    eligible: tuple[str, ...] = ()  # revisions that are or can become the candidate
     released: tuple[str, ...] = ()  # the variants that this pass releases, in their order
     halted: bool = False  # by too many failures
     aggregates: StageAggregates = StageAggregates()
-    budget: int | None = None  # how many may be in flight; None: as many as there are
+    budget: int | None = None  # in-flight limit; None: none
     next: datetime | None = None  # when time alone changes something
 
 

@@ -22,7 +22,7 @@ from fanout.gates.timestamps import format_instant, is_from_the_future
 from fanout.values import frozen, replace
 
 
-@dataclass(slots=True, eq=False)  # compared by identity: there is one for each piece of evidence
+@dataclass(slots=True, eq=False)  # compared by identity: one per record
 class EvidenceStatement:
     """One piece of evidence with its place in record order."""
 
@@ -40,7 +40,7 @@ class ReportedStatus:
     """
 
     latest: tuple[EvidenceStatement, ...] = ()
-    since: datetime | None = None  # since when all of them have passed without a break
+    since: datetime | None = None  # when all of them passed, without a break since
 
     @property
     def verdict(self) -> Verdict:

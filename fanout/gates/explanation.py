@@ -41,8 +41,8 @@ class Explanation:
     state: str  # a verdict or a state
     sentence: str
     since: datetime | None = None
-    until: datetime | None = None  # when it can next change by itself
-    actor: str = ""  # who can do something about it
+    until: datetime | None = None  # when it can next change without an event
+    actor: str = ""  # who can unblock it
     children: tuple["Explanation", ...] = ()
     waits: bool = False  # for anything, whatever its state
 

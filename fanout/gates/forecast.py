@@ -47,7 +47,7 @@ class StageForecast:
 
     stage: str
     revision: str
-    begins: datetime | None  # the first variant is published; None: not without a person
+    begins: datetime | None  # first publication; None: not without a person
     passes: datetime | None  # the stage has passed
     assumptions: tuple[str, ...] = ()
     holds: tuple[Hold, ...] = ()  # why not
@@ -68,7 +68,7 @@ class _PublicationClock:
         None if there is none.
         """
         # Windows and sweeps are independent recurrences: each candidate instant must satisfy both.
-        for _ in range(1000):  # a sweep that always falls into a closed window is as good as none
+        for _ in range(1000):  # bounded: a sweep may fall into a closed window each time
             open_at = self._next_open(at)
             swept_at = self.next_sweep(open_at) if open_at is not None else None
             if open_at is None or swept_at is None:
@@ -103,7 +103,7 @@ class _ForecastState:
     tally: StageTally
     revision: str
     ready_after: timedelta  # from publication to ready
-    candidate: str  # of the stage: who fails, fails that
+    candidate: str  # candidate of the stage, which a failure counts for
     pin: Pin | None  # the stage is to go back to exactly this
     assumptions: list[str] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
@@ -441,8 +441,8 @@ class _RolloutProgress:
     """
 
     missing: dict[int, int] = field(default_factory=dict)  # by group
-    published: int = 0  # that have it, ready or not
-    first_publication: datetime | None = None  # when the first of them was published
+    published: int = 0  # variants that have it, ready or not
+    first_publication: datetime | None = None  # time of the first of them
     last_unready: datetime | None = None  # when the last one was that is not ready yet
 
 

@@ -47,7 +47,7 @@ class GateEvaluation:
 
     policy_facts: PolicyFacts
     ages: RevisionAges
-    stages: tuple[StageRule, ...]  # each after those it waits for
+    stages: tuple[StageRule, ...]  # upstream stages first
     evidence: EvidenceIndex
     approvals: ApprovalIndex
     active_decisions: ActiveDecisions
@@ -162,7 +162,7 @@ class GateEvaluation:
         """Record who can unblock an evaluated stage; the gates of later stages name them."""
         self.actors[stage] = actor
         # The candidates are fixed by now, so the gates evaluated again keep their verdicts.
-        self._gates.clear()  # the sentences about it name them
+        self._gates.clear()  # memoized holds name the actors
 
     def _evaluate_required(
         self, stage_rule: StageRule, variant: TalliedVariant, required_checks: RequiredChecks
@@ -189,7 +189,7 @@ class GateEvaluation:
             )
             variant.answers += answers
         if variant_facts.failed is not None or variant.required:
-            # What a stage requires is not asked again of what goes back.
+            # A rollback needs no new results of `requires`.
             variant.early_failure = find_early_failure(
                 variant_facts, variant.required if pin is None else ()
             )

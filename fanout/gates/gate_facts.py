@@ -24,10 +24,10 @@ class RevisionHistory:
     stretch begins.
     """
 
-    passed: datetime | None = None  # since when the stage's verdict is passed; None: it is not
-    left: datetime | None = None  # when the stage moved on; None: a stretch runs, or none ever did
+    passed: datetime | None = None  # when the stage passed; None: it has not
+    left: datetime | None = None  # end of the last stretch; None: one is open, or none began
     soaked: timedelta = timedelta(0)  # the longest of the stretches that are over
-    since: datetime | None = None  # when the present stretch began, if it is not the first
+    since: datetime | None = None  # start of the open stretch, if not the first
 
     @property
     def stretch_start(self) -> datetime | None:
@@ -45,9 +45,9 @@ class Hold:
 
     reason: str  # CamelCase, from fanout.api.reasons
     sentence: str
-    actor: str = ""  # who can do something about it
+    actor: str = ""  # who can unblock it
     since: datetime | None = None
-    until: datetime | None = None  # when it ends by itself
+    until: datetime | None = None  # when it ends without an event
 
 
 @frozen
@@ -64,9 +64,9 @@ class Publication:
     at: datetime
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
-    reverted: Hold | None = None  # somebody took it back on the branch
+    reverted: Hold | None = None  # reverted on the branch by a person
     last_evidence: str = ""  # the last evidence on record then; instants may be equal
-    since: datetime | None = None  # since when it has the revision; None: since `at`
+    since: datetime | None = None  # start of the revision if earlier than `at`
 
 
 @frozen
@@ -76,14 +76,14 @@ class DraftFacts:
     revision: str
     digest: str
     tree: str
-    current: bool = True  # it is what the candidate's rendering asks for
-    conflict_count: int = 0  # values that both sides changed and nobody has decided
+    current: bool = True  # it equals the candidate's rendering
+    conflict_count: int = 0  # undecided merge conflicts
     adopts: bool = False  # its package is one that fanout did not write
-    moves: bool = False  # it is for another place than the published package's
+    moves: bool = False  # it is for another location than the publication
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
-    authors: frozenset[str] = frozenset()  # who has changed what is in it; people as `by`
+    authors: frozenset[str] = frozenset()  # authors of its edits, in the form of `by`
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
-    written: datetime | None = None  # when it was first written with this digest; None: not known
+    written: datetime | None = None  # first time with this digest; None: unknown
 
 
 @frozen
@@ -100,10 +100,10 @@ class CheckReading:
     """Response of a machine check about a draft or a publication, as asked in this pass."""
 
     check: str
-    digest: str  # of the draft or the publication that it was asked about
-    verdict: Verdict  # pending: no answer yet, or none could be had
+    digest: str  # of the draft or publication in question
+    verdict: Verdict  # PENDING: no response yet, or an error
     sentence: str  # the response, or why there is none
-    observed_revision: str = ""  # the revision or commit that it has seen; "": it names none
+    observed_revision: str = ""  # revision or commit in the response; "": none
 
 
 @frozen
@@ -139,7 +139,7 @@ class VariantFacts:
     stage: str
     target: str
     priority: int = 0
-    group: int = 0  # its place in the rollout's groups; who is in none comes after all of them
+    group: int = 0  # position among the rollout's groups; without a group last
     published: Publication | None = None
     draft: DraftFacts | None = None
     grant: Grant | None = None
@@ -148,10 +148,10 @@ class VariantFacts:
     readings: tuple[CheckReading, ...] = ()  # of machine checks, in this pass
     answers: tuple[CheckAnswer, ...] = ()  # on record
     depends_on: tuple[DependencyFacts, ...] = ()
-    variables: Variables = field(default_factory=dict)  # what `propagateWhen` sees of it
-    held: Hold | None = None  # it cannot be rendered, written or published, and why
+    variables: Variables = field(default_factory=dict)  # variables of `propagateWhen`
+    held: Hold | None = None  # why it cannot be rendered, written or published
     failed: Hold | None = None  # its rendering failed for the candidate
-    removed: datetime | None = None  # when a person last decided that it goes
+    removed: datetime | None = None  # last decision to remove it
 
     @property
     def last_step_at(self) -> datetime | None:

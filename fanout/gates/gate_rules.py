@@ -49,8 +49,8 @@ class CheckRule:
     method: CheckMethod = CheckMethod.REPORT
     timeout: timedelta | None = None  # so long without an answer is a failure
     fresh_for: timedelta | None = None  # for how long an answer counts
-    settle: timedelta | None = None  # how long after publication it is first asked
-    names_revision: bool = False  # a machine's answer says what it has seen
+    settle: timedelta | None = None  # delay after publication before the first request
+    names_revision: bool = False  # responses name the observed revision or commit
 
 
 @frozen
@@ -63,7 +63,7 @@ class ApprovalRule:
     groups: tuple[str, ...] = ()  # as written, for messages
     expires: timedelta | None = None
     timeout: timedelta | None = None  # so long after its release the draft has failed
-    separation: bool = False  # nobody approves what they have changed themselves
+    separation: bool = False  # authors of edits cannot approve them
 
 
 @frozen
@@ -113,8 +113,8 @@ class StageRule:
     requires: tuple[CheckRule | ApprovalRule, ...] = ()
     rollout: RolloutRule = DEFAULT_ROLLOUT
     propagate_when: tuple[PropagationCondition, ...] = ()
-    control_flow: bool = False  # it has no targets and only joins others
-    pin: str = ""  # the revision that it goes back to and stays at
+    control_flow: bool = False  # a stage without targets that joins others
+    pin: str = ""  # revision of a rollback in the spec
     automatic: bool = False  # an administrator switched automation on
     opposing_policies: tuple[str, ...] = ()  # PromotionPolicies that do not, where others do
     suspended: bool = False  # by spec

@@ -27,7 +27,7 @@ class PropagationEvaluator:
         self._stage_rule = stage_rule
         self._candidate = candidate
         self.unanswered: list[PendingCondition] = []
-        # would the last answer be yes, if what nobody knows yet is yes?
+        # The last answer is yes only if all unknown conditions are true.
         self.is_provisional = False
 
     def evaluate(

@@ -32,7 +32,7 @@ class EvidenceFacts:
     commit: str = ""
     variants: tuple[str, ...] = ()  # empty: all of the stage
     link: str = ""
-    withdrawn: bool = False  # a person has taken it back
+    withdrawn: bool = False  # withdrawn by a person
 
 
 @frozen
@@ -66,7 +66,7 @@ class DecisionFacts:
     revision: str = ""
     trees: frozenset[str] = frozenset()  # of the drafts that a Publish is about
     overrides: frozenset[OverridableGate] = frozenset()
-    accept_conflicts: bool = False  # a Publish takes the drafts of its variants as they stand
+    accept_conflicts: bool = False  # a Publish accepts the merge conflicts of its drafts
     reason: str = ""
     expires: datetime | None = None
 

@@ -23,7 +23,7 @@ from fanout.gates.timestamps import effective_from, find_next, is_from_the_futur
 from fanout.values import frozen, replace
 
 _WINDOW_ACTOR = "time alone; an administrator: PromotionPolicy.windows (`fanout validate`)"
-MIN_SHARE = 3  # variants; of few variants a share would be none
+MIN_SHARE = 3  # variants; a share of few variants would round down to none
 
 
 @frozen
@@ -32,10 +32,10 @@ class OrphanedVariant:
 
     name: str
     stage: str = ""  # as recorded; "": none, or not known
-    published_at: datetime | None = None  # when what it has was published
-    local_edits: tuple[str, ...] = ()  # people's work that would go with it, in words
+    published_at: datetime | None = None  # time of its publication
+    local_edits: tuple[str, ...] = ()  # descriptions of edits that the removal would lose
     trees: frozenset[str] = frozenset()  # that work, by id
-    held: Hold | None = None  # what it has cannot be removed
+    held: Hold | None = None  # why its package cannot be removed
 
 
 @frozen
@@ -54,7 +54,7 @@ class RemovalFacts:
 
     policy: str
     stages: tuple[StageRule, ...]
-    present_count: int  # variants whose targets are there
+    present_count: int  # variants whose targets exist
     orphaned: tuple[OrphanedVariant, ...]
     now: datetime
     limit: Amount
@@ -64,7 +64,7 @@ class RemovalFacts:
     sweep: bool = True  # False: automation does nothing in this pass
     calendars: tuple[PublicationCalendar, ...] = ()  # the windows: all must be open
     has_unreadable_calendar: bool = False  # there may be a window that could not be read
-    safety_hold: Hold | None = None  # why nobody can be sure that a target is gone
+    safety_hold: Hold | None = None  # why a missing target may still exist
 
 
 @frozen
@@ -75,7 +75,8 @@ class RemovalEvaluation:
     this pass.
     """
 
-    holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)  # none: it goes now
+    # by variant; without holds it is removed now
+    holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)
     limit: Hold | None = None  # too many at once; one hold for the policy
     next: datetime | None = None
 

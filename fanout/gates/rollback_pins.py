@@ -27,8 +27,8 @@ class Pin:
 
     revision: str
     decision: DecisionFacts | None = None  # None: the policy's spec says so
-    at: datetime | None = None  # when it was decided
-    until: str = ""  # a revision that was promoted since: it is left when that may be taken
+    at: datetime | None = None  # time of the decision
+    until: str = ""  # revision promoted since, which ends the pin once allowed
 
     @property
     def is_by_variant(self) -> bool:
@@ -46,8 +46,8 @@ class Rollbacks:
 
     variants: Iterable[VariantFacts] = ()
     _decisions: list[tuple[datetime, DecisionFacts]] = field(default_factory=list)
-    _named_variants: set[str] = field(default_factory=set)  # variants that one of them names
-    _stage_pins: dict[str, Pin | None] = field(default_factory=dict)  # by stage, as far as asked
+    _named_variants: set[str] = field(default_factory=set)  # variants named by any rollback
+    _stage_pins: dict[str, Pin | None] = field(default_factory=dict)  # memo by stage
 
     def add(self, at: datetime, decision: DecisionFacts) -> None:
         """Add one decision. A Publish before the first Rollback ends none and is ignored."""

@@ -30,7 +30,7 @@ class RolloutBudget:
         self._tally = tally
         self._candidate = candidate
         self._rollout_rule = tally.stage_rule.rollout
-        self._open_group: int | None = None  # the first whose variants are not all through
+        self._open_group: int | None = None  # first group with variants that are not done
         self._group_reason = ""
         self._failed_names: list[str] = []  # as the pass begins
         self._in_flight: list[TalliedVariant] = []  # as the pass begins

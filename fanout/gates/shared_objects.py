@@ -24,7 +24,7 @@ class SharedObjects:
         self._upstream_stages: dict[str, tuple[str, ...]] = {}
         if not any(self._readers.values()):
             return
-        for stage_rule in stage_rules:  # each after those it waits for
+        for stage_rule in stage_rules:  # upstream stages first
             direct = stage_rule.after.stages if stage_rule.after else ()
             indirect = (name for stage in direct for name in self._upstream_stages[stage])
             self._upstream_stages[stage_rule.name] = tuple(dict.fromkeys([*direct, *indirect]))
@@ -37,7 +37,7 @@ class SharedObjects:
             variant_facts.published.reads if variant_facts.published is not None else {}
         )
         for key, version in sorted(draft.reads.items()):
-            # Unchanged content is downstream already and waits for nobody.
+            # Unchanged content is published already, so it waits for no stage.
             if published_reads.get(key) == version:
                 continue
             for upstream in self._upstream_stages[stage]:

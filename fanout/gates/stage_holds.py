@@ -194,7 +194,7 @@ _MAY_GO = frozenset(
         Reason.AUTOMATION_OFF,
         Reason.SWEEP_AWAITED,
         Reason.APPROVAL_MISSING,
-        Reason.DEPENDENCY_PENDING,  # what moves there is another policy's to say
+        Reason.DEPENDENCY_PENDING,  # another policy decides about it
     }
 )
 _TOO_MANY = 2

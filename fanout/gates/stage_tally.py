@@ -30,18 +30,18 @@ class TalliedVariant:
     state: VariantState | None
     checks: tuple[CheckResult, ...]
     suspended: Hold | None
-    holds: tuple[Hold, ...] = ()  # why it is not ready, or failed, although its checks are not
+    holds: tuple[Hold, ...] = ()  # reasons besides its checks why it is not ready, or failed
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks, to be on record
     next_change_at: datetime | None = None  # when its state changes by itself
-    ready_at: datetime | None = None  # when time alone will have made it ready
-    fails_at: datetime | None = None  # when time alone fails it, if that comes first
+    ready_at: datetime | None = None  # when it becomes ready without another event
+    fails_at: datetime | None = None  # when it fails without another event, if that is earlier
     # ----
-    mended: bool = False  # it failed with inputs that are others by now: that failure is over
-    candidate: str = ""  # what it is to take next: its stage's candidate, or what it goes back to
-    draft: DraftFacts | None = None  # its standing draft of that, when it is not in force
-    required: tuple[CheckResult, ...] = ()  # what is asked before that is published
-    early_failure: Hold | None = None  # it fails the candidate before it could be published
-    rolled_back: Hold | None = None  # a person had it go back, and not all of its stage
+    mended: bool = False  # its inputs changed since it failed, so the failure is over
+    candidate: str = ""  # its next revision: the stage's candidate, or a rollback's
+    draft: DraftFacts | None = None  # its open draft of the candidate, if not published
+    required: tuple[CheckResult, ...] = ()  # results of `requires` for the candidate
+    early_failure: Hold | None = None  # failure of the candidate before publication
+    rolled_back: Hold | None = None  # rollback of this variant but not of its stage
 
     @property
     def away(self) -> bool:
@@ -114,7 +114,7 @@ class StageTally:
     suspended: Hold | None  # the whole stage
     active_decisions: ActiveDecisions
     variants: list[TalliedVariant] = field(default_factory=list)  # by name
-    active: int = 0  # nobody suspended them and they are not offline
+    active: int = 0  # neither suspended nor offline
     excepted: dict[str, int] = field(default_factory=dict)  # away after their release, by revision
     published: dict[str, RevisionTally] = field(default_factory=dict)
     _skipped: dict[str, int] = field(default_factory=dict)

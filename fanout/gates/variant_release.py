@@ -103,7 +103,7 @@ class StageReleaseEvaluator:
         """Evaluate one variant: its state, what this pass does, and all that blocks it."""
         if variant.next_change_at is not None:
             self.check_times.add(variant.next_change_at)
-        self._note_check_times(variant.checks)  # of what is published, whatever the candidate is
+        self._note_check_times(variant.checks)  # of the publication
         variant_evaluation = self._evaluate_state(variant)
         if variant_evaluation.next is not None:
             self.change_times.add(variant_evaluation.next)

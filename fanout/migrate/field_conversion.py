@@ -16,7 +16,7 @@ class SourceField:
     path: FieldPath
     value: Any
     target: FieldPath
-    source_object: Mapping[str, Any]  # all of it
+    source_object: Mapping[str, Any]
 
 
 @frozen

@@ -111,7 +111,7 @@ class _ObjectConversion:
     def _convert_field(
         self, value: Any, path: FieldPath, pattern: str
     ) -> Iterator[TargetField | Remark]:
-        if value is None:  # as Go reads it: not there
+        if value is None:  # Go reads null as absent
             return
         if pattern in self._rows:
             row = self._rows[pattern]

@@ -68,7 +68,7 @@ def unconvertible_remark(item: Any, mappings: Sequence[KindMapping], group: str)
 
 
 ObjectValidator = Callable[[Mapping[str, Any]], Iterable[FieldError]]
-_REMOVE_ADVICE = re.compile("^remove it(; |$)")  # it is removed already
+_REMOVE_ADVICE = re.compile("^remove it(; |$)")  # advice that the conversion has followed already
 OBJECT_NOUN = "the object"
 RemovalUnits = Mapping[str, str]
 """Nouns of the units that are removed whole, by path pattern; the longest match counts.

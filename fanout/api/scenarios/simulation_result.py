@@ -112,7 +112,7 @@ class DifferenceView(Model):
 class TestResult(Model):
     """Result of comparing a scenario with its expectations."""
 
-    __test__ = False  # for pytest, which takes the name for a test's
+    __test__ = False  # keeps pytest from collecting the class
 
     api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
     kind: Literal["TestResult"] = Field(default="TestResult", description="TestResult.")

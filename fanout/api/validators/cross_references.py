@@ -138,7 +138,7 @@ def check_variant_dependencies(
                     _GENERATED_VARIANT_NAME.fullmatch(dependency.variant)
                     and namespace in policy_namespaces
                 ):
-                    continue  # a policy may make it
+                    continue  # a policy may generate it
                 problem_and_remedy = _unresolved_dependency(
                     "PackageVariant", dependency.variant, namespace, variants_by_key
                 )
@@ -185,7 +185,7 @@ class InvalidObjects:
     """
 
     names: frozenset[tuple[str, str, str]] = frozenset()  # kind, namespace and name
-    has_unreadable_files: bool = False  # there are files that could not be read
+    has_unreadable_files: bool = False  # some files could not be read
 
     def names_of_kind(self, kind: str, namespace: str = "") -> frozenset[str]:
         """Return the names of this kind, in one namespace if given.
@@ -385,7 +385,7 @@ def _check_promotion_stages(
     promotion: PromotionPolicy, policies: Sequence[UpstreamPolicy], invalid_names: frozenset[str]
 ) -> Iterator[FieldError]:
     if any(matches_any_name(pattern, invalid_names) for pattern in promotion.spec.policies):
-        return  # it may have them
+        return  # the keys may exist there
     governed_policies = [policy for policy in policies if governs_policy(promotion, policy)]
     stage_names = frozenset(
         stage.name for policy in governed_policies for stage in policy.spec.stages

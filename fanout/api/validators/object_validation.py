@@ -148,7 +148,7 @@ def _parse_model(
     try:
         return model.model_validate(data, by_alias=True, by_name=False), ()
     except ValidationError as error:
-        # a list whose entries are all wrong counts as empty, which says nothing new
+        # A list with only invalid entries counts as empty; that error would be redundant.
         details = [
             detail
             for detail in error.errors(include_url=False)

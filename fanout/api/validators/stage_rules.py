@@ -33,7 +33,8 @@ def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
         ]
         for index, stage in enumerate(stages)
     ]
-    if names and all(isinstance(name, str) for name in names):  # else that one may be meant
+    # a name of another type may be the missing one
+    if names and all(isinstance(name, str) for name in names):
         references = [
             item
             for stage_references in references_by_stage
@@ -42,7 +43,7 @@ def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
         ]
         references += [item for item in find_target_stages(data) if _is_reportable(*item)]
         yield from _check_stage_references(references, declared)
-    edges: dict[str, dict[str, FieldPath]] = {}  # stage → stage before → where it is written
+    edges: dict[str, dict[str, FieldPath]] = {}  # by stage and upstream stage: path of the field
     for name, stage_references in zip(names, references_by_stage, strict=True):
         if isinstance(name, str):
             edges.setdefault(
@@ -121,7 +122,7 @@ def find_cycles(
             TopologicalSorter(edges).prepare()
             return
         except CycleError as error:
-            cycle = list(error.args[1])[:-1]  # each comes before the next
+            cycle = list(error.args[1])[:-1]  # each is upstream of the next
             start = min(cycle, key=order.__getitem__)
             # graphlib may report a cycle from any of its members; rotated, the message is the same
             # each time.

@@ -22,9 +22,9 @@ class UnsupportedField:
     path: str
     explanation: str
     values: tuple[Any, ...] = ()  # none: any value
-    allowed_values: tuple[Any, ...] = ()  # the default, written out, asks for nothing
+    allowed_values: tuple[Any, ...] = ()  # an explicit default has no effect
     remedy: str = _REMOVE
-    is_former: bool = False  # an earlier version took it
+    is_former: bool = False  # supported by an earlier version
 
     def refuses(self, value: object) -> bool:
         """Return whether this value requests something unsupported."""

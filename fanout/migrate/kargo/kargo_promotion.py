@@ -111,7 +111,7 @@ _AUTO_PROMOTION_PATH: FieldPath = ("spec", "autoPromotion", "stages")
 class _AutomationPolicy:
     path: FieldPath
     enabled: bool
-    selector: StageSelector | None  # none: it cannot be read
+    selector: StageSelector | None  # None: invalid
 
 
 def convert_automation(

@@ -196,5 +196,5 @@ def _revision_tag(number: object) -> str:
     if isinstance(number, int) and not isinstance(number, bool) and number > 0:
         return f"v{number}"
     if isinstance(number, str) and number[:1] == "v" and number[1:].isdecimal():
-        return number  # before it was a number it was written so
+        return number  # a name already, as older objects have it
     return ""

@@ -90,8 +90,8 @@ def _build_replacement(
     if (_text_at(words, position - 2), _text_at(words, position - 1)) == ("has", "("):
         return _replace_has(words, position, next_position, full_path)
     if next_text == "[" or (next_text == "." and _text_at(words, next_position + 2) != "("):
-        return position, next_position - 1, full_path  # the key is missing in both, or in none
-    # Porch's map is always there, if need be empty
+        return position, next_position - 1, full_path  # both have the key, or neither has
+    # Porch's map always exists, possibly empty
     return position, next_position - 1, f"(has({full_path}) ? {full_path} : {{}})"
 
 

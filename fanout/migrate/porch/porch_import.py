@@ -69,7 +69,7 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
     """
     assembled_objects: dict[int, AssembledObject] = {}
     remarks: list[ObjectRemark] = []
-    converted_keys: dict[SourceKey, bool] = {}  # was it translated?
+    converted_keys: dict[SourceKey, bool] = {}  # whether the object was converted
     # A variant that a set made is left out if the set itself was converted, so sets come first.
     sets_first = sorted(
         range(len(objects)), key=lambda position: read_kind(objects[position]) != _SET_KIND
