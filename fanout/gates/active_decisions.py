@@ -325,9 +325,9 @@ def combine_overrides(
 ) -> frozenset[OverridableGate]:
     """Return everything that the decisions override together."""
     return frozenset(
-        item
+        overridden_gate
         for applicable_decision in applicable_decisions
-        for item in applicable_decision.decision.overrides
+        for overridden_gate in applicable_decision.decision.overrides
     )
 
 
@@ -446,9 +446,9 @@ def _overrides_verification(
     applicable_decision: ApplicableDecision, variant_facts: VariantFacts
 ) -> bool:
     """Return whether the decision makes the variant count as ready at its revision."""
-    published = variant_facts.published
+    publication = variant_facts.published
     return (
         OverridableGate.VERIFICATION in applicable_decision.decision.overrides
-        and published is not None
-        and published.revision == applicable_decision.decision.revision
+        and publication is not None
+        and publication.revision == applicable_decision.decision.revision
     )

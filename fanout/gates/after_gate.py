@@ -50,7 +50,8 @@ class AfterGate:
     """Result of evaluating `after` for one stage and one revision.
 
     `next` is the instant at which time alone opens the gate, None if something else is
-    missing.
+    missing. `ready_again_at` is the instant at which time alone makes enough upstream stages
+    ready again, after some have moved on.
     """
 
     verdict: Verdict

@@ -5,7 +5,8 @@ alone: an approval older than the variant's last publication, or its removal, do
 count for an equal tree that appears later, as after a move. (Design §2 and §6.)
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -19,6 +20,23 @@ from fanout.gates.timestamps import effective_from, find_next, format_instant, i
 from fanout.values import replace
 
 _DatedApproval = tuple[datetime, ApprovalFacts]
+
+
+@dataclass(slots=True)
+class _ApprovalCount:
+    """Approvals of one draft under one rule; those of several people count, each person once.
+
+    `approved_at` maps each person to the instant of the last approval, `latest` is the last of
+    these, `future_starts` are the instants at which approvals dated ahead begin to count,
+    `self_approvers` have changed the draft themselves. `until` is when the count can change by
+    itself.
+    """
+
+    approved_at: dict[str, datetime] = field(default_factory=dict)
+    latest: datetime | None = None
+    future_starts: list[datetime] = field(default_factory=list)
+    self_approvers: list[str] = field(default_factory=list)
+    until: datetime | None = None
 
 
 class ApprovalIndex:
@@ -53,55 +71,59 @@ class ApprovalIndex:
 
         The result's `until` is when it can change by itself.
         """
-        approved_at: dict[str, datetime] = {}  # by person: time of expiry or of the approval
-        ends: list[datetime | None] = []
-        future_starts: list[datetime] = []
-        self_approvers: list[str] = []  # people who approved their own edits
-        latest: datetime | None = None
-        for at, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
-            if approval_rule.separation and approval.by in draft.authors:
-                self_approvers.append(approval.by)
-                continue
-            end = at + approval_rule.expires if approval_rule.expires else None
-            if is_from_the_future(at, self._now):
-                future_starts.append(effective_from(at))
-            elif end is None or end > self._now:
-                approved_at[approval.by] = at
-                ends.append(end)
-                latest = at if latest is None else max(latest, at)
-        until = find_next([*ends, *future_starts], self._now)
-        if len(approved_at) >= approval_rule.at_least:
-            sentence = f"{approval_rule.name}: approved by {format_names(approved_at)}"
-            return CheckResult(approval_rule.name, Verdict.PASSED, sentence, latest, until=until)
-        check_result = _missing_approvals(approval_rule, approved_at, latest, future_starts, until)
-        if self_approvers:
-            hint = (
-                f"{format_names(self_approvers)} approved what they have changed themselves:"
+        count = self._count_approvals(approval_rule, variant_facts, draft)
+        if len(count.approved_at) >= approval_rule.at_least:
+            sentence = f"{approval_rule.name}: approved by {format_names(count.approved_at)}"
+            return CheckResult(
+                approval_rule.name, Verdict.PASSED, sentence, count.latest, until=count.until
+            )
+        hints: list[str] = []
+        if count.self_approvers:
+            hints.append(
+                f"{format_names(count.self_approvers)} approved what they have changed themselves:"
                 " that does not count"
             )
-            check_result = replace(check_result, sentence=f"{check_result.sentence}; {hint}")
         unauthorized = {
             it.by for _, it in self._draft_approvals(approval_rule, variant_facts, draft)
         } - approval_rule.subjects
         if unauthorized and approval_rule.subjects:
-            hint = (
+            hints.append(
                 f"{format_names(unauthorized)} approved it without being"
                 f" {format_approvers(approval_rule)}"
             )
-            check_result = replace(check_result, sentence=f"{check_result.sentence}; {hint}")
         # Approvers of a rewritten draft otherwise wonder why their approval vanished.
         other_draft_approvers = (
             self._other_draft_approvers(approval_rule, variant_facts, draft)
-            - approved_at.keys()
-            - {*self_approvers}
+            - count.approved_at.keys()
+            - {*count.self_approvers}
         )
-        if not other_draft_approvers:
-            return check_result
-        hint = (
-            f"{format_names(other_draft_approvers)} approved drafts of {draft.revision} among"
-            " which this one is not"
-        )
-        return replace(check_result, sentence=f"{check_result.sentence}; {hint}")
+        if other_draft_approvers:
+            hints.append(
+                f"{format_names(other_draft_approvers)} approved drafts of {draft.revision} among"
+                " which this one is not"
+            )
+        check_result = _missing_approvals(approval_rule, count)
+        return replace(check_result, sentence="; ".join([check_result.sentence, *hints]))
+
+    def _count_approvals(
+        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> _ApprovalCount:
+        """Count the approvals of a draft by people whom the rule authorizes."""
+        count = _ApprovalCount()
+        ends: list[datetime | None] = []
+        for at, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
+            if approval_rule.separation and approval.by in draft.authors:
+                count.self_approvers.append(approval.by)
+                continue
+            end = at + approval_rule.expires if approval_rule.expires else None
+            if is_from_the_future(at, self._now):
+                count.future_starts.append(effective_from(at))
+            elif end is None or end > self._now:
+                count.approved_at[approval.by] = at
+                ends.append(end)
+                count.latest = at if count.latest is None else max(count.latest, at)
+        count.until = find_next([*ends, *count.future_starts], self._now)
+        return count
 
     def has_approval(
         self, stage_rule: StageRule, variant_facts: VariantFacts, draft: DraftFacts
@@ -196,32 +218,25 @@ def find_revoked(
     return frozenset(revoked)
 
 
-def _missing_approvals(
-    approval_rule: ApprovalRule,
-    approved_at: Mapping[str, datetime],
-    latest: datetime | None,
-    future_starts: list[datetime],
-    until: datetime | None,
-) -> CheckResult:
-    approved_clause = f"approved by {format_names(approved_at)}, " if approved_at else ""
+def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> CheckResult:
+    names = format_names(count.approved_at)
     sentence = (
-        f"{approval_rule.name}: {approved_clause}{len(approved_at)} of {approval_rule.at_least}"
-        " approvals for this draft"
+        f"{approval_rule.name}: {f'approved by {names}, ' if names else ''}"
+        f"{len(count.approved_at)} of {approval_rule.at_least} approvals for this draft"
     )
     if len(approval_rule.subjects) < approval_rule.at_least:
         sentence += f"; only {len(approval_rule.subjects)} may give one"
     reason = Reason.APPROVAL_MISSING
-    if future_starts:
+    if count.future_starts:
         reason = Reason.FROM_THE_FUTURE
-        sentence += (
-            f"; one is dated ahead and does not count before {format_instant(min(future_starts))}"
-        )
+        start = format_instant(min(count.future_starts))
+        sentence += f"; one is dated ahead and does not count before {start}"
     return CheckResult(
         approval_rule.name,
         Verdict.PENDING,
         sentence,
-        latest,
+        count.latest,
         reason,
         format_approvers(approval_rule),
-        until,
+        count.until,
     )

@@ -40,7 +40,7 @@ class CheckResult:
     actor: str = ""  # who can report the result
     until: datetime | None = None  # when it can change without an event
     latest: datetime | None = None  # of the last equal report; `at` is of the first
-    passes_at: datetime | None = None  # when it will have passed without another report
+    passes_at: datetime | None = None  # when it will have passed if nothing more is reported
 
 
 @frozen
@@ -52,7 +52,7 @@ class VariantEvaluation:
     candidate: str
     state: VariantState
     release: bool = False  # this pass releases it and records the grant
-    publish: bool = False  # its standing draft may be merged now
+    publish: bool = False  # its open draft may be merged now
     checks: tuple[CheckResult, ...] = ()
     holds: tuple[Hold, ...] = ()
     # Answers of its machine checks to keep on record; what is not listed is dropped from it.
@@ -132,6 +132,6 @@ class PolicyEvaluation:
     variants: Mapping[str, VariantEvaluation]
     history: Mapping[tuple[str, str], RevisionHistory]
     holds: tuple[Hold, ...] = ()
-    next: datetime | None = None  # when to look again: the first instant that any timer knows
+    next: datetime | None = None  # first instant at which the policy must be evaluated again
     # While there are any, the evaluation assumes answers and must not be carried out.
     unanswered: tuple[PendingCondition, ...] = ()

@@ -301,9 +301,9 @@ def _soak_sentence(
 def _explain_variant(
     variant_facts: VariantFacts, variant_evaluation: VariantEvaluation
 ) -> Explanation:
-    published = variant_facts.published
+    publication = variant_facts.published
     publication_phrase = (
-        f"has {published.revision}" if published is not None else "has nothing published"
+        f"has {publication.revision}" if publication is not None else "has nothing published"
     )
     sentence = f"{publication_phrase}; candidate {variant_evaluation.candidate or 'none'}"
     if variant_evaluation.publish:

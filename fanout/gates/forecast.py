@@ -50,7 +50,7 @@ class StageForecast:
     begins: datetime | None  # first publication; None: not without a person
     passes: datetime | None  # the stage has passed
     assumptions: tuple[str, ...] = ()
-    holds: tuple[Hold, ...] = ()  # why not
+    holds: tuple[Hold, ...] = ()  # why the stage never passes
 
 
 @dataclass(slots=True)
@@ -400,11 +400,11 @@ def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) ->
 
 
 def _time_to_ready(variant: TalliedVariant) -> timedelta | None:
-    published = variant.facts.published
-    if variant.state is not VariantState.READY or published is None:
+    publication = variant.facts.published
+    if variant.state is not VariantState.READY or publication is None:
         return None
     instants = [check.at for check in variant.checks if check.at is not None]
-    return max(max(instants) - published.at, _NO_TIME) if instants else None
+    return max(max(instants) - publication.at, _NO_TIME) if instants else None
 
 
 def _simulate_rollout(
@@ -449,22 +449,22 @@ class _RolloutProgress:
 def _measure_progress(stage: _ForecastState) -> _RolloutProgress:
     progress = _RolloutProgress()
     for variant in _needed_variants(stage):
-        published = variant.facts.published
-        if published is None or not variant.has(stage.revision):
+        publication = variant.facts.published
+        if publication is None or not variant.has(stage.revision):
             group = variant.facts.group
             progress.missing[group] = progress.missing.get(group, 0) + 1
             continue
         progress.published += 1
         progress.first_publication = (
-            published.at
+            publication.at
             if progress.first_publication is None
-            else min(progress.first_publication, published.at)
+            else min(progress.first_publication, publication.at)
         )
         if variant.state is VariantState.VERIFYING:
             progress.last_unready = (
-                published.at
+                publication.at
                 if progress.last_unready is None
-                else max(progress.last_unready, published.at)
+                else max(progress.last_unready, publication.at)
             )
     return progress
 

@@ -57,7 +57,8 @@ class GateEvaluation:
     verdicts: dict[str, StageVerdicts] = field(default_factory=dict)
     choices: dict[str, CandidateChoice] = field(default_factory=dict)
     actors: dict[str, str] = field(default_factory=dict)
-    _gates: dict[_GateKey, AfterGate] = field(default_factory=dict)  # as long as nothing is decided
+    # Memo of gates; cleared whenever a verdict or an actor that they rest on changes.
+    _gates: dict[_GateKey, AfterGate] = field(default_factory=dict)
     _ready_at: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
 
     @property

@@ -40,7 +40,7 @@ _NEXT_SWEEP = "the next sweep, which goes on there"
 class _StageResult:
     stage: StageEvaluation
     variants: list[VariantEvaluation]
-    timers: frozenset[datetime]  # when anything about its variants is to be looked at again
+    timers: frozenset[datetime]  # instants at which its variants must be evaluated again
     unanswered: tuple[PendingCondition, ...]
 
 

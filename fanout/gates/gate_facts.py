@@ -126,7 +126,7 @@ class DependencyFacts:
 
     name: str
     ready: bool
-    sentence: str = ""  # how it stands
+    sentence: str = ""  # its present state, in words
     actor: str = ""
     until: datetime | None = None
 

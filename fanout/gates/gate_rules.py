@@ -47,7 +47,7 @@ class CheckRule:
 
     name: str
     method: CheckMethod = CheckMethod.REPORT
-    timeout: timedelta | None = None  # so long without an answer is a failure
+    timeout: timedelta | None = None  # without an answer for so long it has failed
     fresh_for: timedelta | None = None  # for how long an answer counts
     settle: timedelta | None = None  # delay after publication before the first request
     names_revision: bool = False  # responses name the observed revision or commit
@@ -116,7 +116,8 @@ class StageRule:
     control_flow: bool = False  # a stage without targets that joins others
     pin: str = ""  # revision of a rollback in the spec
     automatic: bool = False  # an administrator switched automation on
-    opposing_policies: tuple[str, ...] = ()  # PromotionPolicies that do not, where others do
+    # PromotionPolicies that leave the stage manual while others switch automation on.
+    opposing_policies: tuple[str, ...] = ()
     suspended: bool = False  # by spec
 
     @property

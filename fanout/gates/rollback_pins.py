@@ -81,7 +81,7 @@ class Rollbacks:
         return any(pin is not None and pin.decision == decision for pin in pins)
 
     def _latest_pin(self, stage: str, variant_name: str) -> Pin | None:
-        pins: list[Pin] = []  # those of the stage first, then its own
+        pins: list[Pin] = []  # pins of the stage first, then those of the variant
         for at, decision in self._decisions:
             if not _covers(decision, stage, variant_name):
                 continue

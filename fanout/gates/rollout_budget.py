@@ -34,7 +34,7 @@ class RolloutBudget:
         self._group_reason = ""
         self._failed_names: list[str] = []  # as the pass begins
         self._in_flight: list[TalliedVariant] = []  # as the pass begins
-        self._unready: list[TalliedVariant] = []  # of those that count, as the pass begins
+        self._unready: list[TalliedVariant] = []  # that count, as the pass begins
         # By group; filled on demand, since every waiting variant of a group asks the same.
         self._group_completions: dict[int, ExpectedCompletion] = {}
         self._waiting_names: set[str] = set()  # variants refused a slot, in the order of release

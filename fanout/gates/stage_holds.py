@@ -111,15 +111,15 @@ def group_holds(
     # By identity: variants share the hold objects of their stage, and comparing values is costly.
     listed_ids = {id(hold) for hold in holds}
     groups: dict[tuple[str, str], _HoldGroup] = {}
-    for item in variant_evaluations:
-        for hold in item.holds:
+    for variant_evaluation in variant_evaluations:
+        for hold in variant_evaluation.holds:
             if id(hold) in listed_ids:
                 continue
             key = (hold.reason, hold.actor)
             group = groups.get(key)
             if group is None:
-                group = groups[key] = _HoldGroup(item.name, hold)
-            group.add(item, hold)
+                group = groups[key] = _HoldGroup(variant_evaluation.name, hold)
+            group.add(variant_evaluation, hold)
     return [group.to_hold() for group in groups.values()]
 
 

@@ -74,7 +74,7 @@ class TalliedVariant:
 
     @property
     def has_pending_grant(self) -> bool:
-        """Return whether the variant has a grant that is not publication yet."""
+        """Return whether the variant has a grant that is not published yet."""
         grant, publication = self.facts.grant, self.facts.published
         if grant is None or publication is None:
             return grant is not None
@@ -220,7 +220,9 @@ class StageTally:
         ):
             return None
         waiting, failed = 0, early_failures
-        changes: list[tuple[datetime, int, int]] = []  # when, fewer that wait, more that failed
+        changes: list[
+            tuple[datetime, int, int]
+        ] = []  # instant, decrease of waiting, increase of failed
         for variant in self.variants:
             if variant.state is VariantState.READY or not variant.has(revision):
                 continue

@@ -14,7 +14,7 @@ from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision, s
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
-from fanout.gates.gate_rules import CheckRule, RolloutRule, StageRule, Verdict
+from fanout.gates.gate_rules import CheckRule, StageRule, Verdict
 from fanout.gates.gate_wording import format_elapsed
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.stage_tally import StageTally, TalliedVariant
@@ -151,7 +151,7 @@ class TallyBuilder:
                     until,
                     until,
                 )
-                variant.holds = (_min_ready_hold(rollout, since, until),)
+                variant.holds = (_min_ready_hold(stage_rule, since, until),)
         elif variant.state in (VariantState.VERIFYING, VariantState.FAILED):
             # Failed too: a failure by the clock is reversed by an answer that is still to count.
             passes_at = _all_pass_at(variant.checks)
@@ -234,10 +234,10 @@ def derive_state(checks: Iterable[CheckResult]) -> VariantState:
     return VariantState.VERIFYING if Verdict.PENDING in verdicts else VariantState.READY
 
 
-def _min_ready_hold(rollout: RolloutRule, since: datetime, until: datetime) -> Hold:
+def _min_ready_hold(stage_rule: StageRule, since: datetime, until: datetime) -> Hold:
     sentence = (
         f"verified since {format_instant(since)}; it is to stay so for"
-        f" {format_elapsed(rollout.min_ready)}, until {format_instant(until)}"
+        f" {format_elapsed(stage_rule.rollout.min_ready)}, until {format_instant(until)}"
     )
     return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, until)
 

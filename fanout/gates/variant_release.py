@@ -130,8 +130,8 @@ class StageReleaseEvaluator:
     def _evaluate_state(self, variant: TalliedVariant) -> VariantEvaluation:
         variant_facts, draft, candidate = variant.facts, variant.draft, variant.candidate
         stop = _find_stop(variant, candidate)
-        published = variant_facts.published
-        if (variant.has(candidate) and (draft is None or stop)) or (published and not candidate):
+        publication = variant_facts.published
+        if (variant.has(candidate) and (draft is None or stop)) or (publication and not candidate):
             return self._evaluate_published(variant, stop)
         # A publication is evaluated even while the variant is stopped, so its state stays visible.
         if stop is not None:
