@@ -46,10 +46,7 @@ class Settings:
     now_override: datetime | None = None  # --now
 
     def now(self) -> datetime:
-        """Return the present time in UTC, in whole seconds because Git stores no fraction.
-
-        Or `--now`.
-        """
+        """Return `--now`, or the present time in UTC in whole seconds, as Git stores it."""
         return self.now_override or datetime.now(UTC).replace(microsecond=0)
 
     def require_files(self) -> tuple[Path, ...]:

@@ -129,10 +129,7 @@ def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Declar
 
 
 def _is_scenario(finding: FileFinding) -> bool:
-    """Return whether the finding is about a Scenario, or an unknown kind.
-
-    An unknown kind may be meant as a Scenario.
-    """
+    """Return whether the finding is about a Scenario, or an unknown kind that may mean one."""
     kind = finding.where.object.partition("/")[0]
     return kind == Scenario.__name__ or kind not in KINDS
 
