@@ -96,6 +96,7 @@ class PreparedPackage:
     has_dependencies: bool  # some object has a depends-on annotation
     limits: SizeLimits
     size: int  # of all upstream files
+    value_count: int  # YAML and JSON values of all upstream files
     fingerprint: str  # the part of the digest that all variants share
     # Caches by pipeline or shape; not part of the value.
     # Kept on the package and not in a global: they end with the revision that they were built
@@ -106,7 +107,7 @@ class PreparedPackage:
 
     def new_size_counter(self) -> SizeCounter:
         """Return a counter for the bytes that one rendering adds."""
-        return SizeCounter(self.limits, self.upstream.files, self.size)
+        return SizeCounter(self.limits, self.upstream.files, self.size, self.value_count)
 
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -177,6 +178,7 @@ def prepare_package(
         ),
         limits=limits,
         size=sum(len(data) for _, data in package.files.values()),
+        value_count=counter.count,
         has_dependencies=any(_has_dependencies(part.value) for part in cluster_objects.values()),
         fingerprint=_compute_fingerprint(package, functions, declared_scopes),
     )

@@ -1,4 +1,4 @@
-"""Accounting of the bytes that a rendering adds to a package, while it adds them.
+"""Accounting of the bytes and values that a rendering adds to a package, while it adds them.
 
 A setter of a few kilobytes in thousands of places makes gigabytes of a small package.
 Every value is therefore counted before it is set, and every text before it is put
@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fanout.api.reasons import Reason
+from fanout.package.field_edits import MISSING, REMOVE
 from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.variants.functions.function_interface import LineComment, Path, UnfitObject
@@ -24,23 +25,28 @@ class SizeCounter:
     It implements the `SizeLimiter` that functions get.
     """
 
-    __slots__ = ("_added", "_files", "_limits", "_total")
+    __slots__ = ("_added", "_files", "_limits", "_total", "_values")
 
     def __init__(
         self,
         limits: SizeLimits = DEFAULT_SIZES,
         files: Mapping[str, tuple[TreeEntry, bytes]] | None = None,
         total: int = 0,
+        values: int = 0,
     ) -> None:
-        """Start from `files`, the initial files by path, and `total`, their size in bytes."""
+        """Start from `files`, the initial files by path.
+
+        `total` is their size in bytes, `values` the number of their YAML values.
+        """
         self._limits = limits
         self._files = files or {}
         self._added: dict[str, int] = {}
         self._total = total
+        self._values = values
 
     def copy(self) -> "SizeCounter":
         """Return an independent counter with the same counts."""
-        counter = SizeCounter(self._limits, self._files, self._total)
+        counter = SizeCounter(self._limits, self._files, self._total, self._values)
         counter._added = dict(self._added)
         return counter
 
@@ -56,6 +62,7 @@ class SizeCounter:
         else:
             max_bytes = self._limits.size
             added = estimate_size(new_value, max_bytes) - estimate_size(old_value, max_bytes)
+            self._count_values(path, old_value, new_value)
         if not added:
             return
         self._total += added
@@ -68,6 +75,15 @@ class SizeCounter:
             raise _limit_exceeded(path, "the file", self._limits.file_size, "fileBytes")
         if self._total > self._limits.size:
             raise _limit_exceeded(path, "the package", self._limits.size, "bytes")
+
+    def _count_values(self, path: Path, old_value: object, new_value: object) -> None:
+        """Count the values that a value consists of. Raises UnfitObject like `count_change`."""
+        max_values = self._limits.values
+        added = count_values(new_value, max_values) - count_values(old_value, max_values)
+        self._values += added
+        if added > 0 and self._values > max_values:
+            problem = f"the package would have more than {max_values:,} YAML values"
+            raise UnfitObject(path, problem, _REMEDY.format("values"), Reason.LIMIT_EXCEEDED)
 
     def substitute(
         self,
@@ -157,6 +173,20 @@ def estimate_size(value: object, max_bytes: int) -> int:
             size += _ENTRY_BYTES * len(item)
             pending += item
     return size
+
+
+def count_values(value: object, max_values: int) -> int:
+    """Count the YAML values in a value, itself included, up to about `max_values`."""
+    if not isinstance(value, Mapping | list):
+        is_value = value is not MISSING and value is not REMOVE
+        return int(is_value and not isinstance(value, LineComment))
+    count, pending = 1, [value]
+    while pending and count <= max_values:
+        item = pending.pop()
+        count += len(item)
+        children = item.values() if isinstance(item, Mapping) else item
+        pending += [it for it in children if isinstance(it, Mapping | list)]
+    return count
 
 
 def _limit_exceeded(path: Path, subject: str, max_bytes: int, limit: str) -> UnfitObject:

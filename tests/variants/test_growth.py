@@ -214,3 +214,25 @@ def test_a_package_with_too_many_values_is_refused_by_name():
     assert str(caught.value).startswith("b.yaml: the package has more than 30 YAML values")
     assert "packageLimits.values" in caught.value.remedy
     prepare_package(package(files), RenderLimits(values=50))
+
+
+def test_an_injected_object_with_too_many_values_is_named():
+    big = config_map("eu", data={f"k{number}": "" for number in range(100)})
+    with pytest.raises(InvalidInput) as caught:
+        rendered(
+            {"a.yaml": point()},
+            objects=[big],
+            injectors=(by("eu"),),
+            limits=RenderLimits(values=90),
+        )
+    assert caught.value.reason == "LimitExceeded"
+    assert "injection: the package would have more than 90 YAML values" in str(caught.value)
+    assert "packageLimits.values" in str(caught.value)
+
+
+def test_values_that_a_setter_puts_into_many_places_are_counted():
+    files = {"a.yaml": settings(20, "[] # kpt-set: ${a}")}
+    values = f"[{', '.join(map(str, range(20)))}]"
+    with pytest.raises(InvalidInput, match="the package would have more than 200 YAML values"):
+        rendered(files, setters(a=values), limits=RenderLimits(values=200))
+    rendered(files, setters(a="[1, 2]"), limits=RenderLimits(values=200))
