@@ -1,4 +1,4 @@
-"""The house as a test: sizes, names, and pages that must agree with the code.
+"""Layers, sizes, names, and pages that must agree with the code.
 
 Direction of imports is import-linter's business (`make lint`); this is what it cannot say.
 """
@@ -10,15 +10,15 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-HOUSE = ROOT / "fanout"
+PACKAGE = ROOT / "fanout"
 LONGEST_FILE = 600  # lines of code: one concept, one module
 LONGEST_FUNCTION = 70  # lines without its docstring and comments
 NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
 # What is loaded when it is wanted is loaded by name here.
-LOADS_BY_NAME = {HOUSE / "cli" / "lazy_import.py"}
+LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
 BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
 
-MODULES = sorted(HOUSE.rglob("*.py"))
+MODULES = sorted(PACKAGE.rglob("*.py"))
 SOURCES = sorted(
     path
     for folder in ("fanout", "benchmarks", "demo", "docs", "tests")
@@ -49,11 +49,11 @@ def functions(module: ast.Module) -> list[Function]:
 
 
 def layers() -> list[list[str]]:
-    """The floors of the layer contract, from the top, with the rooms on each."""
+    """The layers of the contract, from the top, with the packages of each."""
     config = tomllib.loads(text_of(ROOT / "pyproject.toml"))
     contracts = config["tool"]["importlinter"]["contracts"]
     contract = next(item for item in contracts if item["type"] == "layers")
-    return [[room.strip() for room in layer.split("|")] for layer in contract["layers"]]
+    return [[package.strip() for package in layer.split("|")] for layer in contract["layers"]]
 
 
 def lines_of_code(path: Path, node: ast.AST) -> int:
@@ -97,7 +97,7 @@ def test_a_module_says_what_it_is_for():
 
 
 def test_a_module_s_name_says_what_is_in_it():
-    parts = {path: set(path.relative_to(HOUSE).with_suffix("").parts) for path in MODULES}
+    parts = {path: set(path.relative_to(PACKAGE).with_suffix("").parts) for path in MODULES}
     assert [name_of(path) for path, names in parts.items() if names & NO_NAMES] == []
 
 
@@ -141,20 +141,22 @@ def test_every_directory_with_code_is_a_package():
     assert [name_of(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
-def test_the_architecture_page_has_every_room_on_its_floor():
+def test_the_architecture_page_has_every_package_in_its_layer():
     page = text_of(ROOT / "docs" / "architecture.md")
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", page, flags=re.MULTILINE)
-    floors = layers()
+    contract = layers()
     expected = [
-        (str(len(floors) - depth), room) for depth, layer in enumerate(floors) for room in layer
+        (str(len(contract) - depth), package)
+        for depth, layer in enumerate(contract)
+        for package in layer
     ]
     assert rows == expected
 
 
-def test_every_room_of_the_contract_is_there():
-    rooms = {room for layer in layers() for room in layer}
-    found = {path.stem for path in HOUSE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    assert rooms == {name for name in found if not name.startswith("__") and name != "py"}
+def test_every_package_of_the_contract_exists():
+    packages = {package for layer in layers() for package in layer}
+    found = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert packages == {name for name in found if not name.startswith("__") and name != "py"}
 
 
 WRITTEN = sorted(

@@ -10,7 +10,7 @@ import pytest
 from fanout.values import frozen
 from fanout.values import replace as replace_quickly
 
-HOUSE = Path(__file__).parent.parent / "fanout"
+PACKAGE = Path(__file__).parent.parent / "fanout"
 
 
 class Plain:
@@ -122,8 +122,8 @@ def test_nothing_guards_a_field_while_the_program_runs():
 def test_new_values_take_the_quick_spelling():
     slow = "@dataclass(frozen=True, slots=True)\n"
     found = [
-        str(path.relative_to(HOUSE))
-        for path in HOUSE.rglob("*.py")
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
         if slow in path.read_text(encoding="utf-8")
     ]
     assert found == []
