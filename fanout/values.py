@@ -46,14 +46,15 @@ def replace(value: Value, /, **changes: Any) -> Value:
     TypeError for a name that is not a field.
     """
     cls = value.__class__
-    if cls not in _FIELD_READERS:
-        _FIELD_READERS[cls] = _field_reader(cls)
-    read_fields = _FIELD_READERS[cls]
-    if read_fields is None:
+    if cls not in _FIELD_COPIERS:
+        _FIELD_COPIERS[cls] = _build_field_copier(cls)
+    field_copier = _FIELD_COPIERS[cls]
+    if field_copier is None:
         return exact_replace(value, **changes)  # type: ignore[type-var]
     # One C call reads all fields; building a dict of them, as dataclasses does, is most of the
     # cost.
-    copy = cls(*read_fields(value))
+    read_fields, construct = field_copier
+    copy: Value = construct(*read_fields(value))
     try:
         for name, new_value in changes.items():
             setattr(copy, name, new_value)
@@ -62,18 +63,38 @@ def replace(value: Value, /, **changes: Any) -> Value:
     return copy
 
 
-_FIELD_READERS: dict[type, Callable[[Any], Sequence[Any]] | None] = {}
+_FieldCopier = tuple[Callable[[Any], Sequence[Any]], Callable[..., Any]]
+_FIELD_COPIERS: dict[type, _FieldCopier | None] = {}
 
 
-def _field_reader(cls: Any) -> Callable[[Any], Sequence[Any]] | None:
-    """Return a reader of all fields in constructor order, or None if it cannot be used."""
-    positional_fields = [it.name for it in fields(cls) if it.init and not it.kw_only]
+def _build_field_copier(cls: Any) -> _FieldCopier | None:
+    """Return a reader of all fields and a constructor of them in the same order.
+
+    None if values of the class cannot be copied that way.
+    """
+    names = [it.name for it in fields(cls) if it.init]
     guarded = cls.__dataclass_params__.frozen or hasattr(cls, "__post_init__")
     # Values set by attribute after construction would bypass a frozen guard or __post_init__, and
     # attrgetter of a single name returns the bare value instead of a tuple.
-    if guarded or len(positional_fields) < len(fields(cls)) or len(positional_fields) < 2:
+    if guarded or len(names) < len(fields(cls)) or len(names) < 2:
         return None
-    return attrgetter(*positional_fields)
+    has_keyword_fields = any(it.kw_only for it in fields(cls))
+    return attrgetter(*names), _positional_constructor(cls, names) if has_keyword_fields else cls
+
+
+def _positional_constructor(cls: Any, names: Sequence[str]) -> Callable[..., Any]:
+    """Return a constructor that takes all fields by position, keyword-only ones included."""
+    # Passing forty keywords costs twice as much as passing forty positions.
+    positional_class = make_dataclass(cls.__name__, names, repr=False, eq=False)
+    set_fields = positional_class.__dict__["__init__"]
+    create = cls.__new__
+
+    def construct(*values: Any) -> Any:
+        value = create(cls)
+        set_fields(value, *values)
+        return value
+
+    return construct
 
 
 def _generate_on_first_call(cls: type, name: str) -> Callable[..., Any]:

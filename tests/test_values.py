@@ -1,7 +1,7 @@
 """Values are as frozen dataclasses with slots are, but quicker to load and to make."""
 
 import copy
-from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
+from dataclasses import KW_ONLY, FrozenInstanceError, asdict, dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -175,3 +175,20 @@ def test_what_is_no_field_is_refused():
     ours, _ = fresh()
     with pytest.raises(TypeError, match="no field colour"):
         replace_quickly(ours("a"), colour="red")
+
+
+def test_replace_copies_keyword_only_fields():
+    @frozen
+    class Keyed:
+        first: int
+        _: KW_ONLY
+        second: int
+        third: int = 3
+
+    value = Keyed(1, second=2)
+    assert replace_quickly(value, third=4) == Keyed(1, second=2, third=4)
+    assert replace_quickly(value, first=0) == Keyed(0, second=2)
+    with pytest.raises(TypeError, match="a Keyed has no field fourth"):
+        replace_quickly(value, fourth=4)
+    with pytest.raises(TypeError):
+        Keyed(1, 2)

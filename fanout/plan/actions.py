@@ -1,4 +1,4 @@
-"""Actions of a pass as data, and the step that a pass takes with each variant.
+"""Actions of a pass as data.
 
 The kinds of actions are a closed list; each action has a sentence for people. A saved
 plan holds actions, digests and expected ref ids, but no content and no time, so the
@@ -9,10 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from fanout.gates.evaluation_results import VariantEvaluation, VariantState
-from fanout.gates.gate_facts import CheckAnswer
-from fanout.plan.variant_case import VariantCase
-from fanout.values import frozen, replace
+from fanout.values import frozen
 
 
 class ActionKind(StrEnum):
@@ -113,52 +110,3 @@ class ActionResult:
     is_done: bool
     problem: str = ""
     reason: str = field(default="")
-
-
-class VariantStep(StrEnum):
-    """Step of a variant: the change that a pass makes in its repository."""
-
-    KEEP = "keep"  # nothing
-    WRITE = "write"  # a draft
-    PUBLISH = "publish"  # merge and tag the open draft
-    SETTLE = "settle"  # record a publication found in Git and remove its draft
-    ADOPT = "adopt"  # the published package equals the rendering; only the digest differs
-    REMOVE = "remove"  # remove an obsolete draft
-
-
-@frozen
-class PlannedStep:
-    """A case and the step chosen for it; `release` is recorded before anything is pushed."""
-
-    case: VariantCase
-    step: VariantStep
-    release: bool = False
-    answers: tuple[CheckAnswer, ...] = ()  # of machine checks, to be recorded
-
-
-def plan_step(case: VariantCase, decision: VariantEvaluation, *, publish: bool) -> PlannedStep:
-    """Choose the step of one variant; without `publish`, only its draft is updated."""
-    planned = _choose_step(case, decision, publish=publish)
-    return replace(planned, answers=decision.answers) if decision.answers else planned
-
-
-def _choose_step(case: VariantCase, decision: VariantEvaluation, *, publish: bool) -> PlannedStep:
-    # Suspension stops changes, not the record of a publication that has taken
-    # place.
-    if decision.state is VariantState.SUSPENDED:
-        return PlannedStep(case, VariantStep.SETTLE if case.is_unrecorded else VariantStep.KEEP)
-    if case.draft_content is not None:
-        # Equal content does not make an unmanaged package fanout's own: adoption is
-        # published like any other draft.
-        is_in_force = case.draft_content.tree == case.path_state.tree and not (
-            case.is_unmanaged or case.is_moving
-        )
-        return PlannedStep(case, VariantStep.ADOPT if is_in_force else VariantStep.WRITE)
-    if publish and decision.publish:
-        return PlannedStep(case, VariantStep.PUBLISH, release=decision.release)
-    if case.is_unrecorded:
-        return PlannedStep(case, VariantStep.SETTLE)
-    # A draft with edits is kept: its branch is the only place that has them.
-    if case.draft is not None and case.is_in_force and not case.draft.has_edits:
-        return PlannedStep(case, VariantStep.REMOVE)
-    return PlannedStep(case, VariantStep.KEEP, release=publish and decision.release)

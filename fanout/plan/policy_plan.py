@@ -8,7 +8,8 @@ from dataclasses import field
 
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
-from fanout.plan.actions import ActionKind, Plan, PlanAction, PlannedStep, VariantStep
+from fanout.plan.actions import ActionKind, Plan, PlanAction
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.records.policy_status import (
     GrantLine,
@@ -22,7 +23,7 @@ from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup
 from fanout.plan.removal.move_cleanup import cleanup_actions as clearing_actions
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.removal.removal_plan import removal_actions as departing_actions
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import frozen, replace
 
 _ACTION_KINDS = {
@@ -42,7 +43,7 @@ class PolicyPlan:
 
     namespace: str
     name: str
-    steps: tuple[PlannedStep, ...]
+    steps: tuple[DecidedVariant, ...]
     actions: tuple[PlanAction, ...]
     recorded: RecordedStatus
     planned: RecordedStatus  # status with the releases, recorded before any push
@@ -55,7 +56,7 @@ class PolicyPlan:
 def plan_policy(
     namespace: str,
     name: str,
-    steps: Sequence[PlannedStep],
+    steps: Sequence[DecidedVariant],
     recorded: RecordedStatus,
     history: Mapping[tuple[str, str], RevisionHistory],
     moment: RecordPosition,
@@ -72,7 +73,7 @@ def plan_policy(
     for removal in cleanup.removals:
         actions += departing_actions(removal)
     record_action = PlanAction(ActionKind.RECORD, namespace, name)
-    if any(not planned.case.spec.policy for planned in steps):
+    if any(not planned.rendered.spec.policy for planned in steps):
         record_action = PlanAction(ActionKind.RECORD, namespace, "", variant=name)
     actions += _repository_actions(record_action, cleanup)
     # A repository stays on record until nothing of the policy is left in it:
@@ -109,19 +110,19 @@ def plan_policy(
 
 
 def _plan_variants(
-    steps: Sequence[PlannedStep], recorded_status: RecordedStatus, moment: RecordPosition
+    steps: Sequence[DecidedVariant], recorded_status: RecordedStatus, moment: RecordPosition
 ) -> tuple[dict[str, VariantLine], dict[str, VariantLine], list[PlanAction]]:
     """Return the variant lines before the push, those after it, and the actions."""
     lines = dict(recorded_status.variants)
     new_places = frozenset(
-        (planned_step.case.repository_state.identity, planned_step.case.spec.path)
+        (planned_step.rendered.observed.repository_state.identity, planned_step.rendered.spec.path)
         for planned_step in steps
-        if planned_step.step is VariantStep.PUBLISH or planned_step.case.is_unrecorded
+        if planned_step.step is VariantStep.PUBLISH or planned_step.rendered.observed.is_unrecorded
     )
     published: dict[str, VariantLine] = {}
     actions: list[PlanAction] = []
     for planned in steps:
-        case = planned.case
+        case = planned.rendered
         name = case.spec.name
         recorded = recorded_status.variants.get(name)
         # A draft's branch has all data about it. Without this, every first draft of a
@@ -132,7 +133,7 @@ def _plan_variants(
         line = _line_before_push(planned, moment)
         if line is not recorded:
             recorded = recorded or VariantLine(
-                case.repository_state.identity, case.spec.path, orphan=line.orphan
+                case.observed.repository_state.identity, case.spec.path, orphan=line.orphan
             )
             differences = _line_actions(case, recorded, line)
             # A stage alone is no reason to write a line. Lines of older versions have none,
@@ -144,7 +145,7 @@ def _plan_variants(
             published[name] = _line_after_push(
                 line, case, new_places, _publication_after_push(case, moment)
             )
-        elif case.is_unrecorded:
+        elif case.observed.is_unrecorded:
             published[name] = _line_after_push(
                 line, case, new_places, _observed_publication(case, moment)
             )
@@ -157,9 +158,9 @@ def join_plans(plans: Iterable[PolicyPlan]) -> Plan:
     return Plan(tuple(action for plan in plans for action in plan.actions))
 
 
-def _has_draft_only(planned: PlannedStep) -> bool:
+def _has_draft_only(planned: DecidedVariant) -> bool:
     """Return whether the variant has at most a draft, so that nothing needs recording."""
-    line = planned.case.status_line
+    line = planned.rendered.observed.status_line
     recorded_parts = (
         line.grant,
         line.published,
@@ -168,14 +169,14 @@ def _has_draft_only(planned: PlannedStep) -> bool:
         planned.release,
         planned.answers,
     )
-    if planned.case.is_unrecorded or any(recorded_parts):
+    if planned.rendered.observed.is_unrecorded or any(recorded_parts):
         return False
     return planned.step in (VariantStep.KEEP, VariantStep.WRITE, VariantStep.REMOVE)
 
 
-def _line_before_push(planned: PlannedStep, moment: RecordPosition) -> VariantLine:
+def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> VariantLine:
     """Return the variant's line as it is recorded before anything is pushed."""
-    case, line = planned.case, planned.case.status_line
+    case, line = planned.rendered, planned.rendered.observed.status_line
     if line.stage != case.spec.stage:
         line = replace(line, stage=case.spec.stage)
     if planned.step is VariantStep.ADOPT:
@@ -186,7 +187,7 @@ def _line_before_push(planned: PlannedStep, moment: RecordPosition) -> VariantLi
 
 
 def _answer_actions(
-    case: VariantCase, recorded: VariantLine, line: VariantLine
+    case: RenderedVariant, recorded: VariantLine, line: VariantLine
 ) -> list[PlanAction]:
     """Return record actions for machine answers that are new or no longer count."""
     name = case.spec.name
@@ -204,13 +205,15 @@ def _answer_actions(
     return [_build_action(ActionKind.RECORD, case, detail) for detail in details]
 
 
-def _line_actions(case: VariantCase, recorded: VariantLine, line: VariantLine) -> list[PlanAction]:
+def _line_actions(
+    case: RenderedVariant, recorded: VariantLine, line: VariantLine
+) -> list[PlanAction]:
     """Return record actions for differences of the line that no other action reports.
 
     A stage that is not on record yet is no difference; it is written when anything else is.
     """
     actions, name = _answer_actions(case, recorded, line), case.spec.name
-    published = case.status_line.published
+    published = case.observed.status_line.published
     if published is not None and _recorded_tag(recorded) != published.tag and published.tag:
         detail = f"that {name} is published at {published.revision}, as its tag says"
         actions.append(_build_action(ActionKind.RECORD, case, detail))
@@ -224,85 +227,91 @@ def _line_actions(case: VariantCase, recorded: VariantLine, line: VariantLine) -
     return actions
 
 
-def _build_grant(case: VariantCase, moment: RecordPosition) -> GrantLine:
-    assert case.draft is not None, "only a standing draft is released"
-    trailers = case.draft.trailers
+def _build_grant(case: RenderedVariant, moment: RecordPosition) -> GrantLine:
+    assert case.observed.draft is not None, "only a standing draft is released"
+    trailers = case.observed.draft.trailers
     grant = GrantLine(
         trailers.revision,
         trailers.commit,
         trailers.digest,
-        case.draft.tree or "",
+        case.observed.draft.tree or "",
         moment.now,
         reads=_draft_reads(case),
-        rejected=limit_lines(rejected_lines_of_draft(case.draft)),
+        rejected=limit_lines(rejected_lines_of_draft(case.observed.draft)),
         records=moment.last_record,
     )
-    if case.status_line.place == (case.repository_state.identity, case.spec.path):
+    if case.observed.status_line.place == (case.observed.repository_state.identity, case.spec.path):
         return grant
-    return replace(grant, repository=case.repository_state.identity, path=case.spec.path)
+    return replace(grant, repository=case.observed.repository_state.identity, path=case.spec.path)
 
 
-def _draft_reads(case: VariantCase) -> Mapping[str, str]:
+def _draft_reads(case: RenderedVariant) -> Mapping[str, str]:
     """Return the cluster objects that the draft depends on; known only if it is current."""
-    return case.inputs.object_versions if case.inputs is not None and case.has_current_draft else {}
+    return (
+        case.selected.inputs.object_versions
+        if case.selected.inputs is not None and case.selected.has_current_draft
+        else {}
+    )
 
 
-def _adopted_publication(case: VariantCase, moment: RecordPosition) -> PublishedLine:
+def _adopted_publication(case: RenderedVariant, moment: RecordPosition) -> PublishedLine:
     """Return the publication of changed inputs that render to the published bytes."""
-    assert case.inputs is not None, "a rendered case has inputs"
+    assert case.selected.inputs is not None, "a rendered case has inputs"
     assert case.draft_content is not None, "an adopted case is rendered"
-    assert case.rendered is not None, "an adopted case is rendered"
+    assert case.rendering is not None, "an adopted case is rendered"
     # A reverted publication is not in force any more, so its clocks do not go on.
-    previous = case.published if case.reverted_publication is None else None
-    same_revision = previous is not None and previous.revision == case.revision
+    previous = case.observed.published if case.observed.reverted_publication is None else None
+    same_revision = previous is not None and previous.revision == case.selected.revision
     return PublishedLine(
-        revision=case.revision,
-        commit=case.upstream_commit,
-        digest=case.inputs.digest,
+        revision=case.selected.revision,
+        commit=case.selected.upstream_commit,
+        digest=case.selected.inputs.digest,
         tree=case.draft_content.tree,
         at=previous.at if previous and same_revision else moment.now,
-        merge=previous.merge if previous else case.repository_state.head,
+        merge=previous.merge if previous else case.observed.repository_state.head,
         tag=previous.tag if previous else "",
-        pristine=case.rendered.tree,
-        reads=case.inputs.object_versions,
+        pristine=case.rendering.tree,
+        reads=case.selected.inputs.object_versions,
         heard=previous.heard if previous and same_revision else moment.last_evidence,
-        since=previous.in_force_since(case.revision) if previous else None,
+        since=previous.in_force_since(case.selected.revision) if previous else None,
         rejected=previous.rejected if previous and same_revision else (),
     )
 
 
-def _observed_publication(case: VariantCase, moment: RecordPosition) -> PublishedLine | None:
+def _observed_publication(case: RenderedVariant, moment: RecordPosition) -> PublishedLine | None:
     """Return the line of a publication that Git shows and that is not on record."""
-    published, recorded = case.published, case.status_line.published
+    published, recorded = case.observed.published, case.observed.status_line.published
     if published is None:
         return None
     since = recorded.in_force_since(published.revision) if recorded is not None else None
-    return replace(published, reads=case.cluster_reads, heard=moment.last_evidence, since=since)
+    return replace(
+        published, reads=case.selected.cluster_reads, heard=moment.last_evidence, since=since
+    )
 
 
-def _publication_after_push(case: VariantCase, moment: RecordPosition) -> PublishedLine:
+def _publication_after_push(case: RenderedVariant, moment: RecordPosition) -> PublishedLine:
     """Return the publication line for after the push; the merge commit is filled in then."""
-    assert case.draft is not None, "only a standing draft is published"
-    trailers = case.draft.trailers
+    assert case.observed.draft is not None, "only a standing draft is published"
+    trailers = case.observed.draft.trailers
     return PublishedLine(
         revision=trailers.revision,
         commit=trailers.commit,
         digest=trailers.digest,
-        tree=case.draft.tree or "",
+        tree=case.observed.draft.tree or "",
         at=moment.now,
         pristine=trailers.rendered,
         reads=_draft_reads(case),
         heard=moment.last_evidence,
-        since=case.published.in_force_since(trailers.revision)
-        if case.published is not None
+        since=case.observed.published.in_force_since(trailers.revision)
+        if case.observed.published is not None
         else None,
-        rejected=limit_lines(rejected_lines_of_draft(case.draft)),
+        rejected=limit_lines(rejected_lines_of_draft(case.observed.draft)),
     )
 
 
 def _line_after_push(
     line: VariantLine,
-    case: VariantCase,
+    case: RenderedVariant,
     new_places: frozenset[PackagePlace],
     published: PublishedLine | None,
 ) -> VariantLine:
@@ -311,9 +320,9 @@ def _line_after_push(
     A place in `new_places`, taken by another variant in the same push, is not remembered:
     the package of this variant is not there any more.
     """
-    own_place = case.repository_state.identity, case.spec.path
+    own_place = case.observed.repository_state.identity, case.spec.path
     abandoned = [place for place in line.left if place.place not in new_places]
-    previous = case.previous
+    previous = case.observed.previous
     if (
         previous is not None
         and line.place not in new_places
@@ -322,7 +331,9 @@ def _line_after_push(
         # The tree that the draft was written onto. An edit made at the old place since
         # then is not in it, and must keep the old package from being removed.
         taken_tree = (
-            case.draft.trailers.onto if case.draft is not None else previous.path_state.tree
+            case.observed.draft.trailers.onto
+            if case.observed.draft is not None
+            else previous.path_state.tree
         )
         abandoned.append(
             PreviousLocationLine(previous.repository_state.identity, previous.path, taken_tree)
@@ -334,25 +345,27 @@ def _recorded_tag(line: VariantLine) -> str:
     return line.published.tag if line.published is not None else ""
 
 
-def _relocation_action(case: VariantCase, recorded: VariantLine) -> PlanAction:
+def _relocation_action(case: RenderedVariant, recorded: VariantLine) -> PlanAction:
     location = f"{case.spec.repository}:{case.spec.path}"
     return _build_action(
         ActionKind.RECORD, case, f"that {case.spec.name} is {location} and not {recorded.path}"
     )
 
 
-def _step_actions(planned: PlannedStep) -> list[PlanAction]:
-    case, step = planned.case, planned.step
+def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
+    case, step = planned.rendered, planned.step
     actions = [_build_action(ActionKind.RELEASE, case)] if planned.release else []
     if step in _ACTION_KINDS:
         actions.append(_build_action(_ACTION_KINDS[step], case, _removal_reason(step)))
-    if case.is_unrecorded and case.published is not None:
-        detail = f"that {case.spec.name} is published at {case.published.revision}"
+    if case.observed.is_unrecorded and case.observed.published is not None:
+        detail = f"that {case.spec.name} is published at {case.observed.published.revision}"
         actions.append(_build_action(ActionKind.RECORD, case, detail))
     elif step is VariantStep.ADOPT:
-        detail = f"that {case.spec.name} is at {case.revision} with its present inputs already"
+        detail = (
+            f"that {case.spec.name} is at {case.selected.revision} with its present inputs already"
+        )
         actions.append(_build_action(ActionKind.RECORD, case, detail))
-    if case.draft is not None and step in (VariantStep.SETTLE, VariantStep.ADOPT):
+    if case.observed.draft is not None and step in (VariantStep.SETTLE, VariantStep.ADOPT):
         actions.append(_build_action(ActionKind.REMOVE_DRAFT, case, "its content is on the branch"))
     return actions
 
@@ -361,8 +374,8 @@ def _removal_reason(step: VariantStep) -> str:
     return "what it proposes is in force already" if step is VariantStep.REMOVE else ""
 
 
-def _build_action(kind: ActionKind, case: VariantCase, detail: str = "") -> PlanAction:
-    spec, draft = case.spec, case.draft
+def _build_action(kind: ActionKind, case: RenderedVariant, detail: str = "") -> PlanAction:
+    spec, draft = case.spec, case.observed.draft
     return PlanAction(
         kind=kind,
         namespace=spec.namespace,
@@ -371,10 +384,10 @@ def _build_action(kind: ActionKind, case: VariantCase, detail: str = "") -> Plan
         variant=spec.name,
         repository=spec.repository,
         path=spec.path,
-        revision=case.revision,
-        digest=case.inputs.digest if case.inputs else "",
+        revision=case.selected.revision,
+        digest=case.selected.inputs.digest if case.selected.inputs else "",
         tree=case.draft_content.tree if case.draft_content else (draft.tree or "" if draft else ""),
-        ref=case.draft_ref if kind is not ActionKind.RECORD else "",
+        ref=case.observed.draft_ref if kind is not ActionKind.RECORD else "",
         expected=draft.commit if draft and kind is not ActionKind.RECORD else "",
         detail=detail,
     )
@@ -387,19 +400,19 @@ def _repository_actions(record_action: PlanAction, cleanup: PolicyCleanup) -> li
     return [replace(record_action, detail=detail) for detail in details]
 
 
-def _used_revisions(steps: Sequence[PlannedStep]) -> dict[str, str]:
+def _used_revisions(steps: Sequence[DecidedVariant]) -> dict[str, str]:
     """Return the commit of every revision in use, to detect tags that move (design §1)."""
     return {
-        planned.case.revision: planned.case.upstream_commit
+        planned.rendered.selected.revision: planned.rendered.selected.upstream_commit
         for planned in steps
         if planned.step in (VariantStep.WRITE, VariantStep.PUBLISH, VariantStep.ADOPT)
     }
 
 
-def _written_repositories(steps: Sequence[PlannedStep]) -> set[str]:
+def _written_repositories(steps: Sequence[DecidedVariant]) -> set[str]:
     """Return the identities of the repositories to which drafts are written."""
-    writes = (planned.case for planned in steps if planned.step is VariantStep.WRITE)
-    return {case.repository_state.identity for case in writes}
+    writes = (planned.rendered for planned in steps if planned.step is VariantStep.WRITE)
+    return {case.observed.repository_state.identity for case in writes}
 
 
 def _verdict_actions(

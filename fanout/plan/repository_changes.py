@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, field
 
 from fanout.package.lazy_blobs import BlobUnion
-from fanout.plan.actions import PlannedStep, VariantStep
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_trailers import (
     NO_VALUE,
     DraftTrailers,
@@ -34,7 +34,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_naming import drafts_prefix, tag_ref, vendor_ref
 from fanout.values import frozen, replace
 
@@ -68,7 +68,7 @@ class _RepositoryWork:
     """Pushes and commits planned for one repository."""
 
     state: RepositoryState
-    steps: list[PlannedStep] = field(default_factory=list)
+    steps: list[DecidedVariant] = field(default_factory=list)
     merges: list[PublicationMerge] = field(default_factory=list)
     cleanup_items: list[CleanupItem] = field(default_factory=list)
     removals: list[tuple[VariantRemoval, PackageRemoval]] = field(default_factory=list)
@@ -82,7 +82,7 @@ def build_changes(
     for plan in plans:
         for planned in plan.steps:
             if planned.step is not VariantStep.KEEP:
-                state = planned.case.repository_state
+                state = planned.rendered.observed.repository_state
                 work_by_repository.setdefault(state.identity, _RepositoryWork(state)).steps.append(
                     planned
                 )
@@ -110,11 +110,13 @@ def build_changes(
 
 
 def _build_change(work: _RepositoryWork, settings: CommitSettings) -> RepositoryChange | None:
-    steps = sorted(work.steps, key=lambda planned: planned.case.spec.path)
+    steps = sorted(work.steps, key=lambda planned: planned.rendered.spec.path)
     state = work.state
-    writes = [planned.case for planned in steps if planned.step is VariantStep.WRITE]
+    writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
     rendered_cases = [
-        planned.case for planned in steps if planned.step in (VariantStep.WRITE, VariantStep.ADOPT)
+        planned.rendered
+        for planned in steps
+        if planned.step in (VariantStep.WRITE, VariantStep.ADOPT)
     ]
     removed = _removed_drafts(work)
     vendor = _build_vendor_commit(work, steps, settings.install)
@@ -146,8 +148,10 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
 
 def _removed_drafts(work: _RepositoryWork) -> list[str]:
     """Return the draft refs to remove, except those written in the same pass."""
-    written = {item.case.draft_ref for item in work.steps if item.step is VariantStep.WRITE}
-    removed = [item.case.draft_ref for item in work.steps if _removes_draft(item)]
+    written = {
+        item.rendered.observed.draft_ref for item in work.steps if item.step is VariantStep.WRITE
+    }
+    removed = [item.rendered.observed.draft_ref for item in work.steps if _removes_draft(item)]
     removed += [item.open_draft.ref for item in work.cleanup_items if item.open_draft is not None]
     removed += [draft.ref for _, removal in work.removals for draft in removal.removed_drafts]
     # Removals are a second push, after the one that writes: a ref in both would
@@ -155,21 +159,21 @@ def _removed_drafts(work: _RepositoryWork) -> list[str]:
     return sorted(set(removed) - written)
 
 
-def _tags_for_manual_merges(steps: Sequence[PlannedStep]) -> dict[str, str]:
+def _tags_for_manual_merges(steps: Sequence[DecidedVariant]) -> dict[str, str]:
     """Return tags for drafts that were merged by hand."""
     return {
-        next_publication_tag(planned.case): planned.case.repository_state.head
+        next_publication_tag(planned.rendered): planned.rendered.observed.repository_state.head
         for planned in steps
-        if planned.case.is_unrecorded
+        if planned.rendered.observed.is_unrecorded
         and planned.step is not VariantStep.ADOPT
-        and not planned.case.tag
+        and not planned.rendered.observed.tag
     }
 
 
-def _removes_draft(planned: PlannedStep) -> bool:
+def _removes_draft(planned: DecidedVariant) -> bool:
     """Return whether the step removes the draft's branch."""
     step = planned.step
-    return planned.case.draft is not None and step in (
+    return planned.rendered.observed.draft is not None and step in (
         VariantStep.PUBLISH,
         VariantStep.SETTLE,
         VariantStep.ADOPT,
@@ -192,10 +196,10 @@ def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> Rep
     return replace(change, expected=expected)
 
 
-def _build_draft(case: VariantCase, settings: CommitSettings) -> DraftCommit:
+def _build_draft(case: RenderedVariant, settings: CommitSettings) -> DraftCommit:
     assert case.draft_content is not None, "a draft is rendered before it is written"
-    assert case.rendered is not None, "and what it was before people's edits is known"
-    assert case.inputs is not None, "and has inputs"
+    assert case.rendering is not None, "and what it was before people's edits is known"
+    assert case.selected.inputs is not None, "and has inputs"
     spec = case.spec
     taken_drafts = _replaced_drafts(case)
     trailers = DraftTrailers(
@@ -203,18 +207,18 @@ def _build_draft(case: VariantCase, settings: CommitSettings) -> DraftCommit:
         policy=f"{spec.namespace}/{spec.policy}",
         variant=spec.name,
         stage=spec.stage or "none",
-        revision=case.revision,
-        commit=case.upstream_commit,
-        digest=case.inputs.digest,
-        onto=case.onto_tree,
+        revision=case.selected.revision,
+        commit=case.selected.upstream_commit,
+        digest=case.selected.inputs.digest,
+        onto=case.observed.onto_tree,
         tree=case.draft_content.tree,
         conflicts=format_disputes(case.disputes),
         takes=" ".join(sorted([draft.commit for _, draft in taken_drafts])),
-        rendered=case.rendered.tree,
+        rendered=case.rendering.tree,
     )
     return DraftCommit(
-        ref=case.draft_ref,
-        base=case.repository_state.head,
+        ref=case.observed.draft_ref,
+        base=case.observed.repository_state.head,
         path=spec.path,
         entries=case.draft_content.entries,
         tree=case.draft_content.tree,
@@ -223,74 +227,94 @@ def _build_draft(case: VariantCase, settings: CommitSettings) -> DraftCommit:
         ),
         # The time comes from the inputs, not from the clock: the same inputs give the
         # same commit id.
-        timestamp=max(case.upstream_time, case.repository_state.head_time),
+        timestamp=max(case.selected.upstream_time, case.observed.repository_state.head_time),
         more_parents=tuple(
             [
                 draft.commit
                 for state, draft in taken_drafts
-                if state.identity == case.repository_state.identity
+                if state.identity == case.observed.repository_state.identity
             ]
         ),
     )
 
 
-def _conflict_lines(case: VariantCase) -> tuple[str, ...]:
+def _conflict_lines(case: RenderedVariant) -> tuple[str, ...]:
     return rejected_lines(case.merged.conflicts) if case.merged is not None else ()
 
 
-def _draft_subject(case: VariantCase) -> str:
+def _draft_subject(case: RenderedVariant) -> str:
     spec = case.spec
-    if case.is_rollback:
-        return f"Take {spec.path} back to {spec.upstream_package} {case.revision}"
-    verb = "Adopt" if case.is_unmanaged else "Update" if case.path_state.tree else "Add"
+    if case.selected.is_rollback:
+        return f"Take {spec.path} back to {spec.upstream_package} {case.selected.revision}"
+    verb = (
+        "Adopt"
+        if case.observed.is_unmanaged
+        else "Update"
+        if case.observed.path_state.tree
+        else "Add"
+    )
     location = spec.path
-    if case.is_moving:
-        verb, location = "Move", f"{case.package_location.path} to {spec.path}"
-    return f"{verb} {location} at {spec.upstream_package} {case.revision}"
+    if case.observed.is_moving:
+        verb, location = "Move", f"{case.observed.package_location.path} to {spec.path}"
+    return f"{verb} {location} at {spec.upstream_package} {case.selected.revision}"
 
 
-def _replaced_drafts(case: VariantCase) -> list[tuple[RepositoryState, OpenDraft]]:
+def _replaced_drafts(case: RenderedVariant) -> list[tuple[RepositoryState, OpenDraft]]:
     """Return the edited drafts that the new one replaces, with their repositories."""
-    drafts = [(case.repository_state, case.draft)] if case.draft is not None else []
-    drafts += [(misplaced.repository_state, misplaced.draft) for misplaced in case.misplaced_drafts]
+    drafts = (
+        [(case.observed.repository_state, case.observed.draft)]
+        if case.observed.draft is not None
+        else []
+    )
+    drafts += [
+        (misplaced.repository_state, misplaced.draft)
+        for misplaced in case.observed.misplaced_drafts
+    ]
     return [(state, draft) for state, draft in drafts if draft.has_edits]
 
 
-def _collect_blobs(rendered_cases: Iterable[VariantCase]) -> BlobUnion:
+def _collect_blobs(rendered_cases: Iterable[RenderedVariant]) -> BlobUnion:
     """Collect all content that may be needed; the writer skips what the repository has."""
     blobs = BlobUnion()
     # Variants at one revision share one package object, whose files are added once.
     packages = {
-        id(case.package): case.package for case in rendered_cases if case.package is not None
+        id(case.selected.package): case.selected.package
+        for case in rendered_cases
+        if case.selected.package is not None
     }
     for package in packages.values():
         blobs.add({entry.oid: data for entry, data in package.upstream.files.values()})
     for case in rendered_cases:
-        assert case.rendered is not None, "a draft is rendered before it is written"
-        blobs.add(case.rendered.blobs)
+        assert case.rendering is not None, "a draft is rendered before it is written"
+        blobs.add(case.rendering.blobs)
         if case.merged is not None:
             blobs.add(case.merged.content.blobs)
     return blobs
 
 
-def _pristine_trees(rendered_cases: Iterable[VariantCase]) -> tuple[StoredTree, ...]:
+def _pristine_trees(rendered_cases: Iterable[RenderedVariant]) -> tuple[StoredTree, ...]:
     """Return the renderings that no draft contains unchanged, since edits were merged."""
     return tuple(
-        StoredTree(case.rendered.entries, case.rendered.tree)
+        StoredTree(case.rendering.entries, case.rendering.tree)
         for case in rendered_cases
-        if case.merged is not None and case.rendered is not None
+        if case.merged is not None and case.rendering is not None
     )
 
 
-def group_publications(plans: Sequence[PolicyPlan]) -> dict[PublicationGroup, list[VariantCase]]:
+def group_publications(
+    plans: Sequence[PolicyPlan],
+) -> dict[PublicationGroup, list[RenderedVariant]]:
     """Group the cases to publish; each group is one stage in one repository (design §5)."""
-    groups: dict[PublicationGroup, list[VariantCase]] = {}
+    groups: dict[PublicationGroup, list[RenderedVariant]] = {}
     for plan in plans:
         for planned in plan.steps:
             if planned.step is VariantStep.PUBLISH:
-                case = planned.case
+                case = planned.rendered
                 key = PublicationGroup(
-                    case.repository_state.identity, plan.namespace, plan.name, case.spec.stage
+                    case.observed.repository_state.identity,
+                    plan.namespace,
+                    plan.name,
+                    case.spec.stage,
                 )
                 groups.setdefault(key, []).append(case)
     for cases in groups.values():
@@ -300,7 +324,7 @@ def group_publications(plans: Sequence[PolicyPlan]) -> dict[PublicationGroup, li
 
 def _build_merge(
     group: PublicationGroup,
-    cases: Sequence[VariantCase],
+    cases: Sequence[RenderedVariant],
     plan: PolicyPlan,
     settings: CommitSettings,
 ) -> PublicationMerge:
@@ -322,54 +346,55 @@ def _build_merge(
     )
 
 
-def _rejected_lines(cases: Sequence[VariantCase]) -> list[str]:
+def _rejected_lines(cases: Sequence[RenderedVariant]) -> list[str]:
     """Return the values rejected in the drafts, with paths if there are several."""
     return [
         f"{case.spec.path}: {line}" if len(cases) > 1 else line
         for case in cases
-        if case.draft is not None
-        for line in rejected_lines_of_draft(case.draft)
+        if case.observed.draft is not None
+        for line in rejected_lines_of_draft(case.observed.draft)
     ]
 
 
-def default_message(group: PublicationGroup, cases: Sequence[VariantCase]) -> str:
+def default_message(group: PublicationGroup, cases: Sequence[RenderedVariant]) -> str:
     """Return the message of a publication without a commitTemplate."""
     return format_publication_message(
         f"{group.namespace}/{cases[0].spec.policy}",
         group.stage,
-        ", ".join(sorted({case.revision for case in cases})),
+        ", ".join(sorted({case.selected.revision for case in cases})),
         [case.spec.path for case in cases],
     )
 
 
-def _build_merged_draft(case: VariantCase) -> MergedDraft:
-    assert case.draft is not None, "only a standing draft is published"
-    assert case.draft.tree is not None, "a draft has its package"
+def _build_merged_draft(case: RenderedVariant) -> MergedDraft:
+    assert case.observed.draft is not None, "only a standing draft is published"
+    assert case.observed.draft.tree is not None, "a draft has its package"
     return MergedDraft(
-        commit=case.draft.commit,
+        commit=case.observed.draft.commit,
         path=case.spec.path,
-        tree=case.draft.tree,
+        tree=case.observed.draft.tree,
         tag=next_publication_tag(case),
         last_tag=last_publication_tag(case),
-        last_commit=case.repository_state.refs.get(last_publication_tag(case), ""),
+        last_commit=case.observed.repository_state.refs.get(last_publication_tag(case), ""),
     )
 
 
-def last_publication_tag(case: VariantCase) -> str:
+def last_publication_tag(case: RenderedVariant) -> str:
     """Return the newest publication tag at the variant's path, or "" without one."""
-    number = case.repository_state.publication_numbers.get(case.spec.path, 0)
+    number = case.observed.repository_state.publication_numbers.get(case.spec.path, 0)
     return tag_ref(case.spec.path, number) if number else ""
 
 
-def next_publication_tag(case: VariantCase) -> str:
+def next_publication_tag(case: RenderedVariant) -> str:
     """Return the tag of the next publication: the highest listed number plus one."""
     return tag_ref(
-        case.spec.path, case.repository_state.publication_numbers.get(case.spec.path, 0) + 1
+        case.spec.path,
+        case.observed.repository_state.publication_numbers.get(case.spec.path, 0) + 1,
     )
 
 
 def _build_vendor_commit(
-    work: _RepositoryWork, steps: Sequence[PlannedStep], install: str
+    work: _RepositoryWork, steps: Sequence[DecidedVariant], install: str
 ) -> VendorCommit | None:
     """Build the next commit of the branch of renderings, or None without a change."""
     state = work.state
@@ -378,26 +403,26 @@ def _build_vendor_commit(
     drop += [path for _, removal in work.removals for path in removal.dropped_renderings]
     times = [state.vendor_time, state.head_time]
     for planned in steps:
-        case, step = planned.case, planned.step
+        case, step = planned.rendered, planned.step
         path = case.spec.path
-        pending = case.drafted_rendering
+        pending = case.observed.drafted_rendering
         if step is VariantStep.WRITE:
-            assert case.rendered is not None, "a draft is rendered before it is written"
-            put[f"drafts/{path}"] = case.rendered.tree
-            times.append(case.upstream_time)
+            assert case.rendering is not None, "a draft is rendered before it is written"
+            put[f"drafts/{path}"] = case.rendering.tree
+            times.append(case.selected.upstream_time)
         elif pending is not None:
             drop.append(f"drafts/{path}")
             if step in (VariantStep.PUBLISH, VariantStep.SETTLE):
                 put[f"published/{path}"] = pending
         if step is VariantStep.ADOPT:
-            assert case.rendered is not None, "what is in force already is known by rendering it"
-            put[f"published/{path}"] = case.rendered.tree
-        if case.is_unrecorded and step is VariantStep.WRITE and pending is not None:
+            assert case.rendering is not None, "what is in force already is known by rendering it"
+            put[f"published/{path}"] = case.rendering.tree
+        if case.observed.is_unrecorded and step is VariantStep.WRITE and pending is not None:
             put[f"published/{path}"] = pending
-        elif case.unfinished_push is not None and step is VariantStep.WRITE:
+        elif case.observed.unfinished_push is not None and step is VariantStep.WRITE:
             # The branch is put back to the renderings from before the interrupted push.
-            if case.unfinished_push.published_tree is not None:
-                put[f"published/{path}"] = case.unfinished_push.published_tree
+            if case.observed.unfinished_push.published_tree is not None:
+                put[f"published/{path}"] = case.observed.unfinished_push.published_tree
             else:
                 drop.append(f"published/{path}")
     # Unchanged entries are left out, so that a pass without effects writes no

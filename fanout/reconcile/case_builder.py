@@ -25,9 +25,9 @@ from fanout.plan.moves.move_locations import (
     occupied_path_hold,
 )
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
-from fanout.plan.observed_case import CaseContext, open_case
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PackagePlace, RecordedStatus, VariantLine
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.variant_observation import CaseContext, open_case
 from fanout.ports import GitStore
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -106,7 +106,7 @@ class CaseBuilder:
             choices=_find_default_choices(self.resolved_policy),
         )
 
-    def build_cases(self) -> tuple[VariantCase, ...]:
+    def build_cases(self) -> tuple[ObservedVariant, ...]:
         """Build the case of every variant of the policy, in the policy's order."""
         for variant in self.resolved_policy.variants:
             self._wanted_paths[variant.name] = (
@@ -157,7 +157,7 @@ class CaseBuilder:
                     self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
                     self._departing_drafts[place, draft.ref] = draft
 
-    def _build_contained(self, spec: VariantSpec, open_reader: OpenReader) -> VariantCase:
+    def _build_contained(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
         """Build the case; an internal error holds this variant alone.
 
         The variant is then held like one whose repository cannot be read, and its records stay.
@@ -176,7 +176,7 @@ class CaseBuilder:
                 spec, unreadable_state, self.status.variants.get(spec.name), self._shared_context
             )
 
-    def _build_or_reuse(self, spec: VariantSpec, open_reader: OpenReader) -> VariantCase:
+    def _build_or_reuse(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
         """Return the memoized case of the previous pass, or build it if any input may differ."""
         status_line = self.status.variants.get(spec.name)
         repository_state = self.path_ownership.repository_states[
@@ -211,7 +211,7 @@ class CaseBuilder:
         repository_state: RepositoryState,
         status_line: VariantLine | None,
         open_reader: OpenReader,
-    ) -> VariantCase:
+    ) -> ObservedVariant:
         case = self._open_at_location(spec, repository_state, status_line, open_reader)
         if not is_unrecorded_publication(case):
             return case
@@ -232,7 +232,7 @@ class CaseBuilder:
         repository_state: RepositoryState,
         status_line: VariantLine | None,
         open_reader: OpenReader,
-    ) -> VariantCase:
+    ) -> ObservedVariant:
         wanted_path = self._wanted_paths[spec.name]
         if (
             status_line is None
@@ -286,7 +286,7 @@ class CaseBuilder:
         status_line: VariantLine,
         place: PackagePlace | None,
         open_reader: OpenReader,
-    ) -> VariantCase | None:
+    ) -> ObservedVariant | None:
         """Return the case at a previous path with an unrecorded publication, else None."""
         if place is None or place == self._wanted_paths[spec.name]:
             return None
@@ -312,7 +312,7 @@ class CaseBuilder:
         repository_state: RepositoryState,
         status_line: VariantLine | None,
         open_reader: OpenReader,
-    ) -> VariantCase:
+    ) -> ObservedVariant:
         wanted_location = repository_state.identity, spec.path
         leftovers = (
             tuple(self._find_leftovers(spec.name, status_line)) if status_line is not None else ()
@@ -350,22 +350,21 @@ class CaseBuilder:
             if (it.repository_state.identity, it.path) != wanted_location
         )
         winners = winners_of_variant(self.resolutions, spec.stage, spec.name)
-        special = {
-            "choices": replace(self._shared_context.choices, by_key=winners),
-            "former": move.former,
-            "strays": tuple(misplaced_drafts),
-            "leavings": leftovers,
-            "partners": move.partners,
-            "replaces": replaces,
-            "there": move.unpublished_tree,
-            "hold": hold,
-            "waits": waiting_hold,
-            "taken": path_hold,
-            "renderings": earlier_renderings,
-        }
-        return open_case(
-            spec, repository_state, status_line, replace(self._shared_context, **special)
+        context = replace(
+            self._shared_context,
+            choices=replace(self._shared_context.choices, by_key=winners),
+            previous=move.former,
+            misplaced_drafts=tuple(misplaced_drafts),
+            abandoned=leftovers,
+            exchange_partners=move.partners,
+            replaces_draft=replaces,
+            unpublished_tree=move.unpublished_tree,
+            move_hold=hold,
+            wait_hold=waiting_hold,
+            taken_hold=path_hold,
+            unfinished_push=earlier_renderings,
         )
+        return open_case(spec, repository_state, status_line, context)
 
     def _check_draft_branch(
         self, spec: VariantSpec, repository_state: RepositoryState
@@ -449,7 +448,7 @@ class CaseBuilder:
                 return _Move(previous_location, present_tree, partners)
         return _Move(previous_location)
 
-    def _inspect(self, case: VariantCase, open_reader: OpenReader) -> VariantCase:
+    def _inspect(self, case: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
         if case.is_unrecorded:
             return self._with_tag(case, open_reader)
         if case.published is not None:
@@ -460,7 +459,7 @@ class CaseBuilder:
         is_adoption = case.is_unmanaged and case.may_adopt and case.obstacle is None
         return find_origin(case, self.resolved_policy, self.git) if is_adoption else case
 
-    def _with_tag(self, case: VariantCase, open_reader: OpenReader) -> VariantCase:
+    def _with_tag(self, case: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
         """Add the existing tag of a publication whose pass ended before recording it."""
         number = case.repository_state.publication_numbers.get(case.spec.path, 0)
         if not number:

@@ -26,8 +26,8 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.repository_changes import CommitSettings
-from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.edits.package_damage import (
     describe_faults,
     find_lost_renderings,
@@ -71,7 +71,7 @@ class PolicyResult:
     policy_state: PolicyRecords
     status: RecordedStatus = field(default_factory=RecordedStatus)
     revisions: Mapping[str, str] = field(default_factory=dict)
-    cases: tuple[VariantCase, ...] = ()
+    cases: tuple[RenderedVariant, ...] = ()
     rules: tuple[StageRule, ...] = ()  # its stages, in its order
     facts: PolicyFacts | None = None
     decision: PolicyEvaluation | None = None
@@ -266,7 +266,7 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             )
     if policy_result.error is not None:
         return  # the policy's error is the reason for all its holds
-    for repository, sentence in find_lost_renderings(policy_result.cases):
+    for repository, sentence in find_lost_renderings([it.observed for it in policy_result.cases]):
         reason = str(Reason.BASE_MISSING)
         reminder = (
             "the branch of renderings does not have what is published there; see"
@@ -283,7 +283,7 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
 
 
 def _find_variant_problems(
-    policy_result: PolicyResult, case: VariantCase, open_conflicts: int
+    policy_result: PolicyResult, case: RenderedVariant, open_conflicts: int
 ) -> Iterator[PassProblem]:
     """Yield problems of the variant, and the decisions that people have to make about it.
 
@@ -296,31 +296,43 @@ def _find_variant_problems(
         yield _build_problem(
             policy_result, case, case.render_failure.reason, str(case.render_failure), failed=True
         )
-    elif case.obstacle is not None:
+    elif case.observed.obstacle is not None:
         yield _build_problem(
-            policy_result, case, case.obstacle.reason, case.obstacle.sentence, failed=True
+            policy_result,
+            case,
+            case.observed.obstacle.reason,
+            case.observed.obstacle.sentence,
+            failed=True,
         )
     elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
         is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
         yield _build_problem(policy_result, case, hold.reason, hold.sentence, failed=is_misplaced)
-    if case.missing_tag:
-        yield _build_problem(policy_result, case, Reason.TAG_MISSING, describe_lost_tag(case))
-    if tag_problem := find_tag_problem(case):
+    if case.observed.missing_tag:
+        yield _build_problem(
+            policy_result, case, Reason.TAG_MISSING, describe_lost_tag(case.observed)
+        )
+    if tag_problem := find_tag_problem(case.observed):
         yield _build_problem(policy_result, case, *tag_problem)
-    if case.published_faults and case.render_failure is None:
-        yield _build_problem(policy_result, case, Reason.PACKAGE_BROKEN, describe_faults(case))
+    if case.observed.published_faults and case.render_failure is None:
+        yield _build_problem(
+            policy_result, case, Reason.PACKAGE_BROKEN, describe_faults(case.observed)
+        )
     if conflict_count := _count_undecided(case, open_conflicts):
         yield _build_conflict_problem(policy_result, case, conflict_count)
     for leftover in policy_result.remaining_leftovers.get(spec.name, ()):
         yield _build_problem(policy_result, case, leftover.reason, leftover.sentence)
-    if case.is_unrecorded and case.published is not None and case.published.out_of_band:
+    if (
+        case.observed.is_unrecorded
+        and case.observed.published is not None
+        and case.observed.published.out_of_band
+    ):
         sentence = "a person merged its draft without its gates"
         yield _build_problem(policy_result, case, Reason.OUT_OF_BAND, sentence)
 
 
 def _build_problem(
     policy_result: PolicyResult,
-    case: VariantCase,
+    case: RenderedVariant,
     reason: str,
     sentence: str,
     reminder: str = "",
@@ -328,7 +340,7 @@ def _build_problem(
     failed: bool = False,
 ) -> PassProblem:
     spec = case.spec
-    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.draft_ref)
+    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.observed.draft_ref)
     return PassProblem(
         policy_result.title,
         spec.name,
@@ -341,7 +353,7 @@ def _build_problem(
 
 
 def _build_conflict_problem(
-    policy_result: PolicyResult, case: VariantCase, conflict_count: int
+    policy_result: PolicyResult, case: RenderedVariant, conflict_count: int
 ) -> PassProblem:
     """Build the problem of a draft's merge conflicts: in full when written, then short."""
     spec, reminder = case.spec, ""
@@ -375,10 +387,10 @@ def _find_hold(decision: VariantEvaluation) -> Hold | None:
     return next((hold for hold in decision.holds if hold.reason in NEEDS_REPAIR), None)
 
 
-def _count_undecided(case: VariantCase, open_conflicts: int) -> int:
+def _count_undecided(case: RenderedVariant, open_conflicts: int) -> int:
     """Return the number of undecided values in the open draft, or in the new one."""
     if case.merged is None:
         return open_conflicts
-    if case.choices.default_side is not None:
+    if case.observed.choices.default_side is not None:
         return 0
     return sum(not conflict.is_decided for conflict in case.disputes)

@@ -14,7 +14,7 @@ from fanout.gates.record_facts import RecordFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.timestamps import is_from_the_future
-from fanout.plan.actions import PlannedStep, VariantStep, plan_step
+from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
@@ -29,6 +29,7 @@ from fanout.plan.gate_inputs.policy_facts import (
     GateInputs,
     build_gate_records,
     build_policy_facts,
+    build_preliminary_facts,
     facts_after_pass,
     with_removals,
 )
@@ -38,6 +39,7 @@ from fanout.plan.gate_inputs.stage_rule_builder import (
     build_stage_rules,
     finishing_calendars,
 )
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.records.policy_records import (
     PolicyRecords,
@@ -53,7 +55,7 @@ from fanout.plan.removal.move_cleanup import (
     hold_back_moves,
     remaining_holds,
 )
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.ports import GitStore
 from fanout.reconcile.case_builder import CaseBuilder
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -157,9 +159,11 @@ class PolicyEvaluator:
             inputs.resolved_policy,
             inputs.policy_state,
             status=status,
-            cases=cases,
+            cases=tuple(without_candidate(case) for case in cases),
             rules=self._build_rules(inputs),
-            decision=stop_policy(self._build_rules(inputs), cases, status, error),
+            decision=stop_policy(
+                self._build_rules(inputs), (case.spec for case in cases), status, error
+            ),
             repository_states=tuple(inputs.path_ownership.repository_states.values()),
             orphans=orphans,
             error=error,
@@ -190,15 +194,11 @@ class PolicyEvaluator:
         case_memo = self._case_memo(inputs)
         # Gate facts are built twice: candidates and pins follow from cases without a candidate, and
         # the decision needs the drafts of the chosen candidates.
-        preliminary_facts = build_policy_facts(
-            pending_input,
-            cases,
-            evidence_by_variant,
-            selected=False,
-            memo=case_memo.preliminary_facts,
+        preliminary_facts = build_preliminary_facts(
+            pending_input, cases, evidence_by_variant, case_memo.preliminary_facts
         )
         pins = find_rollbacks(preliminary_facts)
-        cases = self.renderer.choose_candidates(
+        selected = self.renderer.choose_candidates(
             resolved_policy,
             cases,
             choose_candidates(preliminary_facts),
@@ -206,19 +206,19 @@ class PolicyEvaluator:
             pins,
             case_memo,
         )
-        cases = self.renderer.render_due(cases, find_suspended(preliminary_facts))
+        rendered = self.renderer.render_due(selected, find_suspended(preliminary_facts))
         gate_facts = build_policy_facts(
-            pending_input, cases, evidence_by_variant, memo=case_memo.gate_facts
+            pending_input, rendered, evidence_by_variant, case_memo.gate_facts
         )
         decision = self.conditions.decide(gate_facts)
-        held_cases = hold_back_moves(cases, decision)
+        held_variants = hold_back_moves(rendered, decision)
         # Variants that exchange paths publish together or not at all, which only the first decision
         # reveals. If one has to wait, the gates decide again with that hold among the facts.
-        if held_cases:
-            gate_facts = build_policy_facts(pending_input, held_cases, evidence_by_variant)
-            decision, cases = self.conditions.decide(gate_facts), held_cases
+        if held_variants:
+            gate_facts = build_policy_facts(pending_input, held_variants, evidence_by_variant)
+            decision, rendered = self.conditions.decide(gate_facts), held_variants
         drafted_cases = self._draft_next_candidates(
-            inputs, cases, gate_facts, decision, allowed_revisions, pins
+            inputs, rendered, gate_facts, decision, allowed_revisions, pins
         )
         steps = [
             plan_step(case, decision.variants[case.spec.name], publish=self.publish)
@@ -267,16 +267,16 @@ class PolicyEvaluator:
             policy_state=inputs.policy_state,
             status=status,
             revisions=allowed_revisions,
-            cases=cases,
+            cases=rendered,
             rules=pending_input.rules,
             facts=gate_facts,
             decision=add_removal_hold(decision, removals),
             repository_states=repository_states,
             publishing=frozenset(
-                it.case.spec.name for it in steps if it.step is VariantStep.PUBLISH
+                it.rendered.spec.name for it in steps if it.step is VariantStep.PUBLISH
             ),
             remaining_leftovers={
-                step.case.spec.name: tuple(remaining_holds(step.case, leave))
+                step.rendered.spec.name: tuple(remaining_holds(step.rendered, leave))
                 for step, leave in departing_steps
             },
             orphans=orphans,
@@ -328,7 +328,7 @@ class PolicyEvaluator:
         )
 
     def _check_bootstrap(
-        self, inputs: PolicyInputs, cases: Sequence[VariantCase]
+        self, inputs: PolicyInputs, cases: Sequence[ObservedVariant]
     ) -> frozenset[str]:
         """Return repositories with earlier activity that a bootstrap must record.
 
@@ -373,10 +373,14 @@ class PolicyEvaluator:
         return self.case_memos.for_policy(policy_key(inputs.resolved_policy))
 
     def _find_departing_steps(
-        self, inputs: PolicyInputs, steps: Sequence[PlannedStep], gate_facts: PolicyFacts
-    ) -> list[tuple[PlannedStep, CleanupPermission]]:
+        self, inputs: PolicyInputs, steps: Sequence[DecidedVariant], gate_facts: PolicyFacts
+    ) -> list[tuple[DecidedVariant, CleanupPermission]]:
         """Return the steps of variants with leftovers, each with its cleanup conditions."""
-        moved_steps = [step for step in steps if step.case.misplaced_drafts or step.case.abandoned]
+        moved_steps = [
+            step
+            for step in steps
+            if step.rendered.observed.misplaced_drafts or step.rendered.observed.abandoned
+        ]
         if not moved_steps:
             return []
         automatic_stages = {rule.name for rule in gate_facts.stages if rule.automatic}
@@ -391,26 +395,26 @@ class PolicyEvaluator:
                 step,
                 CleanupPermission(
                     is_publishing=self.publish,
-                    is_ready=step.case.spec.name in ready_variants,
-                    is_automatic=step.case.spec.stage in automatic_stages,
+                    is_ready=step.rendered.spec.name in ready_variants,
+                    is_automatic=step.rendered.spec.stage in automatic_stages,
                     automation_acts=inputs.is_sweep,
                     window_hold=closed_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),
                 ),
             )
             for step in moved_steps
-            if step.case.spec.name not in suspended_variants
+            if step.rendered.spec.name not in suspended_variants
         ]
 
     def _draft_next_candidates(
         self,
         inputs: PolicyInputs,
-        cases: tuple[VariantCase, ...],
+        cases: tuple[RenderedVariant, ...],
         gate_facts: PolicyFacts,
         decision: PolicyEvaluation,
         allowed_revisions: Mapping[str, str],
         pins: Mapping[str, Pin],
-    ) -> tuple[VariantCase, ...]:
+    ) -> tuple[RenderedVariant, ...]:
         """Return the cases with the drafts that become due once this pass has published.
 
         A stage without verification passes when it is published; the drafts of the next stage
@@ -450,13 +454,18 @@ class PolicyEvaluator:
     def _draft_again(
         self,
         inputs: PolicyInputs,
-        case: VariantCase,
+        case: RenderedVariant,
         next_candidates: Mapping[str, str],
         allowed_revisions: Mapping[str, str],
         pins: Mapping[str, Pin],
-    ) -> VariantCase:
+    ) -> RenderedVariant:
         [chosen_case] = self.renderer.choose_candidates(
-            inputs.resolved_policy, [case], next_candidates, allowed_revisions, pins, CaseMemo()
+            inputs.resolved_policy,
+            [case.observed],
+            next_candidates,
+            allowed_revisions,
+            pins,
+            CaseMemo(),
         )
         [rendered_case] = self.renderer.render_due([chosen_case])
         return rendered_case

@@ -6,7 +6,7 @@ policy is stopped, nothing of it is pushed. Its drafts and publications stay, an
 visible in reports.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from fanout.errors import FanoutError
@@ -23,15 +23,15 @@ from fanout.plan.observation.repository_state import RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.repository_changes import CommitSettings, build_changes
-from fanout.plan.variant_case import VariantCase
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import run_without_faulty
 from fanout.values import replace
 
 
 def stop_policy(
     rules: Sequence[StageRule],
-    cases: Sequence[VariantCase],
+    specs: Iterable[VariantSpec],
     status: RecordedStatus,
     error: FanoutError,
 ) -> PolicyEvaluation:
@@ -41,10 +41,8 @@ def stop_policy(
     """
     hold = Hold(str(error.reason), str(error))
     variants = {
-        case.spec.name: VariantEvaluation(
-            case.spec.name, case.spec.stage, "", VariantState.HELD, holds=(hold,)
-        )
-        for case in cases
+        spec.name: VariantEvaluation(spec.name, spec.stage, "", VariantState.HELD, holds=(hold,))
+        for spec in specs
     }
     stages = {rule.name: _stop_stage(rule.name, variants, status, hold) for rule in rules}
     return PolicyEvaluation(stages, variants, status.history, holds=(hold,))
@@ -132,7 +130,12 @@ def _stop_result(policy_result: PolicyResult, policy_errors: PolicyErrors) -> Po
     return replace(
         policy_result,
         error=error,
-        decision=stop_policy(policy_result.rules, policy_result.cases, policy_result.status, error),
+        decision=stop_policy(
+            policy_result.rules,
+            (case.spec for case in policy_result.cases),
+            policy_result.status,
+            error,
+        ),
         publishing=frozenset(),
         remaining_leftovers={},
         removals=RemovalEvaluation(),

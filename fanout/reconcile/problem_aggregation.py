@@ -136,7 +136,7 @@ def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[
     variants_by_warning: dict[tuple[str, str], list[str]] = {}
     for policy_result in policy_results:
         for case in policy_result.cases:
-            for result in case.rendered.results if case.rendered else ():
+            for result in case.rendering.results if case.rendering else ():
                 if result.severity == "warning":
                     key = (policy_result.resolved_policy.name, result.sentence)
                     variants_by_warning.setdefault(key, []).append(case.spec.name)

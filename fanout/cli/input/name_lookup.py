@@ -15,7 +15,7 @@ from fanout.errors import InvalidInput, Stopped
 from fanout.gates.explanation import Explanation
 from fanout.gates.gate_wording import format_names
 from fanout.gates.next_changes import last_end
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
@@ -24,7 +24,7 @@ from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_naming import build_variant_name, variant_digest
 
 
-def unique_names(case: VariantCase) -> tuple[str, ...]:
+def unique_names(case: RenderedVariant) -> tuple[str, ...]:
     """Return the unique names of a variant in its policy.
 
     These are its name, its target and `repository:path`.
@@ -33,7 +33,7 @@ def unique_names(case: VariantCase) -> tuple[str, ...]:
     return (spec.name, spec.target, f"{spec.repository}:{spec.path}")
 
 
-def short_names(case: VariantCase) -> tuple[str, ...]:
+def short_names(case: RenderedVariant) -> tuple[str, ...]:
     """Return the names that variants may share: path, and short forms of the target."""
     spec = case.spec
     return (spec.path, *target_names(spec.target, spec.repository))
@@ -54,7 +54,7 @@ def target_names(key: str, repository: str = "") -> tuple[str, ...]:
     return (*repository_names, name, *qualified_names, f"{kind}/{name}", f"{kind.lower()}/{name}")
 
 
-def find_cases(cases: Iterable[VariantCase], name: str) -> list[VariantCase]:
+def find_cases(cases: Iterable[RenderedVariant], name: str) -> list[RenderedVariant]:
     """Return the variants with this name.
 
     Only if there is none, those with it as a short name.
@@ -174,7 +174,7 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
     return policies[0]
 
 
-def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> VariantCase:
+def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> RenderedVariant:
     """Return the policy's variant of this name.
 
     A variant is named by name, target, `repository:path`, path or short target name. Raises
@@ -200,7 +200,10 @@ def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> VariantCa
 
 
 def build_ambiguous_name(
-    name: str, matches: Sequence[VariantCase], suggested: Sequence[VariantCase], none_message: str
+    name: str,
+    matches: Sequence[RenderedVariant],
+    suggested: Sequence[RenderedVariant],
+    none_message: str,
 ) -> InvalidInput:
     """Build the error for a name that none or several variants have.
 
@@ -244,7 +247,9 @@ def refuse_unknown_stage(item: PolicyResult, stage: str) -> None:
         )
 
 
-def select_cases(item: PolicyResult, stage: str, variants: Sequence[str] = ()) -> list[VariantCase]:
+def select_cases(
+    item: PolicyResult, stage: str, variants: Sequence[str] = ()
+) -> list[RenderedVariant]:
     """Return the variants of a stage.
 
     With `variants`, those of them that have these names.
@@ -268,7 +273,7 @@ def require_candidate(item: PolicyResult, stage: str) -> str:
     return stage_decision.candidate
 
 
-def find_variant(program: Program, name: str) -> tuple[PolicyResult, VariantCase]:
+def find_variant(program: Program, name: str) -> tuple[PolicyResult, RenderedVariant]:
     """Return the variant of this name, and its policy.
 
     A variant is named by name, target, `repository:path`, path or short target name.

@@ -10,8 +10,9 @@ from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import Files
 from fanout.plan.observation.repository_state import Remote
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.rollback.earlier_publication import EarlierPublication
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
@@ -35,13 +36,15 @@ def open_variant_files(program: Program, name: str) -> "VariantFiles":
     item, case = find_variant(program, name)
     if case.render_failure is not None:
         raise case.render_failure
-    if case.is_rollback and case.earlier_publication is None:
-        assert case.rollback_hold is not None, "it never had what it is to go back to"
+    if case.selected.is_rollback and case.selected.earlier_publication is None:
+        assert case.selected.rollback_hold is not None, "it never had what it is to go back to"
         raise Stopped(
-            f"{case.spec.name} is held: {case.rollback_hold.sentence}",
-            reason=case.rollback_hold.reason,
+            f"{case.spec.name} is held: {case.selected.rollback_hold.sentence}",
+            reason=case.selected.rollback_hold.reason,
         )
-    if not case.is_rollback and (case.package is None or case.inputs is None):
+    if not case.selected.is_rollback and (
+        case.selected.package is None or case.selected.inputs is None
+    ):
         raise InvalidInput(
             f"{case.spec.name} has no candidate: its stage is {case.spec.stage or 'not given'}",
             reason="NoRevision",
@@ -56,7 +59,7 @@ class VariantFiles:
 
     program: Program
     item: PolicyResult
-    case: VariantCase
+    case: RenderedVariant
 
     @property
     def conflicts(self) -> tuple[MergeConflict, ...]:
@@ -79,27 +82,29 @@ class VariantFiles:
 
         The downstream edits in such a draft are unknown.
         """
-        case, reverted = self.case, self.case.reverted_publication
-        hold = case.obstacle
-        if case.is_removed_by_hand or (
+        case, reverted = self.case, self.case.observed.reverted_publication
+        hold = case.observed.obstacle
+        if case.observed.is_removed_by_hand or (
             reverted is not None and (reverted.is_other_package or reverted.pristine_tree is None)
         ):
-            hold = hold or case.revert_hold
-        if case.lacks_base and not case.is_unmanaged:
-            location = f"{case.package_location.repository}:{case.package_location.path}"
+            hold = hold or case.observed.revert_hold
+        if case.observed.lacks_base and not case.observed.is_unmanaged:
+            location = (
+                f"{case.observed.package_location.repository}:{case.observed.package_location.path}"
+            )
             missing_base = Hold(
                 "BaseMissing", f"{location} has people's edits, and their base is lost"
             )
-            hold = hold or case.draft_hold or missing_base
+            hold = hold or case.selected.draft_hold or missing_base
         if hold is not None:
             problem = f"{case.spec.name} is held and has no next draft: {hold.sentence}"
             raise Stopped(problem, reason=hold.reason)
 
     def read_upstream(self) -> Files:
         """Return upstream's package at the candidate revision."""
-        if self.case.package is None:  # a rollback renders nothing
-            return self._upstream_at(self.case.upstream_commit)
-        content = self.case.package.upstream.files
+        if self.case.selected.package is None:  # a rollback renders nothing
+            return self._upstream_at(self.case.selected.upstream_commit)
+        content = self.case.selected.package.upstream.files
         return {path: (entry.mode, data) for path, (entry, data) in content.items()}
 
     def read_published_upstream(self) -> Files:
@@ -107,7 +112,7 @@ class VariantFiles:
 
         Empty if upstream no longer has it.
         """
-        origin, published = self.case.origin, self.case.published
+        origin, published = self.case.observed.origin, self.case.observed.published
         # An adopted package was cloned by another tool; its Kptfile names upstream and tree of that
         # time.
         if origin is not None:
@@ -126,8 +131,8 @@ class VariantFiles:
 
     def read_rendering(self) -> Files:
         """Return the rendering of the candidate without downstream edits."""
-        assert self.case.rendered is not None, "it has been rendered"
-        return self._resolve_content(self.case.rendered)
+        assert self.case.rendering is not None, "it has been rendered"
+        return self._resolve_content(self.case.rendering)
 
     def read_merged(self) -> Files:
         """Return the rendering of the candidate with downstream edits merged into it."""
@@ -138,7 +143,8 @@ class VariantFiles:
     def read_published(self) -> Files:
         """Return the package on the downstream branch."""
         return self._read_tree(
-            self.case.package_location.repository_state.remote, self.case.package_state.tree
+            self.case.observed.package_location.repository_state.remote,
+            self.case.observed.package_state.tree,
         )
 
     def read_published_change(self) -> tuple[Files, Files]:
@@ -148,20 +154,23 @@ class VariantFiles:
         now.
         """
         local = self.read_published()
-        if self.case.is_unmanaged:
-            change = _run_merger(self.program, lambda it: it.read_adoption_change(self.case, local))
+        if self.case.observed.is_unmanaged:
+            change = _run_merger(
+                self.program, lambda it: it.read_adoption_change(self.case.observed, local)
+            )
             return change if change is not None else (_NO_FILES, local)
         return self._read_tree(
-            self.case.package_location.repository_state.remote, self.case.pristine_tree
+            self.case.observed.package_location.repository_state.remote,
+            self.case.observed.pristine_tree,
         ), local
 
     def read_draft_change(self) -> tuple[Files, Files]:
         """Return the draft as fanout wrote it, and as its branch is now."""
-        change = _run_merger(self.program, lambda it: it.read_draft_change(self.case))
+        change = _run_merger(self.program, lambda it: it.read_draft_change(self.case.observed))
         return change if change is not None else (_NO_FILES, _NO_FILES)
 
     def _resolve_content(self, content: RenderedPackage) -> Files:
-        package = self.case.package
+        package = self.case.selected.package
         files = package.upstream.files.values() if package is not None else ()
         blobs = {entry.oid: data for entry, data in files}
         blobs |= content.blobs
@@ -175,34 +184,37 @@ class VariantFiles:
         return {path: (entry.mode, data) for path, (entry, data) in files.items()}
 
 
-def _render_case(program: Program, case: VariantCase) -> VariantCase:
+def _render_case(program: Program, case: RenderedVariant) -> RenderedVariant:
     """Return the case with its rendering, and with downstream edits merged into it."""
     # The pass renders only drafts that are to be written; a current draft is rendered here.
-    if case.rendered is not None:
+    if case.rendering is not None:
         return case
-    if case.earlier_publication is not None:
+    selected = case.selected
+    if selected.earlier_publication is not None:
         return RollbackSelector(program.world.git).load_content(
-            _keep_published(case, case.earlier_publication)
+            _keep_published(selected, selected.earlier_publication)
         )
-    assert case.package is not None, "the caller has looked"
-    assert case.inputs is not None, "the caller has looked"
-    package, spec, inputs = case.package, case.spec, case.inputs
+    assert selected.package is not None, "the caller has looked"
+    assert selected.inputs is not None, "the caller has looked"
+    package, spec, inputs = selected.package, selected.spec, selected.inputs
     answers = program.reconciler.function_results
     rendered = answers.run_until_answered(
         lambda responses: render_variant(package, spec, inputs, responses)
     )
-    case = replace(case, rendered=rendered)
-    return _run_merger(program, lambda it: it.merge_edits(case)) if case.needs_merge else case
+    case = replace(case, rendering=rendered)
+    return (
+        _run_merger(program, lambda it: it.merge_edits(case)) if case.observed.needs_merge else case
+    )
 
 
-def _keep_published(case: VariantCase, earlier: EarlierPublication) -> VariantCase:
+def _keep_published(case: SelectedVariant, earlier: EarlierPublication) -> SelectedVariant:
     """Return the case, aimed at the published package if its rollback is published already.
 
     Downstream edits since the rollback then stay in the files.
     """
     if not case.is_in_force:
         return case
-    tree = case.package_state.tree or earlier.tree
+    tree = case.observed.package_state.tree or earlier.tree
     return replace(
         case,
         earlier_publication=replace(

@@ -22,7 +22,7 @@ from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.edits.merge_disputes import RESOLVE, parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.edits.package_damage import (
     describe_edits,
     describe_faults,
@@ -117,30 +117,36 @@ def build_stage_remarks(item: PolicyResult, stage: str) -> tuple[Explanation, ..
 
 
 def build_variant_remarks(
-    item: PolicyResult, case: VariantCase, conflicts: Sequence[MergeConflict]
+    item: PolicyResult, case: RenderedVariant, conflicts: Sequence[MergeConflict]
 ) -> tuple[Explanation, ...]:
     """Return remarks on each conflict of the variant, and on what was out of band."""
     remarks = list(build_conflict_remarks(item, case, conflicts))
-    if case.missing_tag:
-        remarks.append(Explanation(str(Reason.TAG_MISSING), "True", describe_lost_tag(case)))
-    if (moved_tag := find_tag_problem(case)) is not None:
+    if case.observed.missing_tag:
+        remarks.append(
+            Explanation(str(Reason.TAG_MISSING), "True", describe_lost_tag(case.observed))
+        )
+    if (moved_tag := find_tag_problem(case.observed)) is not None:
         remarks.append(Explanation(str(moved_tag[0]), "True", moved_tag[1]))
-    if case.has_edits_in_force:
-        remarks.append(Explanation("Edited", "True", describe_edits(case)))
+    if case.observed.has_edits_in_force:
+        remarks.append(Explanation("Edited", "True", describe_edits(case.observed)))
     pin = _pin_remarks(item, case.spec.stage, case.spec.name)
     return (*pin, *remarks, *_damage_remarks([case]), *_out_of_band_remarks([case]))
 
 
 def build_conflict_remarks(
-    item: PolicyResult, case: VariantCase, conflicts: Sequence[MergeConflict]
+    item: PolicyResult, case: RenderedVariant, conflicts: Sequence[MergeConflict]
 ) -> Iterator[Explanation]:
     """Yield each conflict of the variant's draft, and each rejected published value."""
     yield from (_conflict_remark(item, case, conflict) for conflict in conflicts)
-    if case.published is None:
+    if case.observed.published is None:
         return
-    for rejected_value in case.published.rejected:
-        sentence = f"decided when {case.published.revision} was published: {rejected_value}"
-        yield Explanation(str(Reason.CONFLICT_DECIDED), "True", sentence, since=case.published.at)
+    for rejected_value in case.observed.published.rejected:
+        sentence = (
+            f"decided when {case.observed.published.revision} was published: {rejected_value}"
+        )
+        yield Explanation(
+            str(Reason.CONFLICT_DECIDED), "True", sentence, since=case.observed.published.at
+        )
 
 
 def _pin_remarks(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Explanation]:
@@ -187,7 +193,9 @@ def _rollback_remark(
     )
 
 
-def _conflict_remark(item: PolicyResult, case: VariantCase, conflict: MergeConflict) -> Explanation:
+def _conflict_remark(
+    item: PolicyResult, case: RenderedVariant, conflict: MergeConflict
+) -> Explanation:
     subject = f"conflict {conflict.key}"
     decision = _find_resolution(item, case, conflict)
     if decision is not None:
@@ -197,10 +205,10 @@ def _conflict_remark(item: PolicyResult, case: VariantCase, conflict: MergeConfl
             f" {why}"
         )
         return Explanation(subject, Verdict.PASSED.value, sentence, since=decision.at)
-    if case.draft is not None and conflict.key in case.draft.settled_keys:
+    if case.observed.draft is not None and conflict.key in case.observed.draft.settled_keys:
         sentence = f"{conflict}; a commit on the draft has decided it, and its value stands"
         return Explanation(subject, Verdict.PASSED.value, sentence)
-    if case.choices.default_side is not None:
+    if case.observed.choices.default_side is not None:
         sentence = f"{conflict} and stands in the draft, as spec.onConflict says"
         return Explanation(subject, Verdict.PASSED.value, sentence, actor="the policy's author")
     other_side = "local" if conflict.winner == "upstream" else "upstream"
@@ -216,7 +224,7 @@ def _conflict_remark(item: PolicyResult, case: VariantCase, conflict: MergeConfl
 
 
 def _find_resolution(
-    item: PolicyResult, case: VariantCase, conflict: MergeConflict
+    item: PolicyResult, case: RenderedVariant, conflict: MergeConflict
 ) -> RecordEntry | None:
     """Return the latest decision that covers the conflict, or None."""
     spec = case.spec
@@ -227,7 +235,8 @@ def _find_resolution(
         # A decision without choices accepts one draft as it is; one with choices also covers later
         # drafts.
         is_for_draft = (
-            case.draft is not None and resolution.revision == case.draft.trailers.revision
+            case.observed.draft is not None
+            and resolution.revision == case.observed.draft.trailers.revision
         )
         covers_conflict = conflict.key in resolution.choices if resolution.choices else is_for_draft
         if resolution.covers(spec.stage, spec.name) and covers_conflict:
@@ -235,22 +244,22 @@ def _find_resolution(
     return None
 
 
-def _damage_remarks(cases: Sequence[VariantCase]) -> Iterator[Explanation]:
+def _damage_remarks(cases: Sequence[RenderedVariant]) -> Iterator[Explanation]:
     """Yield broken published packages, and repositories whose renderings are lost."""
     for case in cases:
-        if case.published_faults:
-            yield Explanation(str(Reason.PACKAGE_BROKEN), "True", describe_faults(case))
-    for repository, sentence in find_lost_renderings(cases):
+        if case.observed.published_faults:
+            yield Explanation(str(Reason.PACKAGE_BROKEN), "True", describe_faults(case.observed))
+    for repository, sentence in find_lost_renderings([it.observed for it in cases]):
         yield Explanation(str(Reason.BASE_MISSING), "True", f"{repository}: {sentence}")
 
 
-def _out_of_band_remarks(cases: Iterable[VariantCase]) -> Iterator[Explanation]:
+def _out_of_band_remarks(cases: Iterable[RenderedVariant]) -> Iterator[Explanation]:
     """Yield a line for each revision that was merged without its gates."""
     by_revision: dict[str, list[tuple[str, datetime]]] = {}
     for case in cases:
-        if case.published is not None and case.published.out_of_band:
-            publication = (case.spec.name, case.published.at)
-            by_revision.setdefault(case.published.revision, []).append(publication)
+        if case.observed.published is not None and case.observed.published.out_of_band:
+            publication = (case.spec.name, case.observed.published.at)
+            by_revision.setdefault(case.observed.published.revision, []).append(publication)
     for revision, published in by_revision.items():
         names = format_names(name for name, _ in published)
         sentence = f"{names}: a person merged {revision} without its gates"
@@ -258,9 +267,11 @@ def _out_of_band_remarks(cases: Iterable[VariantCase]) -> Iterator[Explanation]:
         yield Explanation(str(Reason.OUT_OF_BAND), "True", sentence, since=since)
 
 
-def has_conflicts(case: VariantCase) -> bool:
+def has_conflicts(case: RenderedVariant) -> bool:
     """Return whether the open draft has conflicts, decided or not."""
-    return case.draft is not None and bool(parse_disputes(case.draft.trailers.conflicts))
+    return case.observed.draft is not None and bool(
+        parse_disputes(case.observed.draft.trailers.conflicts)
+    )
 
 
 _VARIANT_PREFIX = "variant "

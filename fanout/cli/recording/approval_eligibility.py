@@ -12,7 +12,7 @@ from fanout.gates.gate_rules import ApprovalRule, Verdict
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.timestamps import format_instant
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import replace
 
@@ -29,7 +29,7 @@ def format_not_entitled(rule: ApprovalRule, author: CommitIdentity) -> str:
 
 
 def build_no_draft(
-    item: PolicyResult, stage: str, revision: str, cases: Sequence[VariantCase]
+    item: PolicyResult, stage: str, revision: str, cases: Sequence[RenderedVariant]
 ) -> InvalidInput:
     """Build the error for a revision without a draft, with the time of its next one.
 
@@ -49,7 +49,10 @@ def build_no_draft(
     elif revision not in candidates:
         problem = f"{problem}: its candidate is {format_names(candidates)}"
         remedy = _format_draft_time(item, stage, revision)
-    elif all(case.published is not None and case.published.revision == revision for case in cases):
+    elif all(
+        case.observed.published is not None and case.observed.published.revision == revision
+        for case in cases
+    ):
         problem = f"{problem}: it is published there already"
         remedy = "there is nothing to approve"
     else:
@@ -81,7 +84,7 @@ def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
 
 
 def find_reviewed(
-    item: PolicyResult, cases: Sequence[VariantCase], trees: Collection[str]
+    item: PolicyResult, cases: Sequence[RenderedVariant], trees: Collection[str]
 ) -> list[VariantFacts]:
     """Return the gates' facts of those variants whose drafts have these trees."""
     names = {case.spec.name for case in cases}

@@ -18,13 +18,13 @@ from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.plan.actions import ActionKind
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.values import frozen, replace
 
 
 def find_nothing_to_publish(
-    item: PolicyResult, stage: str, cases: Sequence[VariantCase], revision: str
+    item: PolicyResult, stage: str, cases: Sequence[RenderedVariant], revision: str
 ) -> str:
     """Return why a decision would publish nothing; empty if it still has steps to take.
 
@@ -68,7 +68,9 @@ def refuse_unreachable(
     records = replace(facts.records, decisions=(*facts.records.decisions, decision))
     stage_decision = evaluate_gates(replace(facts, records=records)).stages.get(stage)
     published = {
-        it.published.revision for it in select_cases(item, stage) if it.published is not None
+        it.observed.published.revision
+        for it in select_cases(item, stage)
+        if it.observed.published is not None
     }
     if (
         stage_decision is None
@@ -117,7 +119,7 @@ def _build_pinned_error(item: PolicyResult, stage: str, revision: str, pin: Pin)
 
 
 def report_undrafted(
-    item: PolicyResult, cases: Sequence[VariantCase], trees: Collection[str], revision: str
+    item: PolicyResult, cases: Sequence[RenderedVariant], trees: Collection[str], revision: str
 ) -> Iterator[str]:
     """Yield how many variants the decision leaves out for lack of a draft to review.
 
@@ -128,7 +130,7 @@ def report_undrafted(
     decisions = item.decision.variants
     number = sum(
         not is_in_force(case, revision)
-        and (case.draft is None or case.draft.tree not in trees)
+        and (case.observed.draft is None or case.observed.draft.tree not in trees)
         and decisions[case.spec.name].state is not VariantState.SUSPENDED
         for case in cases
     )
@@ -178,17 +180,19 @@ def _format_idle(stage: str, revision: str, *, has_variants: bool) -> str:
     return f"nothing is to be published: {revision} is published {place} already"
 
 
-def _is_published_at(case: VariantCase, revision: str) -> bool:
-    return case.published is not None and case.published.revision == revision
+def _is_published_at(case: RenderedVariant, revision: str) -> bool:
+    return case.observed.published is not None and case.observed.published.revision == revision
 
 
-def _is_drafted_at(case: VariantCase, revision: str) -> bool:
-    return case.draft is not None and case.draft.trailers.revision == revision
+def _is_drafted_at(case: RenderedVariant, revision: str) -> bool:
+    return case.observed.draft is not None and case.observed.draft.trailers.revision == revision
 
 
-def is_in_force(case: VariantCase, revision: str) -> bool:
+def is_in_force(case: RenderedVariant, revision: str) -> bool:
     """Return whether the revision is published for the variant with its current inputs."""
-    return _is_published_at(case, revision) and (case.revision != revision or case.is_in_force)
+    return _is_published_at(case, revision) and (
+        case.selected.revision != revision or case.selected.is_in_force
+    )
 
 
 def _format_head(waiting: int, total: int, has_published: bool) -> str:
@@ -199,7 +203,7 @@ def _format_head(waiting: int, total: int, has_published: bool) -> str:
 
 
 def _format_reasons(
-    item: PolicyResult, stage: str, waiting: Sequence[VariantCase], revision: str
+    item: PolicyResult, stage: str, waiting: Sequence[RenderedVariant], revision: str
 ) -> Iterator[str]:
     assert item.decision is not None, "the caller has looked"
     stage_decision = item.decision.stages.get(stage)
@@ -306,7 +310,7 @@ def promotion_effect(
     pending = sum(
         case.spec.name not in published and not is_in_force(case, revision)
         for case in cases
-        if not trees or (case.draft is not None and case.draft.tree in trees)
+        if not trees or (case.observed.draft is not None and case.observed.draft.tree in trees)
     )
     steps = (
         published
@@ -328,12 +332,16 @@ def promotion_effect(
     return DecisionEffect("the decision is carried out" if published else "", happened=True)
 
 
-def _has_advanced(case: VariantCase, revision: str, decision: RecordEntry) -> bool:
+def _has_advanced(case: RenderedVariant, revision: str, decision: RecordEntry) -> bool:
     """Return whether the variant advanced to the revision since the decision.
 
     It advanced if it was drafted, released or published.
     """
-    published, grant, draft = case.published, case.status_line.grant, case.draft
+    published, grant, draft = (
+        case.observed.published,
+        case.observed.status_line.grant,
+        case.observed.draft,
+    )
     if published is not None and published.revision == revision and published.at >= decision.at:
         return True
     if grant is not None and grant.revision == revision and grant.at >= decision.at:
@@ -362,7 +370,7 @@ def rollback_effect(
     return DecisionEffect(sentence, bool(rolled_back))
 
 
-def _is_rolled_back(case: VariantCase, revision: str, published: Collection[str]) -> bool:
+def _is_rolled_back(case: RenderedVariant, revision: str, published: Collection[str]) -> bool:
     return case.spec.name in published or is_in_force(case, revision)
 
 

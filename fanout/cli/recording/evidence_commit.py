@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import label_stage
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.selection.variant_naming import tag_ref
@@ -18,7 +18,7 @@ _ALL_DIGITS = 40
 def resolve_commit(
     commit_id: str,
     stage: str,
-    cases: Sequence[VariantCase],
+    cases: Sequence[RenderedVariant],
     git: GitStore,
     *,
     drafted: bool = False,
@@ -31,7 +31,10 @@ def resolve_commit(
     """
     commit = _expand_prefix(commit_id.lower(), label_stage(stage), cases)
     if drafted:
-        if not any(it.drafted_commits for it in match_evidence([commit], cases, git, {}).values()):
+        if not any(
+            it.drafted_commits
+            for it in match_evidence([commit], [it.observed for it in cases], git, {}).values()
+        ):
             raise InvalidInput(
                 f"at {commit} no variant of {label_stage(stage)} is as it is drafted",
                 reason="WrongRevision",
@@ -48,7 +51,10 @@ def resolve_commit(
             reason="NotFound",
             remedy="name the commit on the branch that was looked at",
         )
-    if not any(it.published_commits for it in match_evidence([commit], cases, git, {}).values()):
+    if not any(
+        it.published_commits
+        for it in match_evidence([commit], [it.observed for it in cases], git, {}).values()
+    ):
         raise InvalidInput(
             f"at {commit} no variant of {label_stage(stage)} is as it is published",
             reason="WrongRevision",
@@ -57,7 +63,7 @@ def resolve_commit(
     return commit
 
 
-def _expand_prefix(commit_id: str, stage: str, cases: Sequence[VariantCase]) -> str:
+def _expand_prefix(commit_id: str, stage: str, cases: Sequence[RenderedVariant]) -> str:
     if not re.fullmatch(rf"[0-9a-f]{{{_MIN_DIGITS},{_ALL_DIGITS}}}", commit_id):
         raise InvalidInput(
             f"{commit_id} is no commit id",
@@ -78,24 +84,24 @@ def _expand_prefix(commit_id: str, stage: str, cases: Sequence[VariantCase]) -> 
     return matches[0]
 
 
-def _known_commits(cases: Sequence[VariantCase]) -> Iterable[str]:
+def _known_commits(cases: Sequence[RenderedVariant]) -> Iterable[str]:
     """Yield the commits of publications and drafts, and the heads of their branches."""
     for case in cases:
-        yield case.repository_state.head
-        if case.draft is not None:
-            yield case.draft.commit
-        if case.published is not None:
-            yield case.published.merge
-        number = case.repository_state.publication_numbers.get(case.spec.path, 0)
+        yield case.observed.repository_state.head
+        if case.observed.draft is not None:
+            yield case.observed.draft.commit
+        if case.observed.published is not None:
+            yield case.observed.published.merge
+        number = case.observed.repository_state.publication_numbers.get(case.spec.path, 0)
         if number:
-            yield case.repository_state.refs[tag_ref(case.spec.path, number)]
+            yield case.observed.repository_state.refs[tag_ref(case.spec.path, number)]
 
 
-def _repository_states(cases: Sequence[VariantCase]) -> list[RepositoryState]:
+def _repository_states(cases: Sequence[RenderedVariant]) -> list[RepositoryState]:
     states = {
-        case.repository_state.identity: case.repository_state
+        case.observed.repository_state.identity: case.observed.repository_state
         for case in cases
-        if case.repository_state.failure is None
+        if case.observed.repository_state.failure is None
     }
     return [states[key] for key in sorted(states)]
 

@@ -14,7 +14,7 @@ from fanout.errors import InvalidInput
 from fanout.git.git_identity import read_identity
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.selection.policy_resolution import policy_state_key
@@ -97,16 +97,16 @@ def build_subject(item: PolicyResult, stage: str, variants: Sequence[str]) -> di
     }
 
 
-def current_trees(cases: Sequence[VariantCase], revision: str) -> list[str]:
+def current_trees(cases: Sequence[RenderedVariant], revision: str) -> list[str]:
     """Return the trees of the up-to-date drafts, which people can have reviewed."""
     return sorted(
         {
-            case.draft.tree
+            case.observed.draft.tree
             for case in cases
-            if case.draft is not None
-            and case.draft.tree
-            and case.has_current_draft
-            and case.draft.trailers.revision == revision
+            if case.observed.draft is not None
+            and case.observed.draft.tree
+            and case.selected.has_current_draft
+            and case.observed.draft.trailers.revision == revision
         }
     )
 

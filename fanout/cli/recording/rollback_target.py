@@ -8,13 +8,17 @@ from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_wording import format_count, format_names, label_stage
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.rollback_pins import Pin
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.rollback.rollback_selection import list_published_revisions
 
 
 def find_rollback_revision(
-    program: Program, item: PolicyResult, stage: str, cases: Sequence[VariantCase], requested: str
+    program: Program,
+    item: PolicyResult,
+    stage: str,
+    cases: Sequence[RenderedVariant],
+    requested: str,
 ) -> str:
     """Return the revision that a rollback goes back to.
 
@@ -32,7 +36,7 @@ def find_rollback_revision(
     # further.
     if not requested and active:
         return active[0].revision
-    published = list_published_revisions(program.world.git, cases)
+    published = list_published_revisions(program.world.git, [it.observed for it in cases])
     ever_published = {revision for revisions in published.values() for revision in revisions}
     ages = RevisionAges(tuple(item.revisions))
     if requested in ever_published:
@@ -45,7 +49,9 @@ def find_rollback_revision(
             if ever_published
             else "nothing was",
         )
-    present = _find_newest({it.published.revision for it in cases if it.published}, ages)
+    present = _find_newest(
+        {it.observed.published.revision for it in cases if it.observed.published}, ages
+    )
     earlier = {
         last_before
         for revisions in published.values()
@@ -78,15 +84,15 @@ def find_active_rollback(
     return equal_pins[0].name if len(equal_pins) == len(scopes) else ""
 
 
-def report_lost_edits(cases: Iterable[VariantCase], revision: str) -> Iterator[str]:
+def report_lost_edits(cases: Iterable[RenderedVariant], revision: str) -> Iterator[str]:
     """Yield a sentence on downstream edits that the rollback does not contain."""
     edited = [
-        f"{case.package_location.repository}:{case.package_location.path}"
+        f"{case.observed.package_location.repository}:{case.observed.package_location.path}"
         for case in cases
-        if case.published is not None
-        and case.published.revision != revision
-        and case.reverted_publication is None
-        and case.package_state.tree not in (None, case.published.tree)
+        if case.observed.published is not None
+        and case.observed.published.revision != revision
+        and case.observed.reverted_publication is None
+        and case.observed.package_state.tree not in (None, case.observed.published.tree)
     ]
     if edited:
         yield (

@@ -35,13 +35,13 @@ from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import format_count
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
-ChosenVariants = tuple[list[VariantCase], Sequence[str]]
+ChosenVariants = tuple[list[RenderedVariant], Sequence[str]]
 """Variants that a decision is to name, and sentences about those it leaves out."""
 VariantChooser = Callable[
-    [PolicyResult, str, tuple[str, ...], list[VariantCase], str], ChosenVariants
+    [PolicyResult, str, tuple[str, ...], list[RenderedVariant], str], ChosenVariants
 ]
 """Choice of variants from policy, stage, given names, their variants and the revision.
 
@@ -143,7 +143,11 @@ def _require_known(item: PolicyResult, revision: str) -> str:
 
     Raises InvalidInput unless the policy allows it or has published it.
     """
-    published = {case.published.revision for case in item.cases if case.published is not None}
+    published = {
+        case.observed.published.revision
+        for case in item.cases
+        if case.observed.published is not None
+    }
     known_revisions = dict.fromkeys([*item.revisions, *sorted(published)])
     if revision and revision not in known_revisions:
         raise InvalidInput(

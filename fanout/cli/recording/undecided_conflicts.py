@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput, Stopped
 from fanout.gates.gate_wording import format_count, format_names
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import frozen
 
@@ -14,13 +14,13 @@ from fanout.values import frozen
 class VariantSelection:
     """Variants that a promotion or an approval covers, of those that were requested."""
 
-    cases: tuple[VariantCase, ...]
+    cases: tuple[RenderedVariant, ...]
     has_conflicts: bool = False  # drafts with undecided merge conflicts are among them
     note: str = ""  # the variants left out, the reason, and the remedy
 
 
 def select_decided(
-    item: PolicyResult, cases: Sequence[VariantCase], verb: str, *, accept: bool
+    item: PolicyResult, cases: Sequence[RenderedVariant], verb: str, *, accept: bool
 ) -> VariantSelection:
     """Select the variants whose drafts have no undecided merge conflicts.
 

@@ -167,10 +167,10 @@ def _revisions_to_approve(item: PolicyResult, rule: StageRule) -> set[str]:
     decisions = item.decision.variants if item.decision else {}
     checks = {check.name for check in rule.approvals}
     return {
-        case.draft.trailers.revision
+        case.observed.draft.trailers.revision
         for case in select_cases(item, rule.name)
-        if case.draft is not None
-        and case.has_current_draft
+        if case.observed.draft is not None
+        and case.selected.has_current_draft
         and any(
             check.name in checks and check.verdict is not Verdict.PASSED
             for check in decisions[case.spec.name].checks

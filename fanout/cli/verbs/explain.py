@@ -38,7 +38,7 @@ from fanout.gates.explanation import Explanation, explain_policy, explain_stage,
 from fanout.gates.gate_rules import Verdict
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
@@ -165,11 +165,11 @@ def _explain(program: Program, item: PolicyResult, stage: str, variant: str) -> 
     return explanation
 
 
-def _find_conflicts(program: Program, case: VariantCase) -> tuple[MergeConflict, ...]:
+def _find_conflicts(program: Program, case: RenderedVariant) -> tuple[MergeConflict, ...]:
     """Return the conflicts of the variant's draft, decided or not, by merging it again."""
     # The draft's trailers have only keys and winners of conflicts; the values take another
     # merge. A draft without conflicts is spared it.
-    is_current = case.has_current_draft and has_conflicts(case)
+    is_current = case.selected.has_current_draft and has_conflicts(case)
     return open_variant_files(program, case.spec.name).conflicts if is_current else ()
 
 
@@ -177,7 +177,7 @@ def _with_remarks(explanation: Explanation, remarks: tuple[Explanation, ...]) ->
     return replace(explanation, children=(*explanation.children, *remarks))
 
 
-def _find_variant(item: PolicyResult, stage: str, name: str) -> VariantCase:
+def _find_variant(item: PolicyResult, stage: str, name: str) -> RenderedVariant:
     """Return the variant of this name.
 
     Raises Stopped for a target that has none, with the reason.

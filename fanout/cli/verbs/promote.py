@@ -40,7 +40,7 @@ from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 
@@ -146,7 +146,7 @@ def _format_remaining(
     item: PolicyResult,
     report: PassReport,
     stage: str,
-    cases: Sequence[VariantCase],
+    cases: Sequence[RenderedVariant],
     trees: Sequence[str],
     candidate: str,
 ) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _format_remaining(
     yield from report_unpublished(report, stage, _names_of(cases), candidate)
 
 
-def _names_of(cases: Sequence[VariantCase]) -> list[str]:
+def _names_of(cases: Sequence[RenderedVariant]) -> list[str]:
     return [case.spec.name for case in cases]
 
 

@@ -26,7 +26,7 @@ from fanout.cli.startup import open_program
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
 _REPEAT_INTERVAL = timedelta(minutes=10)  # an equal report within it is a repeated run
@@ -92,7 +92,7 @@ def _find_equal_report(
     item: PolicyResult,
     spec: Mapping[str, Any],
     reporter: CommitIdentity,
-    cases: Sequence[VariantCase],
+    cases: Sequence[RenderedVariant],
     now: datetime,
     *,
     drafted: bool,
@@ -108,7 +108,7 @@ def _find_equal_report(
         return ""
     names = [it.name for it in item.records]
     for case in cases:
-        draft, published = case.draft, case.published
+        draft, published = case.observed.draft, case.observed.published
         if drafted:
             line = item.status.drafts.get(case.spec.name)
             if line is None or draft is None or line.digest != draft.trailers.digest:
@@ -162,13 +162,13 @@ def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:
 
 
 def _refuse_unpublished(
-    item: PolicyResult, stage: str, cases: Sequence[VariantCase], revision: str
+    item: PolicyResult, stage: str, cases: Sequence[RenderedVariant], revision: str
 ) -> None:
     """Raise InvalidInput unless the revision is published.
 
     Evidence about another revision would never count (design §6).
     """
-    publications = (case.published for case in cases if case.revert_hold is None)
+    publications = (case.observed.published for case in cases if case.observed.revert_hold is None)
     published = sorted({item.revision for item in publications if item})
     if revision not in published:
         published_sentence = (
@@ -182,10 +182,12 @@ def _refuse_unpublished(
 
 
 def _refuse_undrafted(
-    item: PolicyResult, stage: str, cases: Sequence[VariantCase], revision: str
+    item: PolicyResult, stage: str, cases: Sequence[RenderedVariant], revision: str
 ) -> None:
     """Raise InvalidInput unless the revision is drafted: the evidence would never count."""
-    drafted = sorted({it.draft.trailers.revision for it in cases if it.draft is not None})
+    drafted = sorted(
+        {it.observed.draft.trailers.revision for it in cases if it.observed.draft is not None}
+    )
     if revision not in drafted:
         drafted_sentence = (
             f"drafted there: {', '.join(drafted)}" if drafted else "nothing is drafted"

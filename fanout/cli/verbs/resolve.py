@@ -25,7 +25,7 @@ from fanout.gates.gate_wording import format_count
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
 from fanout.plan.edits.merge_disputes import RESOLVE, MergeDispute, parse_disputes
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
 _Groups = dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]]
@@ -150,7 +150,7 @@ def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners
 
 def _find_conflicts(
     item: PolicyResult, stage: str, variants: Sequence[str], *, include_decided: bool
-) -> list[tuple[VariantCase, list[MergeDispute]]]:
+) -> list[tuple[RenderedVariant, list[MergeDispute]]]:
     """Return the selected drafts with their undecided conflicts, or with all of them."""
     drafts = []
     undecided = {
@@ -159,7 +159,7 @@ def _find_conflicts(
         if variant.draft is not None and variant.draft.conflict_count
     }
     for case in item.cases:
-        spec, draft = case.spec, case.draft
+        spec, draft = case.spec, case.observed.draft
         is_selected = stage in ("", spec.stage) and (not variants or spec.name in variants)
         if not is_selected or draft is None:
             continue
@@ -174,7 +174,7 @@ def _find_conflicts(
 
 
 def _group_choices(
-    drafts: Sequence[tuple[VariantCase, list[MergeDispute]]],
+    drafts: Sequence[tuple[RenderedVariant, list[MergeDispute]]],
     default_side: MergeSide | None,
     by_key: Winners,
 ) -> _Groups:
@@ -184,10 +184,10 @@ def _group_choices(
     """
     groups: _Groups = {}
     for case, conflicts in drafts:
-        assert case.draft is not None, "it has disputes"
+        assert case.observed.draft is not None, "it has disputes"
         choices = _choose_sides(conflicts, default_side, by_key)
         if choices:
-            key = (case.draft.trailers.revision, frozenset(choices.items()))
+            key = (case.observed.draft.trailers.revision, frozenset(choices.items()))
             groups.setdefault(key, []).append(case.spec.name)
     return groups
 

@@ -5,14 +5,18 @@ from fanout.cli.recording.skip_retry import ChosenVariants, build_command
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_count, format_names, label_stage
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
 _TO_RETRY = (VariantState.FAILED, VariantState.SKIPPED)
 
 
 def _choose_failed(
-    item: PolicyResult, stage: str, names: tuple[str, ...], cases: list[VariantCase], revision: str
+    item: PolicyResult,
+    stage: str,
+    names: tuple[str, ...],
+    cases: list[RenderedVariant],
+    revision: str,
 ) -> ChosenVariants:
     """Return the variants that failed at the revision.
 

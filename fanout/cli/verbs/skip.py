@@ -6,7 +6,7 @@ from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_wording import format_names, label_stage
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
 
@@ -14,7 +14,7 @@ def _choose_unskipped(
     item: PolicyResult,
     stage: str,
     selected_names: tuple[str, ...],
-    cases: list[VariantCase],
+    cases: list[RenderedVariant],
     revision: str,
 ) -> ChosenVariants:
     """Return the named variants that are neither ready nor skipped at the revision.

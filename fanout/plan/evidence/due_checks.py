@@ -14,7 +14,7 @@ from fanout.api.stages import Stage
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_rules import Variables, Verdict
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeResponse
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import frozen
 
@@ -63,7 +63,7 @@ def has_machine_checks(stage: Stage) -> bool:
 
 def find_due_checks(
     stages: Sequence[Stage],
-    cases: Sequence[VariantCase],
+    cases: Sequence[ObservedVariant],
     variables: Mapping[str, Variables],
     now: datetime,
 ) -> Iterator[DueCheck]:
@@ -89,7 +89,7 @@ def find_due_checks(
 
 
 def _due_checks_of(
-    case: VariantCase,
+    case: ObservedVariant,
     checks: Sequence[Check],
     variables: Mapping[str, Variables],
     subject: tuple[str, str],

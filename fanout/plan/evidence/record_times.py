@@ -20,11 +20,12 @@ from fanout.api.gate_vocabulary import CheckMethod
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.timestamps import is_from_the_future
-from fanout.plan.actions import ActionKind, PlanAction, VariantStep
+from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.decided_variant import VariantStep
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
 from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine, format_instant
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace
 
 LineKey = TypeVar("LineKey")
@@ -102,7 +103,7 @@ def restore_recorded_times(
     if status is recorded and seen_ahead == recorded.records_ahead:
         return plan
     record_action = PlanAction(ActionKind.RECORD, plan.namespace, plan.name)
-    if any(not planned.case.spec.policy for planned in plan.steps):
+    if any(not planned.rendered.spec.policy for planned in plan.steps):
         record_action = PlanAction(ActionKind.RECORD, plan.namespace, "", variant=plan.name)
     details = [
         f"that {name} is dated ahead" for name in sorted(seen_ahead - recorded.records_ahead)
@@ -223,12 +224,14 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
     draft_lines: dict[str, DraftLine] = {}
     first_seen_actions: list[PlanAction] = []
     for planned in plan.steps:
-        case = planned.case
+        case = planned.rendered
         name, digest = case.spec.name, _digest_after(case, planned.step)
         if not digest or case.spec.stage not in stages:
             continue
         recorded = recorded_lines.get(name)
-        is_same_draft = case.draft is not None and case.draft.trailers.digest == digest
+        is_same_draft = (
+            case.observed.draft is not None and case.observed.draft.trailers.digest == digest
+        )
         if is_same_draft and recorded is not None and recorded.digest == digest:
             draft_lines[name] = recorded
             continue
@@ -244,20 +247,20 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
     return replace(plan, actions=tuple(actions), planned=replace(plan.planned, drafts=draft_lines))
 
 
-def _first_seen_action(plan: PolicyPlan, case: VariantCase) -> PlanAction:
+def _first_seen_action(plan: PolicyPlan, case: RenderedVariant) -> PlanAction:
     spec = case.spec
     detail = f"since when the draft of {spec.name} is there"
     return PlanAction(ActionKind.RECORD, plan.namespace, plan.name, stage=spec.stage, detail=detail)
 
 
-def _digest_after(case: VariantCase, step: VariantStep) -> str:
+def _digest_after(case: RenderedVariant, step: VariantStep) -> str:
     """Return the digest of the draft that exists after the step, or "" if there is none."""
     if step is VariantStep.WRITE:
-        return case.inputs.digest if case.inputs is not None else ""
+        return case.selected.inputs.digest if case.selected.inputs is not None else ""
     if (
         step in (VariantStep.PUBLISH, VariantStep.REMOVE)
-        or case.draft is None
-        or case.is_unrecorded
+        or case.observed.draft is None
+        or case.observed.is_unrecorded
     ):
         return ""
-    return case.draft.trailers.digest
+    return case.observed.draft.trailers.digest

@@ -36,9 +36,11 @@ from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import DraftLine, parse_instant
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
 
 
@@ -107,9 +109,9 @@ class GateInputs:
 
 @frozen
 class VariantFactsEntry:
-    """Facts built for one case in an earlier pass, with the inputs they were built from."""
+    """Facts built for one variant in an earlier pass, with the values they were built from."""
 
-    case: VariantCase
+    phase_value: object
     inputs: tuple[object, ...]
     facts: VariantFacts
 
@@ -118,33 +120,56 @@ VariantFactsMemo = dict[str, VariantFactsEntry]
 """Facts by variant name, with the inputs they were computed from."""
 
 
+def build_preliminary_facts(
+    gate_inputs: GateInputs,
+    cases: Sequence[ObservedVariant],
+    evidence: Mapping[str, ObservedEvidence],
+    memo: VariantFactsMemo | None = None,
+) -> PolicyFacts:
+    """Build the facts from which candidates and pins follow.
+
+    No draft counts as current and no obstacle to a draft is known before candidates are
+    selected. Arguments are those of `build_policy_facts`.
+    """
+    return _join_facts(
+        gate_inputs,
+        tuple(_memoized_facts(case, case, None, evidence, gate_inputs, memo) for case in cases),
+    )
+
+
 def build_policy_facts(
     gate_inputs: GateInputs,
-    cases: Sequence[VariantCase],
+    cases: Sequence[RenderedVariant],
     evidence: Mapping[str, ObservedEvidence],
-    *,
-    selected: bool = True,
     memo: VariantFactsMemo | None = None,
 ) -> PolicyFacts:
     """Build the facts that the policy evaluator reads.
 
-    `evidence` is by variant name. `selected` is False before candidates are selected: then
-    no obstacle to a draft can be known. `memo` is kept between passes and extended in
-    place.
+    `evidence` is by variant name. `memo` is kept between passes and extended in place.
     """
-    return PolicyFacts(
-        name=gate_inputs.name,
-        stages=gate_inputs.rules,
-        variants=tuple(
+    return _join_facts(
+        gate_inputs,
+        tuple(
             _memoized_facts(
+                # A variant that needs no draft is the same selected variant in each pass; the
+                # value around it is made anew.
+                case.selected if case.rendering_failure is None else case,
+                case.observed,
                 case,
-                evidence.get(case.spec.name, NO_EVIDENCE),
+                evidence,
                 gate_inputs,
                 memo,
-                selected=selected,
             )
             for case in cases
         ),
+    )
+
+
+def _join_facts(gate_inputs: GateInputs, variants: tuple[VariantFacts, ...]) -> PolicyFacts:
+    return PolicyFacts(
+        name=gate_inputs.name,
+        stages=gate_inputs.rules,
+        variants=variants,
         revisions=gate_inputs.revisions,
         records=gate_inputs.records,
         history=gate_inputs.history,
@@ -159,16 +184,17 @@ def build_policy_facts(
 
 
 def _memoized_facts(
-    case: VariantCase,
-    evidence: ObservedEvidence,
+    phase_value: object,
+    observed: ObservedVariant,
+    rendered: RenderedVariant | None,
+    evidence_by_variant: Mapping[str, ObservedEvidence],
     gate_inputs: GateInputs,
     memo: VariantFactsMemo | None,
-    *,
-    selected: bool,
 ) -> VariantFacts:
-    name = case.spec.name
+    name = observed.spec.name
+    evidence = evidence_by_variant.get(name, NO_EVIDENCE)
     if memo is None:
-        return _build_variant_facts(case, evidence, gate_inputs, selected=selected)
+        return _build_variant_facts(observed, rendered, evidence, gate_inputs)
     inputs = (
         evidence,
         gate_inputs.attributes.get(name, NO_ATTRIBUTES),
@@ -177,19 +203,19 @@ def _memoized_facts(
         gate_inputs.draft_lines.get(name),
     )
     entry = memo.get(name)
-    # The case is compared by identity: comparing its values costs as much as
+    # The variant is compared by identity: comparing its values costs as much as
     # building the facts.
-    if entry is not None and entry.case is case and entry.inputs == inputs:
+    if entry is not None and entry.phase_value is phase_value and entry.inputs == inputs:
         return entry.facts
-    variant_facts = _build_variant_facts(case, evidence, gate_inputs, selected=selected)
+    variant_facts = _build_variant_facts(observed, rendered, evidence, gate_inputs)
     # An unrecorded publication is dated with the time of the pass, so its facts are
     # not reusable.
-    if not case.is_unrecorded:
-        memo[name] = VariantFactsEntry(case, inputs, variant_facts)
+    if not observed.is_unrecorded:
+        memo[name] = VariantFactsEntry(phase_value, inputs, variant_facts)
     return variant_facts
 
 
-def _count_undecided(case: VariantCase, gate_inputs: GateInputs) -> int:
+def _count_undecided(case: ObservedVariant, gate_inputs: GateInputs) -> int:
     """Count the merge conflicts of the open draft that nothing has settled."""
     draft, spec = case.draft, case.spec
     if draft is None or case.choices.default_side is not None:
@@ -204,9 +230,10 @@ def _count_undecided(case: VariantCase, gate_inputs: GateInputs) -> int:
     return sum(not it.is_decided and it.key not in decided_keys for it in disputes)
 
 
-def _draft_authors(case: VariantCase, draft: OpenDraft) -> frozenset[str]:
+def _draft_authors(rendered: RenderedVariant | None, draft: OpenDraft) -> frozenset[str]:
     """Return the people who changed the draft's content, on its branch or upstream."""
-    upstream = case.package.upstream if case.package is not None else None
+    package = rendered.selected.package if rendered is not None else None
+    upstream = package.upstream if package is not None else None
     # Separation of duties concerns the draft's content. The author of another
     # candidate has no part in it.
     if upstream is None or upstream.revision.name != draft.trailers.revision:
@@ -214,27 +241,33 @@ def _draft_authors(case: VariantCase, draft: OpenDraft) -> frozenset[str]:
     return draft.editors | {normalize_person(upstream.author)}
 
 
-def _offline_unknown(case: VariantCase) -> Hold | None:
+def _offline_unknown(spec: VariantSpec) -> Hold | None:
     """Return a hold if it is unknown whether the target is offline (fail closed)."""
-    if not case.spec.offline_error:
+    if not spec.offline_error:
         return None
     who = "the policy's author: offlineWhen; or whoever owns the target"
-    return Hold(Reason.EXPRESSION_ERROR, case.spec.offline_error, actor=who)
+    return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, actor=who)
 
 
-def _render_failure(case: VariantCase) -> Hold | None:
-    if case.render_failure is None:
+def _render_failure(rendered: RenderedVariant) -> Hold | None:
+    failure = rendered.render_failure
+    if failure is None:
         return None
     who = "whoever maintains the upstream package"
-    return Hold(case.render_failure.reason, str(case.render_failure), actor=who)
+    return Hold(failure.reason, str(failure), actor=who)
 
 
 def _build_variant_facts(
-    case: VariantCase, evidence: ObservedEvidence, gate_inputs: GateInputs, *, selected: bool
+    case: ObservedVariant,
+    rendered: RenderedVariant | None,
+    evidence: ObservedEvidence,
+    gate_inputs: GateInputs,
 ) -> VariantFacts:
+    """Build the facts of one variant; `rendered` is None before candidates are selected."""
+    selected = rendered.selected if rendered is not None else None
     spec, published, draft, grant = case.spec, case.published, case.draft, case.status_line.grant
     undecided = _count_undecided(case, gate_inputs)
-    is_current = draft is not None and selected and case.has_current_draft
+    is_current = draft is not None and selected is not None and selected.has_current_draft
     attributes, draft_line = (
         gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES),
         gate_inputs.draft_lines.get(spec.name),
@@ -252,7 +285,7 @@ def _build_variant_facts(
             at=published.at,
             commits=evidence.published_commits
             | ({published.merge} if published.merge else frozenset()),
-            reads=case.cluster_reads,
+            reads=selected.cluster_reads if selected is not None else published.reads,
             reverted=case.revert_hold,
             last_evidence=gate_inputs.last_evidence if case.is_unrecorded else published.heard,
             since=published.since,
@@ -267,8 +300,10 @@ def _build_variant_facts(
             conflict_count=undecided,
             adopts=case.is_unmanaged,
             # The inputs of this pass describe the draft only if it is current.
-            reads=case.inputs.object_versions if case.inputs is not None and is_current else {},
-            authors=_draft_authors(case, draft),
+            reads=selected.inputs.object_versions
+            if selected is not None and selected.inputs is not None and is_current
+            else {},
+            authors=_draft_authors(rendered, draft),
             moves=case.is_moving,
             commits=evidence.drafted_commits | {draft.commit},
             written=draft_line.at
@@ -284,8 +319,8 @@ def _build_variant_facts(
         offline=spec.offline,
         depends_on=attributes.depends_on,
         variables=attributes.variables,
-        held=(case.draft_hold or _offline_unknown(case)) if selected else None,
-        failed=_render_failure(case),
+        held=(selected.draft_hold or _offline_unknown(spec)) if selected is not None else None,
+        failed=_render_failure(rendered) if rendered is not None else None,
         removed=gate_inputs.records.removals.get(spec.name),
     )
 

@@ -15,12 +15,12 @@ from fanout.plan.gate_inputs.policy_facts import (
     with_removals,
 )
 from fanout.plan.records.policy_records import RecordEntry, active_records
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
 
 
 def recorded_decision_statuses(
     entries: Sequence[RecordEntry],
-    cases: Sequence[VariantCase],
+    cases: Sequence[RenderedVariant],
     now: datetime,
     unremoved: Mapping[str, datetime | None],
     removed: Mapping[str, datetime],

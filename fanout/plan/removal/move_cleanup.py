@@ -14,12 +14,13 @@ from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
-from fanout.plan.actions import ActionKind, PlanAction, PlannedStep, VariantStep
+from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge, RepositoryState
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_plan import VariantRemoval
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant, with_wait_hold
 from fanout.selection.variant_naming import drafts_prefix
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
@@ -67,14 +68,14 @@ class CleanupPermission:
     keeps_package: bool = False  # the package stays, unmanaged
 
 
-def cleanup_items(planned: PlannedStep, permission: CleanupPermission) -> Iterator[CleanupItem]:
+def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Iterator[CleanupItem]:
     """Yield what this pass removes for one variant that moved."""
-    case = planned.case
+    case = planned.rendered
     # While the variant's own place cannot be used, nothing shows what has arrived
     # there.
-    if case.obstacle is not None:
+    if case.observed.obstacle is not None:
         return
-    for misplaced in case.misplaced_drafts:
+    for misplaced in case.observed.misplaced_drafts:
         if _is_edit_kept(planned, misplaced):
             yield CleanupItem(
                 case.spec,
@@ -83,7 +84,7 @@ def cleanup_items(planned: PlannedStep, permission: CleanupPermission) -> Iterat
                 misplaced.path,
                 misplaced.draft,
             )
-    for abandoned in case.abandoned:
+    for abandoned in case.observed.abandoned:
         if permission.is_publishing and _may_remove(case, abandoned, permission):
             location = abandoned.location
             removes_package = not abandoned.is_vacant and not permission.keeps_package
@@ -98,27 +99,27 @@ def cleanup_items(planned: PlannedStep, permission: CleanupPermission) -> Iterat
             )
 
 
-def _is_edit_kept(planned: PlannedStep, misplaced: MisplacedDraft) -> bool:
+def _is_edit_kept(planned: DecidedVariant, misplaced: MisplacedDraft) -> bool:
     """Return whether the edits in the misplaced draft are in the draft at the new place.
 
     Two repositories are two pushes, either of which may fail; so a draft that takes over
     commits of another repository must be seen there first.
     """
-    case = planned.case
+    case = planned.rendered
     if planned.step is VariantStep.WRITE:
         return (
             not misplaced.draft.has_edits
-            or misplaced.repository_state.identity == case.repository_state.identity
+            or misplaced.repository_state.identity == case.observed.repository_state.identity
         )
-    if case.draft is not None:
-        return misplaced.is_contained_in(case.draft)
-    return case.is_in_force and not misplaced.draft.has_edits
+    if case.observed.draft is not None:
+        return misplaced.is_contained_in(case.observed.draft)
+    return case.selected.is_in_force and not misplaced.draft.has_edits
 
 
 def _may_remove(
-    case: VariantCase, abandoned: AbandonedLocation, permission: CleanupPermission
+    case: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
 ) -> bool:
-    if abandoned.left_place.place == (case.repository_state.identity, case.spec.path):
+    if abandoned.left_place.place == (case.observed.repository_state.identity, case.spec.path):
         return False  # the variant moves back there
     is_automatic = (
         permission.is_automatic and permission.automation_acts and permission.window_hold is None
@@ -127,21 +128,22 @@ def _may_remove(
     return abandoned.is_vacant or (permission.is_ready and is_automatic and not abandoned.is_edited)
 
 
-def remaining_holds(case: VariantCase, permission: CleanupPermission) -> Iterator[Hold]:
+def remaining_holds(case: RenderedVariant, permission: CleanupPermission) -> Iterator[Hold]:
     """Yield a hold with its remedy for each old package that is not removed."""
     spec = case.spec
     command = " ".join(word for word in ("fanout remove", spec.policy, spec.name) if word)
-    for abandoned in case.abandoned:
+    for abandoned in case.observed.abandoned:
         location = f"{abandoned.location.repository}:{abandoned.location.path}"
         if abandoned.is_vacant or abandoned.left_place.place == (
-            case.repository_state.identity,
+            case.observed.repository_state.identity,
             spec.path,
         ):
             continue
         if abandoned.is_edited:
+            present_location = case.observed.package_location
             sentence = (
                 f"{location}, which it has left, was changed since: take the changes to"
-                f" {case.package_location.repository}:{case.package_location.path}, then"
+                f" {present_location.repository}:{present_location.path}, then"
                 f" `{command} --edited --reason WHY`"
             )
             yield Hold(Reason.EDITED_DOWNSTREAM, sentence)
@@ -227,8 +229,8 @@ def vendor_drops(items: Sequence[CleanupItem], install: str) -> list[str]:
 
 
 def hold_back_moves(
-    cases: Sequence[VariantCase], decision: PolicyEvaluation
-) -> tuple[VariantCase, ...]:
+    cases: Sequence[RenderedVariant], decision: PolicyEvaluation
+) -> tuple[RenderedVariant, ...]:
     """Return all cases with wait holds on moves that must wait; empty without any."""
     publishable = {
         name for name, variant_decision in decision.variants.items() if variant_decision.publish
@@ -242,15 +244,17 @@ def hold_back_moves(
     if not holds:
         return ()
     return tuple(
-        replace(case, wait_hold=holds.get(case.spec.name, case.wait_hold)) for case in cases
+        with_wait_hold(case, holds[case.spec.name]) if case.spec.name in holds else case
+        for case in cases
     )
 
 
-def _remaining_draft_hold(case: VariantCase) -> Hold | None:
+def _remaining_draft_hold(case: RenderedVariant) -> Hold | None:
     elsewhere = (
         it
-        for it in case.misplaced_drafts
-        if it.draft.has_edits and it.repository_state.identity != case.repository_state.identity
+        for it in case.observed.misplaced_drafts
+        if it.draft.has_edits
+        and it.repository_state.identity != case.observed.repository_state.identity
     )
     misplaced = next(elsewhere, None)
     if misplaced is None:
@@ -263,8 +267,10 @@ def _remaining_draft_hold(case: VariantCase) -> Hold | None:
     )
 
 
-def _exchange_hold(case: VariantCase, publishable: set[str]) -> Hold | None:
-    waiting_partners = sorted(case.exchange_partners - publishable) if case.is_moving else []
+def _exchange_hold(case: RenderedVariant, publishable: set[str]) -> Hold | None:
+    waiting_partners = (
+        sorted(case.observed.exchange_partners - publishable) if case.observed.is_moving else []
+    )
     if not waiting_partners:
         return None
     location = f"{case.spec.repository}:{case.spec.path}"

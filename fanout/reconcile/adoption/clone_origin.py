@@ -11,7 +11,7 @@ from fanout.plan.adoption.adoption_base import (
     parse_upstream_lock,
 )
 from fanout.plan.observation.repository_state import Remote
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
 from fanout.reconcile.observation.upstream_packages import get_upstream
@@ -19,7 +19,9 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace
 
 
-def find_origin(case: VariantCase, resolved_policy: ResolvedPolicy, git: GitStore) -> VariantCase:
+def find_origin(
+    case: ObservedVariant, resolved_policy: ResolvedPolicy, git: GitStore
+) -> ObservedVariant:
     """Return the case with the origin of the package at its path, or with an obstacle."""
     maintainers = "the maintainers of " + case.spec.repository
     assert resolved_policy.upstream is not None, "a policy without its upstream has no cases"
@@ -40,14 +42,14 @@ def find_origin(case: VariantCase, resolved_policy: ResolvedPolicy, git: GitStor
         return add_adoption_obstacle(case, error)
 
 
-def add_adoption_obstacle(case: VariantCase, error: FanoutError) -> VariantCase:
+def add_adoption_obstacle(case: ObservedVariant, error: FanoutError) -> ObservedVariant:
     """Return the case with an obstacle: its original upstream state is unavailable."""
     sentence = f"{case.spec.repository}:{case.spec.path} cannot be adopted: {error}"
     maintainers = "the maintainers of " + case.spec.repository
     return replace(case, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, actor=maintainers))
 
 
-def _read_upstream_lock(case: VariantCase, git: GitStore) -> UpstreamLock:
+def _read_upstream_lock(case: ObservedVariant, git: GitStore) -> UpstreamLock:
     assert case.path_state.tree is not None, "there is a package"
     with git.reader(case.repository_state.remote) as reader:
         entry = reader.entry(case.path_state.tree, KPTFILE)

@@ -11,7 +11,8 @@ from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.edit_merge import FilesChange, PackageEdits, PackageFiles, merge_edits
 from fanout.plan.edits.merge_disputes import chosen_winners, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.observation.mirror_access import PackageContentCache
@@ -30,20 +31,20 @@ class DraftMerger:
     function_results: FunctionResultCache
     content_cache: PackageContentCache
 
-    def merge_edits(self, case: VariantCase) -> VariantCase:
+    def merge_edits(self, case: RenderedVariant) -> RenderedVariant:
         """Return a rendered case with people's edits merged in.
 
         Raises InvalidInput, with file and line, for what cannot be merged, Unanswered if the
         pipeline of an adopted package needs a function result first, and what Git raises.
         """
         self.counters.add("merges")
-        with self._open_inputs(case) as inputs:
+        with self._open_inputs(case.observed) as inputs:
             edits = inputs.collect_edits()
-        merge_result = merge_edits(_rendered_files(case), edits, case.choices)
+        merge_result = merge_edits(_rendered_files(case), edits, case.observed.choices)
         self.limits.check_sizes(file_sizes(merge_result.files))
         return replace(case, merged=merge_result)
 
-    def read_draft_change(self, case: VariantCase) -> FilesChange | None:
+    def read_draft_change(self, case: ObservedVariant) -> FilesChange | None:
         """Return what fanout wrote on the variant's open draft, and its edited state.
 
         None if there is no draft. Raises as `merge_edits`.
@@ -55,7 +56,9 @@ class DraftMerger:
                 case.repository_state, case.spec.path, case.draft, case.draft.tree
             )
 
-    def read_adoption_change(self, case: VariantCase, local: PackageFiles) -> FilesChange | None:
+    def read_adoption_change(
+        self, case: ObservedVariant, local: PackageFiles
+    ) -> FilesChange | None:
         """Return people's change to an adopted package since it was cloned.
 
         None without its origin.
@@ -67,19 +70,20 @@ class DraftMerger:
         return find_clone_edits(origin_files, local, self.limits, self.function_results.results)
 
     @contextmanager
-    def _open_inputs(self, case: VariantCase) -> Iterator["_MergeInputs"]:
+    def _open_inputs(self, case: ObservedVariant) -> Iterator["_MergeInputs"]:
         """Yield the merge inputs of one case; readers opened for it are closed afterwards."""
         with ExitStack() as stack:
             yield _MergeInputs(case, self, stack)
 
 
-def _rendered_files(case: VariantCase) -> PackageFiles:
-    assert case.rendered is not None, "what is merged is rendered"
-    assert case.package is not None, "and comes from somewhere"
-    data_by_oid = {entry.oid: data for entry, data in case.package.upstream.files.values()}
+def _rendered_files(case: RenderedVariant) -> PackageFiles:
+    package, rendering = case.selected.package, case.rendering
+    assert rendering is not None, "what is merged is rendered"
+    assert package is not None, "and comes from somewhere"
+    data_by_oid = {entry.oid: data for entry, data in package.upstream.files.values()}
     # A rendering holds only the data it changed; its other entries refer to upstream's blobs.
-    data_by_oid |= case.rendered.blobs
-    entries = case.rendered.entries.items()
+    data_by_oid |= rendering.blobs
+    entries = rendering.entries.items()
     return {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
 
 
@@ -87,7 +91,7 @@ def _rendered_files(case: VariantCase) -> PackageFiles:
 class _MergeInputs:
     """Merge inputs of one case: files written by fanout, and people's changes to them."""
 
-    case: VariantCase
+    case: ObservedVariant
     merger: DraftMerger
     stack: ExitStack
     readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by URL

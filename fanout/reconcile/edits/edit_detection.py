@@ -13,12 +13,12 @@ from fanout.package.package_limits import add_package
 from fanout.plan.adoption.adoption_base import UpstreamLock, parse_upstream_lock
 from fanout.plan.edits.draft_errors import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rollback.earlier_publication import (
     RevertedPublication,
     is_other_state,
     locked_revision,
 )
-from fanout.plan.variant_case import VariantCase
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
 from fanout.selection.variant_naming import tag_ref
@@ -37,7 +37,7 @@ class DownstreamEditDetector:
     content_cache: PackageContentCache
     _memo: dict[tuple[str, str], tuple[_MemoKey, _EditResult]] = field(default_factory=dict)
 
-    def add_edits(self, case: VariantCase, open_reader: OpenReader) -> VariantCase:
+    def add_edits(self, case: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
         """Return the case with the downstream edits of its published package.
 
         Raises what `open_reader` raises.
@@ -81,7 +81,7 @@ def _parse_lock(kptfile: bytes | None) -> UpstreamLock | None:
 class _EditInspection:
     """Inspection of one package that differs from its publication."""
 
-    case: VariantCase
+    case: ObservedVariant
     reader: ObjectReader
     content_cache: PackageContentCache
 

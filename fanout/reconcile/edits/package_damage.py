@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from fanout.api.reasons import Reason
 from fanout.gates.gate_wording import format_count
 from fanout.plan.edits.draft_errors import with_remedy
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_naming import install_of, vendor_ref
 
 
-def describe_edits(case: VariantCase) -> str:
+def describe_edits(case: ObservedVariant) -> str:
     """State that the published package has been edited."""
     return (
         f"{case.package_location.repository}:{case.package_location.path} has edits of people,"
@@ -21,7 +22,7 @@ def describe_edits(case: VariantCase) -> str:
     )
 
 
-def describe_faults(case: VariantCase) -> str:
+def describe_faults(case: ObservedVariant) -> str:
     """Describe the faults of the published package, with file and line."""
     first, *more = case.published_faults
     further = f" (and {len(more)} more)" if more else ""
@@ -31,7 +32,7 @@ def describe_faults(case: VariantCase) -> str:
     )
 
 
-def find_tag_problem(case: VariantCase) -> tuple[Reason, str] | None:
+def find_tag_problem(case: ObservedVariant) -> tuple[Reason, str] | None:
     """Return reason and sentence if the publication's tag is gone or moved, else None.
 
     Only for published variants: the push that publishes makes the tag.
@@ -61,14 +62,18 @@ def find_tag_problem(case: VariantCase) -> tuple[Reason, str] | None:
     )
 
 
-def describe_leftover_draft(case: VariantCase) -> str:
+def describe_leftover_draft(case: RenderedVariant) -> str:
     """Describe a branch that remains of a published draft, and the remedy.
 
     "" if there is none.
     """
-    if case.draft is None or case.draft.has_edits or not case.is_in_force:
+    if (
+        case.observed.draft is None
+        or case.observed.draft.has_edits
+        or not case.selected.is_in_force
+    ):
         return ""
-    branch = case.draft_ref.removeprefix("refs/heads/")
+    branch = case.observed.draft_ref.removeprefix("refs/heads/")
     return (
         f"branch {branch} of {case.spec.repository} has a draft that is published, and is still"
         " there; each sweep tries to remove it. If the server refuses deletions, let its owner"
@@ -76,9 +81,9 @@ def describe_leftover_draft(case: VariantCase) -> str:
     )
 
 
-def find_lost_renderings(cases: Iterable[VariantCase]) -> Iterator[tuple[str, str]]:
+def find_lost_renderings(cases: Iterable[ObservedVariant]) -> Iterator[tuple[str, str]]:
     """Yield repositories that lost renderings of published packages, with the effects."""
-    cases_by_repository: dict[str, list[VariantCase]] = {}
+    cases_by_repository: dict[str, list[ObservedVariant]] = {}
     for case in cases:
         if _lacks_rendering(case):
             cases_by_repository.setdefault(case.package_location.repository, []).append(case)
@@ -101,7 +106,7 @@ def find_lost_renderings(cases: Iterable[VariantCase]) -> Iterator[tuple[str, st
         yield repository, sentence
 
 
-def _lacks_rendering(case: VariantCase) -> bool:
+def _lacks_rendering(case: ObservedVariant) -> bool:
     return (
         case.published is not None
         and not case.is_unrecorded

@@ -26,7 +26,7 @@ from fanout.plan.evidence.due_checks import (
     unusable_response,
 )
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import ProbeClient, Sandbox
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
@@ -56,7 +56,7 @@ class CheckProber:
     answers: dict[ProbeQuery, ProbeResult] = field(default_factory=dict)
 
     def read_checks(
-        self, resolved_policy: ResolvedPolicy, cases: Sequence[VariantCase]
+        self, resolved_policy: ResolvedPolicy, cases: Sequence[ObservedVariant]
     ) -> Readings:
         """Return by variant the readings of checks about its published or released package."""
         if resolved_policy.upstream_policy is None:

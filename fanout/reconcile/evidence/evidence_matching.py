@@ -7,7 +7,7 @@ from fanout.errors import FanoutError
 from fanout.gates.gate_facts import CheckReading
 from fanout.plan.gate_inputs.policy_facts import NO_EVIDENCE, ObservedEvidence
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore, ObjectReader
 
 _COMMIT_ID_LENGTH = 40  # digits of a commit's id
@@ -24,7 +24,7 @@ class _PackageLocation(NamedTuple):
 
 def match_evidence(
     commits: Iterable[str],
-    cases: Sequence[VariantCase],
+    cases: Sequence[ObservedVariant],
     git: GitStore,
     readings: Mapping[str, Sequence[CheckReading]],
 ) -> dict[str, ObservedEvidence]:
@@ -88,7 +88,7 @@ def _match_locations(
 
 
 def _group_by_repository(
-    cases: Sequence[VariantCase],
+    cases: Sequence[ObservedVariant],
 ) -> list[tuple[RepositoryState, list[_PackageLocation]]]:
     locations_by_repository: dict[str, tuple[RepositoryState, list[_PackageLocation]]] = {}
     for case in cases:
@@ -100,7 +100,7 @@ def _group_by_repository(
     return [locations_by_repository[key] for key in sorted(locations_by_repository)]
 
 
-def _find_locations(case: VariantCase) -> Iterator[tuple[RepositoryState, _PackageLocation]]:
+def _find_locations(case: ObservedVariant) -> Iterator[tuple[RepositoryState, _PackageLocation]]:
     name, home, draft = case.spec.name, case.package_location, case.draft
     if case.published is not None:
         yield (

@@ -12,7 +12,8 @@ from functools import partial
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.retry_backoff import retry_conflicts
 from fanout.errors import Bug, FanoutError, InvalidInput
-from fanout.plan.actions import ActionKind, ActionResult, PlanAction, VariantStep
+from fanout.plan.actions import ActionKind, ActionResult, PlanAction
+from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import PushedChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
@@ -80,7 +81,10 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         (plan.namespace, repository): repository_state.remote.url
         for plan in pass_plan.plans
         for repository, repository_state in (
-            *((step.case.spec.repository, step.case.repository_state) for step in plan.steps),
+            *(
+                (step.rendered.spec.repository, step.rendered.observed.repository_state)
+                for step in plan.steps
+            ),
             *((clearing.repository, clearing.state) for clearing in plan.cleanup_items),
             *(
                 (it.repository, it.repository_state)
@@ -184,9 +188,9 @@ def _settle(
     status_lines = dict(plan.planned.variants)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
-        case = step.case
+        case = step.rendered
         planned_line = plan.published.get(case.spec.name)
-        push_result = push_results.get(case.repository_state.remote.url)
+        push_result = push_results.get(case.observed.repository_state.remote.url)
         if (
             planned_line is None
             or planned_line.published is None
@@ -194,10 +198,10 @@ def _settle(
         ):
             continue  # a failed push is seen again by the next pass
         merge_commit = planned_line.published.merge
-        tag = case.tag or next_publication_tag(case)
+        tag = case.observed.tag or next_publication_tag(case)
         if step.step is VariantStep.PUBLISH and push_result is not None:
             tag = tag if tag in push_result.refs else last_publication_tag(case)
-            merge_commit = push_result.refs.get(tag) or case.repository_state.refs[tag]
+            merge_commit = push_result.refs.get(tag) or case.observed.repository_state.refs[tag]
         published = replace(
             planned_line.published, merge=merge_commit, tag=tag.removeprefix("refs/tags/")
         )

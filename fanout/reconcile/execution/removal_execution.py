@@ -329,7 +329,7 @@ def _find_emptied(
         if repository_state is not None
     ]
     status = replace(policy_result.status, variants=remaining_lines)
-    named_keys = (case.repository_state.identity for case in policy_result.cases)
+    named_keys = (case.observed.repository_state.identity for case in policy_result.cases)
     return find_emptied_repositories(
         trailer_owner(policy_result.resolved_policy), status, repository_states, named_keys
     )

@@ -12,8 +12,9 @@ from typing import Any
 
 from fanout.plan.gate_inputs.policy_facts import VariantFactsMemo
 from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine, parse_status
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.variant_dependencies import PolicyKey
 from fanout.selection.variant_spec import VariantSpec
 
@@ -24,8 +25,8 @@ class CaseMemo:
 
     keeps_cases: bool = False  # False for a single pass, which cannot reuse cases
     _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
-    _opened: dict[str, tuple[VariantLine | None, VariantCase]] = field(default_factory=dict)
-    _chosen: dict[str, tuple[VariantCase, VariantCase]] = field(default_factory=dict)
+    _opened: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
+    _chosen: dict[str, SelectedVariant] = field(default_factory=dict)
     _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
     _gate_facts: VariantFactsMemo = field(default_factory=dict)
 
@@ -40,7 +41,7 @@ class CaseMemo:
 
     def find_opened(
         self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
-    ) -> VariantCase | None:
+    ) -> ObservedVariant | None:
         """Return the memoized case if all its inputs are the same objects, else None."""
         memoized = self._opened.get(spec.name)
         # By identity, because comparing values costs as much as opening the case again.
@@ -49,7 +50,9 @@ class CaseMemo:
         case = memoized[1]
         return case if case.spec is spec and case.repository_state is repository_state else None
 
-    def store_opened(self, status_line: VariantLine | None, case: VariantCase) -> VariantCase:
+    def store_opened(
+        self, status_line: VariantLine | None, case: ObservedVariant
+    ) -> ObservedVariant:
         """Store the case if it depends on its spec, status line and repository state only.
 
         Return it.
@@ -64,15 +67,15 @@ class CaseMemo:
             self._opened.pop(case.spec.name, None)
         return case
 
-    def find_chosen(self, case: VariantCase) -> VariantCase | None:
-        """Return the case at its last candidate, or None if the opened case is another object."""
+    def find_chosen(self, case: ObservedVariant) -> SelectedVariant | None:
+        """Return the variant with its last candidate, or None if it was observed anew."""
         memoized = self._chosen.get(case.spec.name)
-        return memoized[1] if memoized is not None and memoized[0] is case else None
+        return memoized if memoized is not None and memoized.observed is case else None
 
-    def store_chosen(self, case: VariantCase, chosen: VariantCase) -> VariantCase:
-        """Store the case at its candidate; return it."""
+    def store_chosen(self, chosen: SelectedVariant) -> SelectedVariant:
+        """Store the variant with its candidate; return it."""
         if self.keeps_cases:
-            self._chosen[case.spec.name] = case, chosen
+            self._chosen[chosen.spec.name] = chosen
         return chosen
 
     @property
@@ -116,7 +119,7 @@ class CaseMemos:
         self._memos = {key: self._memos[key] for key in keys if key in self._memos}
 
 
-def _is_plain(case: VariantCase) -> bool:
+def _is_plain(case: ObservedVariant) -> bool:
     special = (
         case.is_unrecorded,
         case.may_adopt,
@@ -138,7 +141,7 @@ def _is_plain(case: VariantCase) -> bool:
     return not any(special)
 
 
-def _is_at_path(status_line: VariantLine, case: VariantCase) -> bool:
+def _is_at_path(status_line: VariantLine, case: ObservedVariant) -> bool:
     """Return True if the status line mentions no path but the wanted one."""
     wanted_location = case.repository_state.identity, case.spec.path
     return (

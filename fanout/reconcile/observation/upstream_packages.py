@@ -15,7 +15,7 @@ from fanout.package.revision import (
     select_tag,
 )
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
@@ -79,9 +79,9 @@ def find_revisions(
 
 def mark_lost_tags(
     resolved_policy: ResolvedPolicy,
-    cases: tuple[VariantCase, ...],
+    cases: tuple[ObservedVariant, ...],
     listings: Mapping[str, RefListing | FanoutError],
-) -> tuple[VariantCase, ...]:
+) -> tuple[ObservedVariant, ...]:
     """Return the cases, marked where the upstream tag of the published revision is gone.
 
     Without its tag no rule allows the revision: the candidate silently becomes an older
@@ -109,7 +109,7 @@ def mark_lost_tags(
     )
 
 
-def describe_lost_tag(case: VariantCase) -> str:
+def describe_lost_tag(case: ObservedVariant) -> str:
     """Describe the lost upstream tag of the published revision, and the remedy."""
     assert case.published is not None, "it has lost a tag"
     return (

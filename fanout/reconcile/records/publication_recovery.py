@@ -11,8 +11,8 @@ from datetime import datetime
 
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
-from fanout.plan.variant_case import VariantCase
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory
@@ -21,7 +21,7 @@ from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
 
-def is_unrecorded_publication(case: VariantCase) -> bool:
+def is_unrecorded_publication(case: ObservedVariant) -> bool:
     """Return True if the rendering branch shows a publication that is not on record."""
     path, repository_state = case.spec.path, case.repository_state
     return (
@@ -36,11 +36,11 @@ def is_unrecorded_publication(case: VariantCase) -> bool:
 
 
 def recover_publication(
-    case: VariantCase,
+    case: ObservedVariant,
     open_reader: OpenReader,
     trailers_by_tip: dict[str, DraftTrailers | None],
     now: datetime,
-) -> VariantCase:
+) -> ObservedVariant:
     """Return the case with the publication that its newest tag shows.
 
     Its clocks start now, because no record has its time. `trailers_by_tip` collects

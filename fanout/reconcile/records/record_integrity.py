@@ -14,9 +14,9 @@ from fanout.api.commit_trailers import Trailer
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_last_record
 from fanout.plan.observation.repository_state import RefListing, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
-from fanout.plan.variant_case import VariantCase
 from fanout.ports import GitStore
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory
@@ -52,7 +52,7 @@ def refuse_lost_records(
 def refuse_lost_policy_state(
     resolved_policy: ResolvedPolicy,
     repository_states: Mapping[str, RepositoryState],
-    cases: Sequence[VariantCase],
+    cases: Sequence[ObservedVariant],
     git: GitStore,
 ) -> None:
     """Raise InvalidInput if a policy without records has written something downstream."""
@@ -69,7 +69,7 @@ def refuse_lost_policy_state(
 def find_bootstrap_repositories(
     resolved_policy: ResolvedPolicy,
     repository_states: Mapping[str, RepositoryState],
-    cases: Sequence[VariantCase],
+    cases: Sequence[ObservedVariant],
     git: GitStore,
     install: str,
 ) -> frozenset[str]:
@@ -91,7 +91,7 @@ def find_bootstrap_repositories(
 def _find_activity(
     resolved_policy: ResolvedPolicy,
     repository_states: Mapping[str, RepositoryState],
-    cases: Sequence[VariantCase],
+    cases: Sequence[ObservedVariant],
     git: GitStore,
 ) -> Iterator[tuple[RepositoryState, str]]:
     """Yield repositories that show activity of the policy, with the artifact."""
@@ -131,11 +131,11 @@ class RecordBaseline:
 
 
 def compare_with_publication(
-    case: VariantCase,
+    case: ObservedVariant,
     baseline: RecordBaseline,
     open_reader: OpenReader,
     trailers_by_tip: dict[str, DraftTrailers | None],
-) -> VariantCase:
+) -> ObservedVariant:
     """Return the case with its newest publication, if that is not on record.
 
     If a person has accepted the repositories' state since then, it becomes the published
@@ -186,8 +186,8 @@ def compare_with_publication(
 
 
 def mark_missing_records(
-    case: VariantCase, baseline: RecordBaseline, open_reader: OpenReader
-) -> VariantCase:
+    case: ObservedVariant, baseline: RecordBaseline, open_reader: OpenReader
+) -> ObservedVariant:
     """Return the recovered case, marked if records of its release are missing."""
     published = case.published
     if published is None or not published.merge:
@@ -221,7 +221,7 @@ def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
 
 
 def refuse_missing_records(
-    title: str, policy_state: PolicyRecords, cases: tuple[VariantCase, ...]
+    title: str, policy_state: PolicyRecords, cases: tuple[ObservedVariant, ...]
 ) -> None:
     """Raise InvalidInput if a publication shows that records are missing."""
     sentences = [case.rewound_records for case in cases if case.rewound_records]
@@ -259,7 +259,7 @@ def _describe_spec(spec: object) -> str:
     return " ".join([*filter(None, words), *stage_words, *spec.get("variants", ())])
 
 
-def _describe_unrecorded(case: VariantCase, tag: str, commit: str) -> str:
+def _describe_unrecorded(case: ObservedVariant, tag: str, commit: str) -> str:
     name = tag.removeprefix("refs/tags/")
     return (
         f"publication {name} ({commit[:12]}) of {case.spec.repository} was recorded and is not on"

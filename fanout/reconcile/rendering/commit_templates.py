@@ -7,8 +7,8 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.repository_changes import PublicationGroup, group_publications
-from fanout.plan.variant_case import VariantCase
 from fanout.ports import Sandbox
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
@@ -79,18 +79,18 @@ def _group_by_promotion(
     return [groups[name] for name in sorted(groups)]
 
 
-def _build_context(key: PublicationGroup, cases: Sequence[VariantCase]) -> Mapping[str, Any]:
+def _build_context(key: PublicationGroup, cases: Sequence[RenderedVariant]) -> Mapping[str, Any]:
     return {
         "namespace": key.namespace,
         "policy": key.policy,
         "stage": key.stage,
-        "revision": ", ".join(sorted({case.revision for case in cases})),
+        "revision": ", ".join(sorted({case.selected.revision for case in cases})),
         "variants": [
             {
                 "name": case.spec.name,
                 "path": case.spec.path,
                 "target": case.spec.target,
-                "revision": case.revision,
+                "revision": case.selected.revision,
             }
             for case in cases
         ],

@@ -5,7 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, FanoutError
 from fanout.gates.rollback_pins import Pin
-from fanout.plan.variant_case import VariantCase, with_candidate
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
@@ -44,18 +46,17 @@ class DraftRenderer:
     def choose_candidates(
         self,
         resolved_policy: ResolvedPolicy,
-        cases: Iterable[VariantCase],
+        cases: Sequence[ObservedVariant],
         candidates: Mapping[str, str],
         revisions: Mapping[str, str],
         pins: Mapping[str, Pin],
         case_memo: CaseMemo,
-    ) -> tuple[VariantCase, ...]:
+    ) -> tuple[SelectedVariant, ...]:
         """Return the cases at their stage's candidate, or at the pin of the variant.
 
         `candidates`: revision by stage; `revisions`: commit by revision; `pins`: pin by
         variant. An invalid package fails its variants.
         """
-        cases = tuple(cases)
         with self.counters.times.phase("choosing"):
             rollback_cases = self.rollback_selector.choose_publications(cases, pins)
             wanted_revisions = {
@@ -77,13 +78,11 @@ class DraftRenderer:
             )
 
     def render_due(
-        self, cases: Iterable[VariantCase], suspended: Collection[str] = ()
-    ) -> tuple[VariantCase, ...]:
+        self, cases: Iterable[SelectedVariant], suspended: Collection[str] = ()
+    ) -> tuple[RenderedVariant, ...]:
         """Return the cases with the renderings that are due.
 
-        A failure is the outcome of its variant.
-
-        Variants named in `suspended` are never due.
+        A failure is the outcome of its variant. Variants named in `suspended` are never due.
         """
         due_by_case = [
             (case, case.wants_draft and case.spec.name not in suspended) for case in cases
@@ -91,7 +90,7 @@ class DraftRenderer:
         due_count = sum(due for _, due in due_by_case)
         timing = self.counters.times.phase("rendering")
         with timing, self.progress.task("rendering", due_count) as advance:
-            rendered_cases: list[VariantCase] = []
+            rendered_cases: list[RenderedVariant] = []
             for start in range(0, len(due_by_case), BATCH_SIZE):
                 rendered_cases += self._render_batch(
                     due_by_case[start : start + BATCH_SIZE], advance
@@ -102,10 +101,14 @@ class DraftRenderer:
             return tuple(rendered_cases)
 
     def _render_batch(
-        self, due_by_case: Sequence[tuple[VariantCase, bool]], advance: Callable[[], None]
-    ) -> Iterator[VariantCase]:
+        self, due_by_case: Sequence[tuple[SelectedVariant, bool]], advance: Callable[[], None]
+    ) -> Iterator[RenderedVariant]:
         """Render a batch; function results and schemas that it needs are requested together."""
-        finished = {number: case for number, (case, due) in enumerate(due_by_case) if not due}
+        finished = {
+            number: RenderedVariant(case)
+            for number, (case, due) in enumerate(due_by_case)
+            if not due
+        }
         self.counters.add("renders", sum(due and not case.is_rollback for case, due in due_by_case))
         # A rendering that lacks an answer stops with a question and is repeated from its start once
         # all questions of the round are answered: programs then run in parallel, and renderings
@@ -137,30 +140,30 @@ class DraftRenderer:
 
     def _choose_contained(
         self,
-        case: VariantCase,
+        case: ObservedVariant,
         revision: str,
         prepared: Mapping[str, PreparedPackage | FanoutError],
         case_memo: CaseMemo,
-    ) -> VariantCase:
+    ) -> SelectedVariant:
         """Return the case at its candidate; an internal error fails this variant alone."""
         try:
             with BARRIER:
                 return self._choose_candidate(case, revision, prepared, case_memo)
         except Bug as error:
-            return replace(case, revision=revision, render_failure=error)
+            return SelectedVariant(case, revision=revision, preparation_failure=error)
 
     def _choose_candidate(
         self,
-        case: VariantCase,
+        case: ObservedVariant,
         revision: str,
         prepared: Mapping[str, PreparedPackage | FanoutError],
         case_memo: CaseMemo,
-    ) -> VariantCase:
+    ) -> SelectedVariant:
         package = prepared.get(revision)
         if package is None:
-            return replace(case, revision=revision)
+            return SelectedVariant(case, revision=revision)
         if isinstance(package, FanoutError):
-            return replace(case, revision=revision, render_failure=package)
+            return SelectedVariant(case, revision=revision, preparation_failure=package)
         memoized = case_memo.find_chosen(case)
         if memoized is not None and (memoized.revision, memoized.package) == (revision, package):
             inputs = resolve_inputs(package, case.spec, self.objects, memoized.inputs)
@@ -168,18 +171,23 @@ class DraftRenderer:
                 return memoized
         else:
             inputs = resolve_inputs(package, case.spec, self.objects)
-        return case_memo.store_chosen(case, with_candidate(case, revision, package, inputs))
+        return case_memo.store_chosen(
+            SelectedVariant(case, revision=revision, package=package, inputs=inputs)
+        )
 
-    def _render_contained(self, case: VariantCase) -> VariantCase:
+    def _render_contained(self, case: SelectedVariant) -> RenderedVariant:
         try:
             with _RENDERING_BARRIER:
                 return self._render_case(case)
         except FanoutError as error:
             if error.reason == Reason.ADOPTION_BASE_MISSING and not case.is_rollback:
-                return add_adoption_obstacle(case, error)
-            return replace(case, render_failure=error)
+                # Adopting needs the state that people cloned, which only the merge reads: this
+                # obstacle amends what was observed.
+                observed = add_adoption_obstacle(case.observed, error)
+                return RenderedVariant(replace(case, observed=observed))
+            return RenderedVariant(case, rendering_failure=error)
 
-    def _render_case(self, case: VariantCase) -> VariantCase:
+    def _render_case(self, case: SelectedVariant) -> RenderedVariant:
         """Return the case with its content. Raises InputPending, or what its rendering raises."""
         if case.is_rollback:
             return self.rollback_selector.load_content(case)
@@ -188,8 +196,8 @@ class DraftRenderer:
         content = render_variant(
             case.package, case.spec, case.inputs, self.function_results.results
         )
-        rendered = replace(case, rendered=content)
-        if not case.needs_merge:
+        rendered = RenderedVariant(case, content)
+        if not case.observed.needs_merge:
             return rendered
         with self.counters.times.phase("merging"):
             return self.merger.merge_edits(rendered)

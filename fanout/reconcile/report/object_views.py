@@ -20,9 +20,9 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
-from fanout.plan.observed_case import unreadable_repository_hold
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile.edits.package_damage import (
     describe_edits,
     describe_faults,
@@ -136,7 +136,7 @@ def list_drafts(pass_plan: PassPlan) -> list[Plain]:
         for policy_result in pass_plan.policies
         for undecided_conflicts in (policy_result.undecided_conflicts,)
         for case, decision in _list_decisions(policy_result)
-        if case.draft is not None
+        if case.observed.draft is not None
     ]
 
 
@@ -174,8 +174,8 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
         "failedTargets": len(policy_result.resolved_policy.failures),
         "failedVariants": len(find_failed_variants(policy_result)),
         "goneVariants": len(policy_result.orphans),
-        "editedVariants": sum(case.has_edits_in_force for case in policy_result.cases),
-        "brokenVariants": sum(bool(case.published_faults) for case in policy_result.cases),
+        "editedVariants": sum(case.observed.has_edits_in_force for case in policy_result.cases),
+        "brokenVariants": sum(bool(case.observed.published_faults) for case in policy_result.cases),
         "stages": [
             {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
             for name, stage in (decision.stages.items() if decision else ())
@@ -187,9 +187,9 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
 
 
 def _build_variant(
-    policy_result: PolicyResult, case: VariantCase, decision: VariantEvaluation, undecided: int
+    policy_result: PolicyResult, case: RenderedVariant, decision: VariantEvaluation, undecided: int
 ) -> Plain:
-    spec, published = case.spec, case.published
+    spec, published = case.spec, case.observed.published
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
@@ -221,30 +221,32 @@ def _build_variant(
             "revision": published.revision,
             "digest": published.digest,
             "tree": published.tree,
-            **({} if case.is_unrecorded else {"at": format_instant(published.at)}),
+            **({} if case.observed.is_unrecorded else {"at": format_instant(published.at)}),
             "commit": published.merge,
             "tag": published.tag,
             "outOfBand": published.out_of_band,
         }
-    if case.is_moving:
-        home = case.package_location
+    if case.observed.is_moving:
+        home = case.observed.package_location
         body["status"]["published"] |= {"repository": home.repository, "package": home.path}
-    leftover_places = [leaving.location for leaving in case.abandoned if not leaving.is_vacant]
+    leftover_places = [
+        leaving.location for leaving in case.observed.abandoned if not leaving.is_vacant
+    ]
     if leftover_places:
         body["status"]["left"] = [
             {"repository": it.repository, "package": it.path} for it in leftover_places
         ]
-    if case.draft is not None:
+    if case.observed.draft is not None:
         body["status"]["draft"] = {
-            "branch": case.draft_ref.removeprefix("refs/heads/"),
-            "revision": case.draft.trailers.revision,
-            "tree": case.draft.tree or "",
+            "branch": case.observed.draft_ref.removeprefix("refs/heads/"),
+            "revision": case.observed.draft.trailers.revision,
+            "tree": case.observed.draft.tree or "",
         }
     return body
 
 
 def _build_variant_conditions(
-    case: VariantCase, decision: VariantEvaluation, undecided: int
+    case: RenderedVariant, decision: VariantEvaluation, undecided: int
 ) -> list[Plain]:
     hold = decision.holds[0] if decision.holds else None
     conditions = [
@@ -255,7 +257,7 @@ def _build_variant_conditions(
             "message": hold.sentence if hold else f"it is {decision.state.value}",
         }
     ]
-    if case.published is not None and case.published.out_of_band:
+    if case.observed.published is not None and case.observed.published.out_of_band:
         message = "a person merged the draft without its gates"
         conditions.append(
             {"type": "OutOfBand", "status": "True", "reason": "OutOfBand", "message": message}
@@ -264,11 +266,15 @@ def _build_variant_conditions(
         _build_condition(*condition_parts)
         for condition_parts in build_conflict_conditions(case, undecided)
     ]
-    if case.has_edits_in_force:
-        conditions.append(_build_condition("Edited", "EditedDownstream", describe_edits(case)))
-    if case.revert_hold is not None:
+    if case.observed.has_edits_in_force:
         conditions.append(
-            _build_condition("Reverted", case.revert_hold.reason, case.revert_hold.sentence)
+            _build_condition("Edited", "EditedDownstream", describe_edits(case.observed))
+        )
+    if case.observed.revert_hold is not None:
+        conditions.append(
+            _build_condition(
+                "Reverted", case.observed.revert_hold.reason, case.observed.revert_hold.sentence
+            )
         )
     conditions += [
         _build_condition(reason, reason, condition_parts)
@@ -276,17 +282,19 @@ def _build_variant_conditions(
     ]
     if leftover_draft := describe_leftover_draft(case):
         conditions.append(_build_condition("DraftLeft", Reason.DELETION_REFUSED, leftover_draft))
-    if case.published_faults:
-        conditions.append(_build_condition("Broken", Reason.PACKAGE_BROKEN, describe_faults(case)))
+    if case.observed.published_faults:
+        conditions.append(
+            _build_condition("Broken", Reason.PACKAGE_BROKEN, describe_faults(case.observed))
+        )
     return conditions
 
 
-def _find_tag_problems(case: VariantCase) -> dict[str, str]:
+def _find_tag_problems(case: RenderedVariant) -> dict[str, str]:
     """Return problems of upstream tag and publication tag, one sentence per reason."""
     sentence_by_reason: dict[str, str] = {}
-    if case.missing_tag:
-        sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(case)
-    if (tag_problem := find_tag_problem(case)) is not None:
+    if case.observed.missing_tag:
+        sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(case.observed)
+    if (tag_problem := find_tag_problem(case.observed)) is not None:
         reason, sentence = tag_problem
         # Both tags may be missing, and a condition type may occur only once in a status.
         sentence_by_reason[reason] = "; ".join(
@@ -300,7 +308,7 @@ def _build_condition(name: str, reason: str, message: str) -> Plain:
 
 
 def _build_target(
-    policy_result: PolicyResult, case: VariantCase, decision: VariantEvaluation
+    policy_result: PolicyResult, case: RenderedVariant, decision: VariantEvaluation
 ) -> TargetView:
     spec = case.spec
     return TargetView(
@@ -354,10 +362,10 @@ def _build_target_without_variant(
 
 
 def _build_draft_view(
-    policy_result: PolicyResult, case: VariantCase, decision: VariantEvaluation, conflicts: int
+    policy_result: PolicyResult, case: RenderedVariant, decision: VariantEvaluation, conflicts: int
 ) -> DraftView:
-    assert case.draft is not None, "asked of variants with a draft"
-    spec, draft = case.spec, case.draft
+    assert case.observed.draft is not None, "asked of variants with a draft"
+    spec, draft = case.spec, case.observed.draft
     return DraftView(
         metadata=_build_meta(policy_result, spec.name, _variant_labels(policy_result, case)),
         policy=_policy_name(policy_result),
@@ -365,20 +373,22 @@ def _build_draft_view(
         stage=spec.stage,
         repository=spec.repository,
         path=spec.path,
-        branch=case.draft_ref.removeprefix("refs/heads/"),
+        branch=case.observed.draft_ref.removeprefix("refs/heads/"),
         commit=draft.commit,
         tree=draft.tree or "",
         revision=draft.trailers.revision,
         digest=draft.trailers.digest,
         conflicts=conflicts,
         edited=draft.is_edited,
-        current=case.has_current_draft,
+        current=case.selected.has_current_draft,
         state=decision.state.value,
         holds=_build_holds(decision.holds),
     )
 
 
-def _list_decisions(policy_result: PolicyResult) -> Iterable[tuple[VariantCase, VariantEvaluation]]:
+def _list_decisions(
+    policy_result: PolicyResult,
+) -> Iterable[tuple[RenderedVariant, VariantEvaluation]]:
     if policy_result.decision is None:
         return ()
     return (
@@ -387,12 +397,15 @@ def _list_decisions(policy_result: PolicyResult) -> Iterable[tuple[VariantCase, 
     )
 
 
-def _with_read_failure(case: VariantCase, decision: VariantEvaluation) -> VariantEvaluation:
+def _with_read_failure(case: RenderedVariant, decision: VariantEvaluation) -> VariantEvaluation:
     """Return the decision as shown, with a hold if the repository cannot be read.
 
     Gates use what is on record; without the repository it cannot be confirmed.
     """
-    failure = case.package_location.repository_state.failure or case.repository_state.failure
+    failure = (
+        case.observed.package_location.repository_state.failure
+        or case.observed.repository_state.failure
+    )
     if failure is None:
         return decision
     hold = unreadable_repository_hold(failure, f"the maintainers of {case.spec.repository}")
@@ -423,7 +436,7 @@ def _policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
     return declaration.metadata.labels if declaration else {}
 
 
-def _variant_labels(policy_result: PolicyResult, case: VariantCase) -> dict[str, str]:
+def _variant_labels(policy_result: PolicyResult, case: RenderedVariant) -> dict[str, str]:
     package_variant, spec = policy_result.resolved_policy.package_variant, case.spec
     fanout_labels = _fanout_labels(policy_result, spec.stage, spec.repository)
     return {
@@ -482,7 +495,7 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Re
         for case in policy_result.cases:
             key = repository_key(policy_result.resolved_policy.repositories[case.spec.name])
             if not isinstance(failures.get(key), FanoutError):
-                failures[key] = case.repository_state.failure
+                failures[key] = case.observed.repository_state.failure
     counts = Counter(
         repository_key(policy_result.resolved_policy.repositories[case.spec.name])
         for policy_result in pass_plan.policies

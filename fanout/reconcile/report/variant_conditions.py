@@ -8,8 +8,8 @@ from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_count
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
-from fanout.plan.observed_case import unreadable_repository_hold
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
 
@@ -46,11 +46,15 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
     if unreadable_cases := [
         case
         for case in policy_result.cases
-        if case.package_location.repository_state.failure is not None
+        if case.observed.package_location.repository_state.failure is not None
     ]:
         first_case = unreadable_cases[0]
-        assert first_case.package_location.repository_state.failure is not None, "those were chosen"
-        hold = unreadable_repository_hold(first_case.package_location.repository_state.failure, "")
+        assert first_case.observed.package_location.repository_state.failure is not None, (
+            "those were chosen"
+        )
+        hold = unreadable_repository_hold(
+            first_case.observed.package_location.repository_state.failure, ""
+        )
         summary_text = (
             f"{format_count(len(unreadable_cases), 'variant')} cannot be looked at,"
             f" {first_case.spec.name} first"
@@ -78,7 +82,7 @@ def _is_misplaced(decision: VariantEvaluation) -> bool:
 
 
 def build_conflict_conditions(
-    case: VariantCase, undecided: int
+    case: RenderedVariant, undecided: int
 ) -> Iterator[tuple[str, Reason, str]]:
     """Yield type, reason and message of each condition about merge conflicts.
 
@@ -86,17 +90,19 @@ def build_conflict_conditions(
     reported of the draft and of the published package.
     """
     decided_parts: list[str] = []
-    lines = rejected_lines_of_draft(case.draft) if case.draft is not None else ()
-    if case.draft is not None and lines:
-        draft_title = f"in the draft of {case.draft.trailers.revision}"
+    lines = rejected_lines_of_draft(case.observed.draft) if case.observed.draft is not None else ()
+    if case.observed.draft is not None and lines:
+        draft_title = f"in the draft of {case.observed.draft.trailers.revision}"
         if undecided:
             headline = f"{format_count(undecided, 'undecided merge conflict')} {draft_title}"
             yield "MergeConflict", Reason.MERGE_CONFLICT, _format_list(headline, lines)
         else:
             decided_parts.append(_format_list(f"decided merge conflicts {draft_title}", lines))
-    if case.published is not None and case.published.rejected:
-        draft_title = f"merge conflicts decided in {case.published.revision}, which is published"
-        decided_parts.append(_format_list(draft_title, case.published.rejected))
+    if case.observed.published is not None and case.observed.published.rejected:
+        draft_title = (
+            f"merge conflicts decided in {case.observed.published.revision}, which is published"
+        )
+        decided_parts.append(_format_list(draft_title, case.observed.published.rejected))
     if decided_parts:
         yield "ConflictsDecided", Reason.CONFLICT_DECIDED, "\n".join(decided_parts)
 

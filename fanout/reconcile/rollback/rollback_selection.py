@@ -14,6 +14,8 @@ from fanout.gates.rollback_pins import Pin
 from fanout.package.package_limits import add_package
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.edits.edit_merge import MergedRendering, PackageFiles
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.rollback.earlier_publication import (
     EarlierPublication,
     edited_draft_hold,
@@ -21,7 +23,7 @@ from fanout.plan.rollback.earlier_publication import (
     moved_away_hold,
     never_published_hold,
 )
-from fanout.plan.variant_case import VariantCase
+from fanout.plan.selected_variant import SelectedVariant
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.rollback.publication_history import (
     PublicationHistory,
@@ -44,8 +46,8 @@ class RollbackSelector:
     )
 
     def choose_publications(
-        self, cases: Iterable[VariantCase], pins: Mapping[str, Pin]
-    ) -> dict[str, VariantCase]:
+        self, cases: Iterable[ObservedVariant], pins: Mapping[str, Pin]
+    ) -> dict[str, SelectedVariant]:
         """Return the pinned cases by variant, at the revision of their pin."""
         with ExitStack() as stack:
             readers = _Readers(self.git, stack)
@@ -55,44 +57,39 @@ class RollbackSelector:
                 if case.spec.name in pins
             }
 
-    def load_content(self, case: VariantCase) -> VariantCase:
+    def load_content(self, case: SelectedVariant) -> RenderedVariant:
         """Return the case with the content of its earlier publication. Raises what Git raises."""
         publication = case.earlier_publication
         assert publication is not None, "the caller has looked"
-        with self.git.reader(case.repository_state.remote) as reader:
+        with self.git.reader(case.observed.repository_state.remote) as reader:
             try:
                 pristine, _ = _read_tree(reader, publication.pristine_tree)
                 content, files = _read_tree(reader, publication.tree)
             except InvalidInput as error:
                 raise add_package(error, f"{case.spec.repository}:{case.spec.path}") from error
-        case = replace(case, rendered=pristine)
-        return (
-            case if content == pristine else replace(case, merged=MergedRendering(content, files))
-        )
+        merged = None if content == pristine else MergedRendering(content, files)
+        return RenderedVariant(case, pristine, merged)
 
-    def _pin_case(self, case: VariantCase, pin: Pin, readers: "_Readers") -> VariantCase:
-        case = replace(
-            case,
-            revision=pin.revision,
-            is_rollback=True,
-            package=None,
-            inputs=None,
-            rendered=None,
-            merged=None,
-            render_failure=None,
-        )
+    def _pin_case(self, case: ObservedVariant, pin: Pin, readers: "_Readers") -> SelectedVariant:
         try:
             publication = self._find_publication(case, pin.revision, readers)
         except FanoutError as error:
-            return replace(case, render_failure=error)
-        inputs = RenderInputs(publication.digest) if publication is not None else None
-        case = replace(case, earlier_publication=publication, inputs=inputs)
-        if case.is_in_force or case.has_current_draft:
-            return case
-        return replace(case, rollback_hold=_find_rollback_hold(case, pin))
+            return SelectedVariant(
+                case, revision=pin.revision, is_rollback=True, preparation_failure=error
+            )
+        selected = SelectedVariant(
+            case,
+            revision=pin.revision,
+            inputs=RenderInputs(publication.digest) if publication is not None else None,
+            is_rollback=True,
+            earlier_publication=publication,
+        )
+        if selected.is_in_force or selected.has_current_draft:
+            return selected
+        return replace(selected, rollback_hold=_find_rollback_hold(selected, pin))
 
     def _find_publication(
-        self, case: VariantCase, revision: str, readers: "_Readers"
+        self, case: ObservedVariant, revision: str, readers: "_Readers"
     ) -> EarlierPublication | None:
         published_line = case.published
         if published_line is not None and published_line.revision == revision:
@@ -123,7 +120,7 @@ class RollbackSelector:
 
 
 def list_published_revisions(
-    git: GitStore, cases: Iterable[VariantCase]
+    git: GitStore, cases: Iterable[ObservedVariant]
 ) -> dict[str, tuple[str, ...]]:
     """Return the revisions of all publications by variant, newest first.
 
@@ -150,7 +147,7 @@ class _Readers:
         default_factory=dict
     )
 
-    def open_history(self, case: VariantCase) -> PublicationHistory:
+    def open_history(self, case: ObservedVariant) -> PublicationHistory:
         """Return the publication history of the case's variant."""
         url = case.repository_state.remote.url
         if url not in self._open:
@@ -169,18 +166,17 @@ class _Readers:
         )
 
 
-def _find_rollback_hold(case: VariantCase, pin: Pin) -> Hold | None:
+def _find_rollback_hold(case: SelectedVariant, pin: Pin) -> Hold | None:
     """Return the hold that prevents a variant from rolling back, if any."""
-    spec = case.spec
-    if case.is_moving:
-        return moved_away_hold(
-            spec, f"{case.package_location.path} in {case.package_location.repository}", pin
-        )
+    observed, spec = case.observed, case.spec
+    location = observed.package_location
+    if observed.is_moving:
+        return moved_away_hold(spec, f"{location.path} in {location.repository}", pin)
     if case.earlier_publication is None:
         return never_published_hold(spec, pin)
-    drafts = [case.draft] if case.draft is not None else []
-    drafts += [stray.draft for stray in case.misplaced_drafts]
-    merged_tree = case.path_state.tree if case.is_unrecorded else None
+    drafts = [observed.draft] if observed.draft is not None else []
+    drafts += [misplaced.draft for misplaced in observed.misplaced_drafts]
+    merged_tree = observed.path_state.tree if observed.is_unrecorded else None
     edited_draft = next((it for it in drafts if it.has_edits and it.tree != merged_tree), None)
     if edited_draft is not None:
         return edited_draft_hold(spec, edited_draft, pin)

@@ -16,8 +16,8 @@ from fanout.plan.moves.move_locations import (
     location_author,
 )
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
-from fanout.plan.variant_case import VariantCase
 from fanout.selection.variant_naming import draft_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
@@ -52,7 +52,7 @@ def open_case(
     repository_state: RepositoryState,
     status_line: VariantLine | None,
     context: CaseContext,
-) -> VariantCase:
+) -> ObservedVariant:
     """Build the case of a variant before its candidate is selected.
 
     `status_line` is None for a variant that is not on record yet.
@@ -62,7 +62,7 @@ def open_case(
     status_line = status_line or VariantLine(
         repository_state.identity, spec.path, orphan=context.keeps_package
     )
-    case = VariantCase(
+    case = ObservedVariant(
         spec=spec,
         repository_state=repository_state,
         draft_ref=ref,
@@ -89,7 +89,7 @@ def open_case(
     return case if obstacle is None else replace(case, obstacle=obstacle)
 
 
-def _unrecorded_publication(case: VariantCase, context: CaseContext) -> PublishedLine | None:
+def _unrecorded_publication(case: ObservedVariant, context: CaseContext) -> PublishedLine | None:
     """Return a publication that Git shows and that is not on record yet.
 
     It occurs when a pass ended between its push and its record, and when a draft was merged
@@ -143,7 +143,7 @@ def _unrecorded_publication(case: VariantCase, context: CaseContext) -> Publishe
     return None
 
 
-def _was_present_before(case: VariantCase, context: CaseContext) -> bool:
+def _was_present_before(case: ObservedVariant, context: CaseContext) -> bool:
     """Return whether the tree was on the branch before, so that it shows no publication.
 
     A draft that adopts a package may change nothing in it. Its publication shows in the
@@ -166,7 +166,7 @@ def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     return Hold("RepositoryUnavailable", str(failure), actor=owner)
 
 
-def _find_obstacle(case: VariantCase, context: CaseContext) -> Hold | None:
+def _find_obstacle(case: ObservedVariant, context: CaseContext) -> Hold | None:
     """Return the first hold that prevents any draft for this variant."""
     spec, state = case.spec, case.repository_state
     owner = "the maintainers of " + spec.repository
@@ -205,7 +205,7 @@ def _find_obstacle(case: VariantCase, context: CaseContext) -> Hold | None:
     return _occupied_path_hold(case, context, owner)
 
 
-def _occupied_path_hold(case: VariantCase, context: CaseContext, owner: str) -> Hold | None:
+def _occupied_path_hold(case: ObservedVariant, context: CaseContext, owner: str) -> Hold | None:
     """Return a hold if another package or draft occupies the variant's path or branch."""
     spec, state = case.spec, case.repository_state
     location = f"{spec.repository}:{spec.path}"

@@ -1,0 +1,279 @@
+"""First phase of a variant in a pass: what its repository and its records show."""
+
+from dataclasses import KW_ONLY
+
+from fanout.api.reasons import Reason
+from fanout.errors import InvalidInput
+from fanout.gates.gate_facts import Hold
+from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
+from fanout.plan.adoption.adoption_base import UpstreamOrigin
+from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.edits.draft_errors import with_remedy
+from fanout.plan.edits.merge_disputes import parse_disputes
+from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, PreviousLocation
+from fanout.plan.observation.repository_state import (
+    OpenDraft,
+    PathState,
+    PristineRenderings,
+    RepositoryState,
+)
+from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.plan.rollback.earlier_publication import RevertedPublication, reverted_hold
+from fanout.selection.variant_naming import install_of, vendor_ref
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen
+
+
+@frozen
+class ObservedVariant:
+    """One variant as its repository and its records show it, before a candidate is selected."""
+
+    _: KW_ONLY
+    spec: VariantSpec
+    repository_state: RepositoryState
+    draft_ref: str  # branch of its draft
+    path_state: PathState  # content of the branch at its path
+    status_line: VariantLine
+    draft: OpenDraft | None = None
+    published: PublishedLine | None = None
+    is_unrecorded: bool = False  # the publication was found in Git and is not on record yet
+    may_adopt: bool = False  # its policy adopts existing packages
+    origin: UpstreamOrigin | None = None  # of the package that it adopts
+    published_for_another: bool = False  # the publication at its path is of another variant
+    tag: str = ""  # existing tag of an unrecorded publication
+    choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
+    previous: PreviousLocation | None = None  # other location of its published package
+    misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations
+    abandoned: tuple[AbandonedLocation, ...] = ()  # previous locations that still have its package
+    exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
+    wait_hold: Hold | None = None  # it waits for another variant
+    reverted_publication: RevertedPublication | None = None  # its publication was reverted by hand
+    published_faults: tuple[InvalidInput, ...] = ()  # introduced by edits of the published package
+    missing_tag: str = ""  # of the published revision, if upstream no longer has it
+    rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
+    unfinished_push: PristineRenderings | None = None  # renderings before an interrupted push
+    obstacle: Hold | None = None  # prevents any draft, whatever the candidate
+
+    @property
+    def is_granted(self) -> bool:
+        """Return whether the recorded release is for exactly this draft at this place."""
+        grant, draft = self.status_line.grant, self.draft
+        return (
+            grant is not None
+            and draft is not None
+            # A release for another place does not allow a publication here, though the
+            # content is equal.
+            and self.status_line.granted_place == (self.repository_state.identity, self.spec.path)
+            and (grant.revision, grant.digest) == (draft.trailers.revision, draft.trailers.digest)
+        )
+
+    @property
+    def is_moving(self) -> bool:
+        """Return whether the published package is still at another place."""
+        return self.previous is not None and not self.is_unrecorded
+
+    @property
+    def package_location(self) -> PreviousLocation:
+        """Return where the variant's own package is, or is to be if it has none."""
+        if self.previous is not None and self.is_moving:
+            return self.previous
+        return PreviousLocation(self.repository_state, self.spec.repository, self.spec.path)
+
+    @property
+    def package_state(self) -> PathState:
+        """Return the state of the variant's own package on its branch."""
+        if self.previous is not None and self.is_moving:
+            return self.previous.path_state
+        return self.path_state
+
+    @property
+    def onto_tree(self) -> str:
+        """Return the tree that a draft written now replaces (trailer `Fanout-Onto`)."""
+        return self.package_state.tree or NO_VALUE
+
+    @property
+    def published_rendering(self) -> str | None:
+        """Return the tree under `published/` at the path, as it was before an unfinished push."""
+        if self.unfinished_push is not None:
+            return self.unfinished_push.published_tree
+        return self.repository_state.published_renderings.get(self.spec.path)
+
+    @property
+    def drafted_rendering(self) -> str | None:
+        """Return the tree under `drafts/` at the path, as it was before an unfinished push."""
+        if self.unfinished_push is not None:
+            return self.unfinished_push.drafted_tree
+        return self.repository_state.drafted_renderings.get(self.spec.path)
+
+    @property
+    def pristine_tree(self) -> str | None:
+        """Return the tree of the published rendering without edits, or None if lost.
+
+        The recorded status has its id. So the branch of renderings may be lost or changed by
+        hand: where nothing was merged, the repository's own history holds that tree.
+        """
+        if self.reverted_publication is not None:
+            return self.reverted_publication.pristine_tree
+        recorded = self.published.pristine if self.published else ""
+        if recorded in ("", self.vendored_tree):
+            return self.vendored_tree
+        assert self.published is not None, "its pristine rendering is known"
+        return recorded if recorded == self.published.tree else None
+
+    @property
+    def vendored_tree(self) -> str | None:
+        """Return the tree that the branch of renderings has as published for this variant."""
+        if self.published_for_another and not self.is_moving:
+            return None
+        if self.is_unrecorded and self.drafted_rendering is not None:
+            return self.drafted_rendering
+        if self.previous is not None and self.is_moving:
+            return self.previous.pristine_tree
+        return self.published_rendering
+
+    @property
+    def is_edited(self) -> bool:
+        """Return whether the published package was changed or removed by hand.
+
+        The pristine rendering tells also where the status was lost. Where nothing tells, the
+        published tree may hold the edits of earlier revisions and counts as edited.
+        """
+        if self.published is None and self.vendored_tree is None:
+            return False
+        if self.reverted_publication is not None:
+            return self.package_state.tree != self.reverted_publication.pristine_tree
+        pristine = self.published.pristine if self.published else ""
+        return self.package_state.tree != (pristine or self.vendored_tree)
+
+    @property
+    def has_edits_in_force(self) -> bool:
+        """Return whether the published package is still in place with edits made by hand."""
+        is_present = self.published is not None and self.package_state.tree is not None
+        return is_present and self.reverted_publication is None and self.is_edited
+
+    @property
+    def lacks_base(self) -> bool:
+        """Return whether the published package has edits but no base to merge from."""
+        is_present = self.published is not None and self.package_state.tree is not None
+        return is_present and self.is_edited and self.pristine_tree is None
+
+    @property
+    def is_removed_by_hand(self) -> bool:
+        """Return whether the published package was removed from the branch by hand.
+
+        If the records are lost, its pristine rendering shows that it was published.
+        """
+        return (
+            self.package_state.tree is None
+            and (self.published is not None or self.vendored_tree is not None)
+            and self.package_location.repository_state.failure is None
+            # Without this, a variant that was never published at this path would count as
+            # removed from it.
+            and self.status_line.place
+            == (self.package_location.repository_state.identity, self.package_location.path)
+        )
+
+    @property
+    def revert_hold(self) -> Hold | None:
+        """Return a hold if the publication was removed or reverted by hand."""
+        if self.is_removed_by_hand:
+            return _removal_hold(self)
+        if self.reverted_publication is None or self.published is None:
+            return None
+        location = f"{self.package_location.repository}:{self.package_location.path}"
+        return reverted_hold(self.spec, location, self.reverted_publication, self.published)
+
+    @property
+    def is_unmanaged(self) -> bool:
+        """Return whether the package at the path is not managed by fanout, or not any more."""
+        if self.path_state.tree is None or self.is_moving:
+            return False
+        is_unknown = self.published is None and self.published_rendering is None
+        return is_unknown or self.published_for_another or (self.may_adopt and self.lacks_base)
+
+    @property
+    def needs_merge(self) -> bool:
+        """Return whether edits made by hand must be merged into the new rendering."""
+        if self.is_edited or self.is_unmanaged or (self.draft is not None and self.draft.has_edits):
+            return True
+        return bool(self.misplaced_drafts) and any(
+            misplaced.draft.has_edits for misplaced in self.misplaced_drafts
+        )
+
+    @property
+    def draft_hold(self) -> Hold | None:
+        """Return the first hold that prevents a draft for any candidate, independent of gates."""
+        return (
+            # In order of what must be mended first: no draft can be reasoned about while
+            # its repository or its published package is unusable.
+            self.obstacle
+            or _removal_hold(self)
+            or _replaced_package_hold(self)
+            or self.wait_hold
+            or _draft_faults_hold(self)
+        )
+
+    def follows_choices(self, draft: OpenDraft) -> bool:
+        """Return whether every dispute that no commit settled has the chosen winner."""
+        # Most drafts have no disputes, and their trailers need no parsing.
+        if draft.trailers.conflicts == NO_VALUE or self.choices == NO_CHOICES:
+            return True
+        open_disputes = (
+            it
+            for it in parse_disputes(draft.trailers.conflicts)
+            if it.key not in draft.settled_keys
+        )
+        return all(
+            self.choices.winner(dispute.key, dispute.winner) is dispute.winner
+            for dispute in open_disputes
+        )
+
+
+def _removal_hold(variant: ObservedVariant) -> Hold | None:
+    """Return a hold if the published package was removed by hand: it is not put back."""
+    if not variant.is_removed_by_hand:
+        return None
+    spec = variant.spec
+    remedy = "remove the PackageVariant"
+    if spec.policy:
+        remedy = f"take its target out and `fanout remove {spec.policy} {spec.name} --reason WHY`"
+    location = f"{variant.package_location.repository}:{variant.package_location.path}"
+    if variant.published is None:
+        branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
+        remedy = f"take published/{spec.path} off branch {branch} to have it written anew"
+    return Hold(
+        "EditedDownstream",
+        f"{location} was removed from the branch by hand; put it back, as with `git revert`, or"
+        f" {remedy}",
+        actor="the maintainers of " + spec.repository,
+    )
+
+
+def _replaced_package_hold(variant: ObservedVariant) -> Hold | None:
+    """Return a hold if another package stands in place of the published one."""
+    reverted = variant.reverted_publication
+    if reverted is None or not (reverted.is_other_package or reverted.pristine_tree is None):
+        return None
+    return variant.revert_hold
+
+
+def _draft_faults_hold(variant: ObservedVariant) -> Hold | None:
+    """Return a hold if edits have broken the draft: it is neither published nor rewritten."""
+    draft = variant.draft
+    if draft is None or not draft.faults:
+        draft = next(
+            (misplaced.draft for misplaced in variant.misplaced_drafts if misplaced.draft.faults),
+            None,
+        )
+    if draft is None or variant.is_unrecorded:
+        return None
+    first, *more = draft.faults
+    more_faults = f" (and {len(more)} more)" if more else ""
+    branch = draft.ref.removeprefix("refs/heads/")
+    return Hold(
+        Reason.DRAFT_BROKEN,
+        f"{with_remedy(first)} on branch {branch}{more_faults}, or remove the branch to have the"
+        " draft"
+        " written anew",
+        actor="the maintainers of " + variant.spec.repository,
+    )

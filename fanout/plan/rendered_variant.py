@@ -1,0 +1,76 @@
+"""Third phase of a variant in a pass: the content of its next draft."""
+
+from fanout.errors import FanoutError
+from fanout.gates.gate_facts import Hold
+from fanout.plan.edits.edit_merge import MergedRendering
+from fanout.plan.edits.merge_disputes import MergeDispute, build_disputes, parse_disputes
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.selected_variant import SelectedVariant
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen, replace
+from fanout.variants.render_model import RenderedPackage
+
+
+@frozen
+class RenderedVariant:
+    """Selected variant with the content of its next draft, if one is due.
+
+    A variant that needs no draft, or is held, has no content.
+    """
+
+    selected: SelectedVariant
+    rendering: RenderedPackage | None = None  # without edits made by hand
+    merged: MergedRendering | None = None  # the rendering with edits made by hand
+    rendering_failure: FanoutError | None = None
+
+    @property
+    def observed(self) -> ObservedVariant:
+        """Return the variant as it was observed."""
+        return self.selected.observed
+
+    @property
+    def spec(self) -> VariantSpec:
+        """Return the spec of the variant."""
+        return self.selected.observed.spec
+
+    @property
+    def render_failure(self) -> FanoutError | None:
+        """Return why the candidate has no content: its package is invalid or rendering failed."""
+        return self.selected.preparation_failure or self.rendering_failure
+
+    @property
+    def draft_content(self) -> RenderedPackage | None:
+        """Return the content of the draft: the merged rendering, or the rendering alone."""
+        return self.merged.content if self.merged is not None else self.rendering
+
+    @property
+    def disputes(self) -> tuple[MergeDispute, ...]:
+        """Return the merge disputes of the draft being written.
+
+        Disputes that commits on a replaced draft had settled are marked as decided.
+        """
+        if self.merged is None:
+            return ()
+        observed = self.observed
+        merged_drafts = [observed.draft] if observed.draft is not None else []
+        merged_drafts += [
+            misplaced.draft for misplaced in observed.misplaced_drafts if misplaced.draft.has_edits
+        ]
+        settled = (
+            dispute.key
+            for draft in merged_drafts
+            for dispute in parse_disputes(draft.trailers.conflicts)
+            if dispute.is_decided or dispute.key in draft.settled_keys
+        )
+        return build_disputes(self.merged.conflicts, settled)
+
+
+def without_candidate(observed: ObservedVariant) -> RenderedVariant:
+    """Return the variant without a candidate, as in a policy that an error stops."""
+    return RenderedVariant(SelectedVariant(observed))
+
+
+def with_wait_hold(variant: RenderedVariant, hold: Hold) -> RenderedVariant:
+    """Return the variant waiting for another one, which only the gates' decision revealed."""
+    observed = replace(variant.observed, wait_hold=hold)
+    return replace(variant, selected=replace(variant.selected, observed=observed))

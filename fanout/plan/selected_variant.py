@@ -1,0 +1,145 @@
+"""Second phase of a variant in a pass: its candidate and the inputs of its rendering."""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY
+
+from fanout.errors import FanoutError
+from fanout.gates.gate_facts import Hold
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.rollback.earlier_publication import EarlierPublication
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen
+from fanout.variants.package_preparation import PreparedPackage
+from fanout.variants.render_model import RenderInputs
+
+
+@frozen
+class SelectedVariant:
+    """Observed variant with the candidate of its stage, or the revision of its pin."""
+
+    observed: ObservedVariant
+    _: KW_ONLY
+    revision: str = ""  # the candidate; "" if none is selected
+    package: PreparedPackage | None = None  # upstream's, at that revision
+    inputs: RenderInputs | None = None
+    preparation_failure: FanoutError | None = None  # the candidate cannot be prepared
+    is_rollback: bool = False  # an earlier publication is written; nothing is rendered
+    earlier_publication: EarlierPublication | None = None  # None: it never had the revision
+    rollback_hold: Hold | None = None  # what prevents the rollback
+
+    @property
+    def spec(self) -> VariantSpec:
+        """Return the spec of the variant."""
+        return self.observed.spec
+
+    @property
+    def upstream_commit(self) -> str:
+        """Return the upstream commit of the candidate, or "" if none is selected."""
+        if self.earlier_publication is not None:
+            return self.earlier_publication.commit
+        return self.package.upstream.revision.commit if self.package else ""
+
+    @property
+    def upstream_time(self) -> int:
+        """Return the time of the candidate's upstream commit in Unix seconds.
+
+        It is 0 for a rollback: an earlier publication is no newer than its branch.
+        """
+        return self.package.upstream.revision.committed_at if self.package else 0
+
+    @property
+    def is_in_force(self) -> bool:
+        """Return whether the candidate with the present inputs is what is published."""
+        observed = self.observed
+        return (
+            observed.published is not None
+            and not observed.is_moving
+            and observed.reverted_publication is None
+            and self.inputs is not None
+            and (observed.published.revision, observed.published.digest)
+            == (self.revision, self.inputs.digest)
+        )
+
+    @property
+    def cluster_reads(self) -> Mapping[str, str]:
+        """Return the cluster objects that the published content was made from: key to version.
+
+        Empty if they are neither on record nor equal to those of the present inputs.
+        """
+        published = self.observed.published
+        if published is None:
+            return {}
+        if not published.reads and self.is_in_force and self.inputs is not None:
+            return self.inputs.object_versions
+        return published.reads
+
+    @property
+    def has_current_draft(self) -> bool:
+        """Return whether the open draft is up to date with the candidate."""
+        observed = self.observed
+        draft = observed.draft
+        return (
+            draft is not None
+            and self.inputs is not None
+            and draft.trailers.digest == self.inputs.digest
+            and draft.trailers.revision == self.revision
+            and draft.trailers.onto == observed.onto_tree
+            and (
+                self.earlier_publication is None
+                or draft.trailers.tree == self.earlier_publication.tree
+            )
+            and observed.follows_choices(draft)
+            # The branch of renderings may have been put back or edited: a draft whose
+            # pristine tree is not there has no base for the next merge, so it is written
+            # again.
+            and draft.trailers.rendered == observed.drafted_rendering
+            and all(it.is_contained_in(draft) for it in observed.misplaced_drafts)
+        )
+
+    @property
+    def draft_hold(self) -> Hold | None:
+        """Return the first hold that prevents a draft for the candidate, independent of gates."""
+        return self.observed.draft_hold or self.rollback_hold or _candidate_hold(self)
+
+    @property
+    def wants_draft(self) -> bool:
+        """Return whether a draft must be rendered; decided by digests and ids (design §5)."""
+        return (
+            self.inputs is not None
+            and self.preparation_failure is None
+            and not self.spec.suspended
+            and not self.is_in_force
+            and not self.has_current_draft
+            and self.draft_hold is None
+        )
+
+
+def _candidate_hold(variant: SelectedVariant) -> Hold | None:
+    """Return a hold if the candidate cannot be merged, or lacks what is to be injected."""
+    if variant.inputs is None or variant.is_rollback:
+        return None
+    if variant.is_in_force or variant.has_current_draft:
+        return None
+    observed, spec = variant.observed, variant.observed.spec
+    if observed.lacks_base and not observed.is_unmanaged:
+        branch_state = "has something else" if observed.vendored_tree else "does not have it"
+        return Hold(
+            "BaseMissing",
+            f"{spec.repository}:{spec.path} has people's edits, and fanout's branch of renderings"
+            f" {branch_state}: nobody can tell the edits from upstream's; restore that branch,"
+            " or set"
+            " adoptionPolicy: AdoptExisting to take the package over anew, with its upstreamLock"
+            " as the base",
+            actor="the maintainers of " + spec.repository,
+        )
+    if variant.inputs.missing_injections:
+        missing = "; ".join(
+            f"{injection.point}: {injection.problem}"
+            for injection in variant.inputs.missing_injections
+        )
+        return Hold(
+            "RequiredInjectionMissing",
+            f"{spec.repository}:{spec.path}: nothing to inject: {missing}",
+            actor="whoever owns the cluster objects",
+        )
+    return None
