@@ -3,17 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from fanout.api.upstream_policy import InFlight
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
+from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
-from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
-from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
-from fanout.gates.record_facts import RecordFacts
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import closed_window_hold
-from fanout.gates.rollback_pins import Pin
-from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import read_resolutions
@@ -26,24 +22,16 @@ from fanout.plan.evidence.record_times import (
     with_draft_times,
 )
 from fanout.plan.gate_inputs.policy_facts import (
-    GateInputs,
     build_gate_records,
     build_policy_facts,
     build_preliminary_facts,
     facts_after_pass,
     with_removals,
 )
-from fanout.plan.gate_inputs.stage_rule_builder import (
-    build_calendars,
-    build_hand_written_rule,
-    build_stage_rules,
-    finishing_calendars,
-)
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.records.policy_records import (
     PolicyRecords,
-    RecordEntry,
     active_records,
     last_acceptance,
 )
@@ -65,8 +53,21 @@ from fanout.reconcile.memo.case_memo import CaseMemo, CaseMemos
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.upstream_packages import find_revisions, mark_lost_tags
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.policy_gate_inputs import (
+    build_gate_inputs,
+    build_rules,
+    find_applicable_records,
+    find_own_records,
+    merge_history,
+)
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import stop_policy
+from fanout.reconcile.policy_phases import (
+    DecidedPolicy,
+    ObservedPolicy,
+    RenderedPolicy,
+    SelectedPolicy,
+)
 from fanout.reconcile.records.record_integrity import (
     RecordBaseline,
     find_bootstrap_repositories,
@@ -83,12 +84,10 @@ from fanout.reconcile.removal.orphaned_variants import (
 from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
-from fanout.reconcile.variant_dependencies import build_variant_details, policy_key
+from fanout.reconcile.variant_dependencies import policy_key
 from fanout.reconcile.world import Setup
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen, replace
-
-StageHistories = Mapping[tuple[str, str], RevisionHistory]
 
 
 @frozen
@@ -172,104 +171,195 @@ class PolicyEvaluator:
     def _evaluate(
         self, inputs: PolicyInputs, status: RecordedStatus, allowed_revisions: Mapping[str, str]
     ) -> tuple[PolicyResult, PolicyPlan]:
+        """Evaluate a policy that no error stops, phase by phase."""
+        observed = self._observe_variants(inputs, status, allowed_revisions)
+        selected = self._select_candidates(observed)
+        rendered = self._render_drafts(selected)
+        decided = self._decide_gates(rendered)
+        # Variants that exchange paths publish together or not at all, which only the decision
+        # reveals. If one has to wait, the gates decide again with that hold among the facts.
+        decided = self._hold_back_moves(decided)
+        # A stage without verification passes when this pass publishes it. The gates are asked for
+        # candidates once more, because drafts of the next stage follow in the same pass.
+        decided = self._draft_next_candidates(decided)
+        return self._plan_actions(decided)
+
+    def _observe_variants(
+        self, inputs: PolicyInputs, status: RecordedStatus, allowed_revisions: Mapping[str, str]
+    ) -> ObservedPolicy:
+        """Observe all variants and the evidence about them, and check the records.
+
+        Raises what stops the policy: records that are missing or older than a repository shows.
+        """
         resolved_policy = inputs.resolved_policy
         case_builder = self._build_case_builder(inputs, status)
         with self.renderer.counters.times.phase("opening"):
-            cases = mark_lost_tags(resolved_policy, case_builder.build_cases(), inputs.listings)
-        bootstrap_repositories = self._check_bootstrap(inputs, cases)
-        refuse_missing_records(_format_title(resolved_policy), inputs.policy_state, cases)
+            variants = mark_lost_tags(resolved_policy, case_builder.build_cases(), inputs.listings)
+        bootstrap_repositories = self._check_bootstrap(inputs, variants)
+        refuse_missing_records(_format_title(resolved_policy), inputs.policy_state, variants)
         # By observed heads: repositories may show no trace of the lost records.
         refuse_rewound_branch(_format_title(resolved_policy), inputs.policy_state.rewound)
         gate_records = with_removals(
-            build_gate_records(_find_own_records(inputs), self.now), status.removed
+            build_gate_records(find_own_records(inputs), self.now), status.removed
         )
-        check_readings = self.prober.read_checks(resolved_policy, cases)
-        evidence_by_variant = match_evidence(
+        evidence = match_evidence(
             (it.commit for it in gate_records.evidence if it.commit),
-            cases,
+            variants,
             self.git,
-            check_readings,
+            self.prober.read_checks(resolved_policy, variants),
         )
-        pending_input = self._build_pending_input(inputs, status, allowed_revisions, gate_records)
-        case_memo = self._case_memo(inputs)
-        # Gate facts are built twice: candidates and pins follow from cases without a candidate, and
-        # the decision needs the drafts of the chosen candidates.
+        return ObservedPolicy(
+            inputs=inputs,
+            status=status,
+            revisions=allowed_revisions,
+            variants=variants,
+            evidence=evidence,
+            gate_inputs=build_gate_inputs(
+                inputs, status, allowed_revisions, gate_records, self._build_rules(inputs), self.now
+            ),
+            case_memo=self._case_memo(inputs),
+            bootstrap_repositories=bootstrap_repositories,
+            emptied_repositories=case_builder.find_emptied_repositories(),
+        )
+
+    def _select_candidates(self, observed: ObservedPolicy) -> SelectedPolicy:
+        """Select the candidate of each variant, or the revision to which it is pinned."""
+        # The gates are asked twice: candidates and pins follow from variants without a candidate,
+        # and the decision needs the drafts of the selected candidates.
         preliminary_facts = build_preliminary_facts(
-            pending_input, cases, evidence_by_variant, case_memo.preliminary_facts
+            observed.gate_inputs,
+            observed.variants,
+            observed.evidence,
+            observed.case_memo.preliminary_facts,
         )
         pins = find_rollbacks(preliminary_facts)
-        selected = self.renderer.choose_candidates(
-            resolved_policy,
-            cases,
+        variants = self.renderer.choose_candidates(
+            observed.resolved_policy,
+            observed.variants,
             choose_candidates(preliminary_facts),
-            allowed_revisions,
+            observed.revisions,
             pins,
-            case_memo,
+            observed.case_memo,
         )
-        rendered = self.renderer.render_due(selected, find_suspended(preliminary_facts))
-        gate_facts = build_policy_facts(
-            pending_input, rendered, evidence_by_variant, case_memo.gate_facts
+        return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
+
+    def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
+        """Render the drafts that are missing or outdated."""
+        return RenderedPolicy(
+            selected, self.renderer.render_due(selected.variants, selected.suspended)
         )
-        decision = self.conditions.decide(gate_facts)
-        held_variants = hold_back_moves(rendered, decision)
-        # Variants that exchange paths publish together or not at all, which only the first decision
-        # reveals. If one has to wait, the gates decide again with that hold among the facts.
-        if held_variants:
-            gate_facts = build_policy_facts(pending_input, held_variants, evidence_by_variant)
-            decision, rendered = self.conditions.decide(gate_facts), held_variants
-        drafted_cases = self._draft_next_candidates(
-            inputs, rendered, gate_facts, decision, allowed_revisions, pins
+
+    def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
+        """Decide for each variant whether it may be released and published."""
+        observed = rendered.selected.observed
+        facts = build_policy_facts(
+            observed.gate_inputs,
+            rendered.variants,
+            observed.evidence,
+            observed.case_memo.gate_facts,
         )
+        return DecidedPolicy(rendered, facts, self.conditions.decide(facts), rendered.variants)
+
+    def _hold_back_moves(self, decided: DecidedPolicy) -> DecidedPolicy:
+        """Decide again with holds on moves that must wait; without any, nothing changes."""
+        held_variants = hold_back_moves(decided.rendered.variants, decided.decision)
+        if not held_variants:
+            return decided
+        rendered = RenderedPolicy(decided.rendered.selected, held_variants)
+        observed = rendered.selected.observed
+        # Without the memo: these holds last for this pass only.
+        facts = build_policy_facts(observed.gate_inputs, held_variants, observed.evidence)
+        return DecidedPolicy(rendered, facts, self.conditions.decide(facts), held_variants)
+
+    def _draft_next_candidates(self, decided: DecidedPolicy) -> DecidedPolicy:
+        """Render drafts of candidates that become due once this pass has published.
+
+        Drafts are up to date after one pass (design §3).
+        """
+        decision = decided.decision
+        # Most passes end here, so the facts after publication are computed only when needed.
+        if not self.publish or not any(it.publish for it in decision.variants.values()):
+            return decided
+        next_candidates = choose_candidates(facts_after_pass(decided.facts, decision))
+        advanced_stages = {
+            name
+            for name, revision in next_candidates.items()
+            if name not in decision.stages or decision.stages[name].candidate != revision
+        }
+        busy_variants = {
+            name
+            for name, variant_decision in decision.variants.items()
+            if variant_decision.publish or variant_decision.state is VariantState.SUSPENDED
+        }
+        variants_to_draft = {
+            variant.spec.name
+            for variant in decided.rendered.variants
+            if variant.spec.stage in advanced_stages and variant.spec.name not in busy_variants
+        }
+        if not variants_to_draft:
+            return decided
+        drafted = tuple(
+            self._draft_again(decided, variant, next_candidates)
+            if variant.spec.name in variants_to_draft
+            else variant
+            for variant in decided.rendered.variants
+        )
+        return replace(decided, drafted=drafted)
+
+    def _draft_again(
+        self, decided: DecidedPolicy, variant: RenderedVariant, next_candidates: Mapping[str, str]
+    ) -> RenderedVariant:
+        """Return the variant with its next candidate, rendered if that is due."""
+        observed = decided.observed
+        selected = self.renderer.choose_candidates(
+            observed.resolved_policy,
+            [variant.observed],
+            next_candidates,
+            observed.revisions,
+            decided.rendered.selected.pins,
+            CaseMemo(),
+        )
+        [rendered] = self.renderer.render_due(selected)
+        return rendered
+
+    def _plan_actions(self, decided: DecidedPolicy) -> tuple[PolicyResult, PolicyPlan]:
+        """Plan the step of each variant, what is cleaned up, and what is recorded."""
+        observed, decision = decided.observed, decided.decision
+        inputs, status = observed.inputs, observed.status
+        resolved_policy = observed.resolved_policy
         steps = [
-            plan_step(case, decision.variants[case.spec.name], publish=self.publish)
-            for case in drafted_cases
+            plan_step(variant, decision.variants[variant.spec.name], publish=self.publish)
+            for variant in decided.drafted
         ]
-        stage_history = _merge_history(resolved_policy, status, decision)
         repository_states = tuple(inputs.path_ownership.repository_states.values())
-        departing_steps = self._find_departing_steps(inputs, steps, gate_facts)
-        cleanup_steps = tuple(
-            it for step, leave in departing_steps for it in cleanup_items(step, leave)
-        )
+        departing_steps = self._find_departing_steps(inputs, steps, decided.facts)
         orphans = find_orphans(resolved_policy, status, repository_states)
-        removal_inputs = RemovalInputs(
-            gate_facts,
-            active_records(inputs.policy_state.records),
-            inputs.removal_doubt,
-            is_publishing=self.publish,
-        )
         removals, removal_plans = plan_removals(
-            resolved_policy, status, inputs.path_ownership, orphans, removal_inputs
-        )
-        leftovers = PolicyCleanup(
-            cleanup_steps,
-            removal_plans,
-            case_builder.find_emptied_repositories(),
-            bootstrap_repositories,
-        )
-        # Publications name the newest record in a trailer, by which later passes detect records
-        # that were restored from an older copy.
-        newest_record = (
-            inputs.policy_state.records[-1].name if inputs.policy_state.records else NO_VALUE
-        )
-        moment = replace(gate_records.position(self.now), last_record=newest_record)
-        plan = plan_policy(
-            resolved_policy.namespace,
-            resolved_policy.name,
-            steps,
+            resolved_policy,
             status,
-            stage_history,
-            moment,
-            leftovers,
+            inputs.path_ownership,
+            orphans,
+            RemovalInputs(
+                decided.facts,
+                active_records(inputs.policy_state.records),
+                inputs.removal_doubt,
+                is_publishing=self.publish,
+            ),
         )
-        plan = with_draft_times(plan, stages_with_reports(pending_input.rules), self.now)
+        cleanup = PolicyCleanup(
+            tuple(it for step, leave in departing_steps for it in cleanup_items(step, leave)),
+            removal_plans,
+            observed.emptied_repositories,
+            observed.bootstrap_repositories,
+        )
         result = PolicyResult(
             resolved_policy=resolved_policy,
             policy_state=inputs.policy_state,
             status=status,
-            revisions=allowed_revisions,
-            cases=rendered,
-            rules=pending_input.rules,
-            facts=gate_facts,
+            revisions=observed.revisions,
+            cases=decided.rendered.variants,
+            rules=observed.gate_inputs.rules,
+            facts=decided.facts,
             decision=add_removal_hold(decision, removals),
             repository_states=repository_states,
             publishing=frozenset(
@@ -282,50 +372,33 @@ class PolicyEvaluator:
             orphans=orphans,
             removals=removals,
         )
-        return result, plan
+        return result, self._plan_policy(decided, steps, cleanup)
 
-    def _build_pending_input(
-        self,
-        inputs: PolicyInputs,
-        status: RecordedStatus,
-        allowed_revisions: Mapping[str, str],
-        gate_records: RecordFacts,
-    ) -> GateInputs:
-        """Build the inputs of the gates that no repository state contributes to."""
-        resolved_policy = inputs.resolved_policy
-        return GateInputs(
-            name=resolved_policy.name,
-            rules=self._build_rules(inputs),
-            revisions=tuple(allowed_revisions),
-            records=gate_records,
-            history=_read_history(resolved_policy, status),
-            now=self.now,
-            suspended=resolved_policy.upstream_policy.spec.suspend
-            if resolved_policy.upstream_policy
-            else False,
-            automation_acts=inputs.is_sweep,
-            resolutions=read_resolutions(_find_applicable_records(inputs, self.now)),
-            serialize=_is_serialized(resolved_policy),
-            calendars=build_calendars(inputs.promotions),
-            finishing_calendars=finishing_calendars(inputs.promotions),
-            calendars_incomplete=not inputs.all_promotions_read,
-            last_evidence=gate_records.position(self.now).last_evidence,
-            draft_lines=status.drafts,
-            attributes=build_variant_details(resolved_policy, inputs.depends_on),
+    def _plan_policy(
+        self, decided: DecidedPolicy, steps: Sequence[DecidedVariant], cleanup: PolicyCleanup
+    ) -> PolicyPlan:
+        """Compute the actions of the policy and the status to record."""
+        observed = decided.observed
+        resolved_policy, records = observed.resolved_policy, observed.inputs.policy_state.records
+        # Publications name the newest record in a trailer, by which later passes detect records
+        # that were restored from an older copy.
+        moment = replace(
+            observed.gate_inputs.records.position(self.now),
+            last_record=records[-1].name if records else NO_VALUE,
         )
+        plan = plan_policy(
+            resolved_policy.namespace,
+            resolved_policy.name,
+            steps,
+            observed.status,
+            merge_history(resolved_policy, observed.status, decided.decision),
+            moment,
+            cleanup,
+        )
+        return with_draft_times(plan, stages_with_reports(observed.gate_inputs.rules), self.now)
 
     def _build_rules(self, inputs: PolicyInputs) -> tuple[StageRule, ...]:
-        resolved_policy = inputs.resolved_policy
-        if resolved_policy.upstream_policy is not None:
-            rules = build_stage_rules(
-                resolved_policy.upstream_policy, inputs.promotions, self.conditions.get_condition
-            )
-        else:
-            rules = (build_hand_written_rule(resolved_policy.name, inputs.promotions),)
-        # Fail closed: an unreadable object may restrict this policy.
-        return tuple(
-            replace(rule, automatic=rule.automatic and inputs.all_promotions_read) for rule in rules
-        )
+        return build_rules(inputs, self.conditions.get_condition)
 
     def _check_bootstrap(
         self, inputs: PolicyInputs, cases: Sequence[ObservedVariant]
@@ -356,14 +429,14 @@ class PolicyEvaluator:
             resolved_policy=inputs.resolved_policy,
             status=status,
             path_ownership=inputs.path_ownership,
-            resolutions=read_resolutions(_find_applicable_records(inputs, self.now)),
+            resolutions=read_resolutions(find_applicable_records(inputs, self.now)),
             edit_detector=self.edit_detector,
             case_memo=self._case_memo(inputs),
             record_baseline=self._build_record_baseline(inputs),
         )
 
     def _build_record_baseline(self, inputs: PolicyInputs) -> RecordBaseline:
-        decision = last_acceptance(_find_own_records(inputs))
+        decision = last_acceptance(find_own_records(inputs))
         record_names = {record.name for record in inputs.policy_state.records}
         if self.setup.new_records:
             return RecordBaseline(record_names, self.now, self.now)
@@ -406,70 +479,6 @@ class PolicyEvaluator:
             if step.rendered.spec.name not in suspended_variants
         ]
 
-    def _draft_next_candidates(
-        self,
-        inputs: PolicyInputs,
-        cases: tuple[RenderedVariant, ...],
-        gate_facts: PolicyFacts,
-        decision: PolicyEvaluation,
-        allowed_revisions: Mapping[str, str],
-        pins: Mapping[str, Pin],
-    ) -> tuple[RenderedVariant, ...]:
-        """Return the cases with the drafts that become due once this pass has published.
-
-        A stage without verification passes when it is published; the drafts of the next stage
-        follow in the same pass (design §3: drafts are up to date after one pass).
-        """
-        # Most passes end here, so the facts after publication are computed only when needed.
-        if not self.publish or not any(
-            variant_decision.publish for variant_decision in decision.variants.values()
-        ):
-            return cases
-        next_candidates = choose_candidates(facts_after_pass(gate_facts, decision))
-        present_candidates = {name: stage.candidate for name, stage in decision.stages.items()}
-        advanced_stages = {
-            name
-            for name, revision in next_candidates.items()
-            if present_candidates.get(name) != revision
-        }
-        busy_variants = {
-            name
-            for name, variant_decision in decision.variants.items()
-            if variant_decision.publish or variant_decision.state is VariantState.SUSPENDED
-        }
-        variants_to_draft = {
-            case.spec.name
-            for case in cases
-            if case.spec.stage in advanced_stages and case.spec.name not in busy_variants
-        }
-        if not variants_to_draft:
-            return cases
-        return tuple(
-            self._draft_again(inputs, case, next_candidates, allowed_revisions, pins)
-            if case.spec.name in variants_to_draft
-            else case
-            for case in cases
-        )
-
-    def _draft_again(
-        self,
-        inputs: PolicyInputs,
-        case: RenderedVariant,
-        next_candidates: Mapping[str, str],
-        allowed_revisions: Mapping[str, str],
-        pins: Mapping[str, Pin],
-    ) -> RenderedVariant:
-        [chosen_case] = self.renderer.choose_candidates(
-            inputs.resolved_policy,
-            [case.observed],
-            next_candidates,
-            allowed_revisions,
-            pins,
-            CaseMemo(),
-        )
-        [rendered_case] = self.renderer.render_due([chosen_case])
-        return rendered_case
-
 
 def _read_recorded_status(inputs: PolicyInputs, case_memo: CaseMemo) -> RecordedStatus:
     """Return the recorded status. Fails closed: unreadable records hold the policy.
@@ -488,9 +497,6 @@ def _read_recorded_status(inputs: PolicyInputs, case_memo: CaseMemo) -> Recorded
             reason="RecordUnreadable",
             remedy="use the newer fanout that wrote it, or restore the line from the commit before",
         ) from error
-
-
-# Hand-written variants of a namespace share one records branch, each under its own name.
 
 
 def _format_title(resolved_policy: ResolvedPolicy) -> str:
@@ -515,53 +521,4 @@ def _find_records_ahead(
         return frozenset(names)
     return frozenset(
         names | (recorded_status.records_ahead & {record.name for record in policy_state.records})
-    )
-
-
-def _find_applicable_records(inputs: PolicyInputs, now: datetime) -> Sequence[RecordEntry]:
-    """Return the records of the policy that are not dated in the future."""
-    return [
-        record for record in _find_own_records(inputs) if not is_from_the_future(record.at, now)
-    ]
-
-
-def _find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
-    own_records = active_records(inputs.policy_state.records)
-    if inputs.resolved_policy.upstream_policy is not None:
-        return own_records
-    name = inputs.resolved_policy.name
-    return [record for record in own_records if name in record.spec.get("variants", ())]
-
-
-def _read_history(resolved_policy: ResolvedPolicy, status: RecordedStatus) -> StageHistories:
-    if resolved_policy.upstream_policy is not None:
-        return status.history
-    histories = status.history.items()
-    return {
-        (HAND_WRITTEN, rev): stage_history
-        for (name, rev), stage_history in histories
-        if name == resolved_policy.name
-    }
-
-
-def _merge_history(
-    resolved_policy: ResolvedPolicy, status: RecordedStatus, decision: PolicyEvaluation
-) -> StageHistories:
-    if resolved_policy.upstream_policy is not None:
-        return decision.history
-    other_histories = {
-        key: stage_history
-        for key, stage_history in status.history.items()
-        if key[0] != resolved_policy.name
-    }
-    return other_histories | {
-        (resolved_policy.name, rev): stage_history
-        for (_, rev), stage_history in decision.history.items()
-    }
-
-
-def _is_serialized(resolved_policy: ResolvedPolicy) -> bool:
-    return (
-        resolved_policy.upstream_policy is not None
-        and resolved_policy.upstream_policy.spec.in_flight is InFlight.SERIALIZE
     )

@@ -1,0 +1,132 @@
+"""Gate inputs of one policy that do not depend on its variants: rules, records, history."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from fanout.api.upstream_policy import InFlight
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.gate_rules import HAND_WRITTEN, PropagationCondition, StageRule
+from fanout.gates.record_facts import RecordFacts
+from fanout.gates.timestamps import is_from_the_future
+from fanout.plan.edits.merge_disputes import read_resolutions
+from fanout.plan.gate_inputs.policy_facts import GateInputs
+from fanout.plan.gate_inputs.stage_rule_builder import (
+    build_calendars,
+    build_hand_written_rule,
+    build_stage_rules,
+    finishing_calendars,
+)
+from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.plan.records.policy_status import RecordedStatus
+from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.reconcile.variant_dependencies import build_variant_details
+from fanout.values import replace
+
+StageHistories = Mapping[tuple[str, str], RevisionHistory]
+"""By stage and revision"""
+
+
+def build_gate_inputs(
+    inputs: PolicyInputs,
+    status: RecordedStatus,
+    allowed_revisions: Mapping[str, str],
+    gate_records: RecordFacts,
+    rules: tuple[StageRule, ...],
+    now: datetime,
+) -> GateInputs:
+    """Build the inputs of the gates that no repository state contributes to.
+
+    `allowed_revisions`: commit by revision.
+    """
+    resolved_policy = inputs.resolved_policy
+    upstream_policy = resolved_policy.upstream_policy
+    return GateInputs(
+        name=resolved_policy.name,
+        rules=rules,
+        revisions=tuple(allowed_revisions),
+        records=gate_records,
+        history=_read_history(resolved_policy, status),
+        now=now,
+        suspended=upstream_policy is not None and upstream_policy.spec.suspend,
+        automation_acts=inputs.is_sweep,
+        resolutions=read_resolutions(find_applicable_records(inputs, now)),
+        serialize=_is_serialized(resolved_policy),
+        calendars=build_calendars(inputs.promotions),
+        finishing_calendars=finishing_calendars(inputs.promotions),
+        calendars_incomplete=not inputs.all_promotions_read,
+        last_evidence=gate_records.position(now).last_evidence,
+        draft_lines=status.drafts,
+        attributes=build_variant_details(resolved_policy, inputs.depends_on),
+    )
+
+
+def build_rules(
+    inputs: PolicyInputs, get_condition: Callable[[str], PropagationCondition]
+) -> tuple[StageRule, ...]:
+    """Build the rule of each stage; `get_condition` gives the condition of an expression."""
+    resolved_policy = inputs.resolved_policy
+    if resolved_policy.upstream_policy is not None:
+        rules = build_stage_rules(resolved_policy.upstream_policy, inputs.promotions, get_condition)
+    else:
+        rules = (build_hand_written_rule(resolved_policy.name, inputs.promotions),)
+    # Fail closed: an unreadable object may restrict this policy.
+    return tuple(
+        replace(rule, automatic=rule.automatic and inputs.all_promotions_read) for rule in rules
+    )
+
+
+def find_applicable_records(inputs: PolicyInputs, now: datetime) -> Sequence[RecordEntry]:
+    """Return the records of the policy that are not dated in the future."""
+    return [record for record in find_own_records(inputs) if not is_from_the_future(record.at, now)]
+
+
+def find_own_records(inputs: PolicyInputs) -> Sequence[RecordEntry]:
+    """Return the active records of the policy.
+
+    Hand-written variants of a namespace share their records; each has those that name it.
+    """
+    own_records = active_records(inputs.policy_state.records)
+    if inputs.resolved_policy.upstream_policy is not None:
+        return own_records
+    name = inputs.resolved_policy.name
+    return [record for record in own_records if name in record.spec.get("variants", ())]
+
+
+def _read_history(resolved_policy: ResolvedPolicy, status: RecordedStatus) -> StageHistories:
+    if resolved_policy.upstream_policy is not None:
+        return status.history
+    histories = status.history.items()
+    return {
+        (HAND_WRITTEN, rev): stage_history
+        for (name, rev), stage_history in histories
+        if name == resolved_policy.name
+    }
+
+
+def merge_history(
+    resolved_policy: ResolvedPolicy, status: RecordedStatus, decision: PolicyEvaluation
+) -> StageHistories:
+    """Return the stage histories to record, keyed by (stage, revision).
+
+    Hand-written variants share their records; each keeps its history under its own name.
+    """
+    if resolved_policy.upstream_policy is not None:
+        return decision.history
+    other_histories = {
+        key: stage_history
+        for key, stage_history in status.history.items()
+        if key[0] != resolved_policy.name
+    }
+    return other_histories | {
+        (resolved_policy.name, rev): stage_history
+        for (_, rev), stage_history in decision.history.items()
+    }
+
+
+def _is_serialized(resolved_policy: ResolvedPolicy) -> bool:
+    return (
+        resolved_policy.upstream_policy is not None
+        and resolved_policy.upstream_policy.spec.in_flight is InFlight.SERIALIZE
+    )

@@ -1,0 +1,75 @@
+"""Phases of the evaluation of one policy, each holding the one before."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import KW_ONLY
+
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.rollback_pins import Pin
+from fanout.plan.gate_inputs.policy_facts import GateInputs, ObservedEvidence
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.selected_variant import SelectedVariant
+from fanout.reconcile.memo.case_memo import CaseMemo
+from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.values import frozen
+
+
+@frozen
+class ObservedPolicy:
+    """Policy with its variants and their evidence, as repositories and records show them."""
+
+    _: KW_ONLY
+    inputs: PolicyInputs
+    status: RecordedStatus
+    revisions: Mapping[str, str]  # commit by allowed revision
+    variants: tuple[ObservedVariant, ...]
+    evidence: Mapping[str, ObservedEvidence]  # by variant
+    gate_inputs: GateInputs
+    case_memo: CaseMemo
+    bootstrap_repositories: frozenset[str]  # with earlier activity that is to be recorded
+    emptied_repositories: frozenset[str]  # on record, without anything of the policy
+
+    @property
+    def resolved_policy(self) -> ResolvedPolicy:
+        """Return the policy with its variants resolved from its targets."""
+        return self.inputs.resolved_policy
+
+
+@frozen
+class SelectedPolicy:
+    """Observed policy with the candidate of each variant."""
+
+    observed: ObservedPolicy
+    variants: tuple[SelectedVariant, ...]
+    pins: Mapping[str, Pin]  # by variant that is rolled back
+    suspended: Collection[str]  # names of variants that get no draft
+
+
+@frozen
+class RenderedPolicy:
+    """Selected policy with the drafts that are due."""
+
+    selected: SelectedPolicy
+    variants: tuple[RenderedVariant, ...]
+
+
+@frozen
+class DecidedPolicy:
+    """Rendered policy with the decision of the gates, and the facts that led to it.
+
+    `drafted` are its variants, with drafts of candidates that become due once the decision
+    is carried out.
+    """
+
+    rendered: RenderedPolicy
+    facts: PolicyFacts
+    decision: PolicyEvaluation
+    drafted: tuple[RenderedVariant, ...]
+
+    @property
+    def observed(self) -> ObservedPolicy:
+        """Return the policy as it was observed."""
+        return self.rendered.selected.observed
