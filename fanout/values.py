@@ -46,15 +46,20 @@ def replace(value: Value, /, **changes: Any) -> Value:
     TypeError for a name that is not a field.
     """
     cls = value.__class__
-    if cls not in _FIELD_COPIERS:
-        _FIELD_COPIERS[cls] = _build_field_copier(cls)
-    field_copier = _FIELD_COPIERS[cls]
-    if field_copier is None:
+    if cls not in _FIELD_READERS:
+        _FIELD_READERS[cls] = _field_reader(cls)
+    field_reader = _FIELD_READERS[cls]
+    if field_reader is None:
         return exact_replace(value, **changes)  # type: ignore[type-var]
     # One C call reads all fields; building a dict of them, as dataclasses does, is most of the
     # cost.
-    read_fields, construct = field_copier
-    copy: Value = construct(*read_fields(value))
+    read_fields, names = field_reader
+    if names:
+        copy = cls.__new__(cls)
+        for name, present_value in zip(names, read_fields(value), strict=True):
+            setattr(copy, name, present_value)
+    else:
+        copy = cls(*read_fields(value))
     try:
         for name, new_value in changes.items():
             setattr(copy, name, new_value)
@@ -63,14 +68,15 @@ def replace(value: Value, /, **changes: Any) -> Value:
     return copy
 
 
-_FieldCopier = tuple[Callable[[Any], Sequence[Any]], Callable[..., Any]]
-_FIELD_COPIERS: dict[type, _FieldCopier | None] = {}
+_FieldReader = tuple[Callable[[Any], Sequence[Any]], Sequence[str]]
+_FIELD_READERS: dict[type, _FieldReader | None] = {}
 
 
-def _build_field_copier(cls: Any) -> _FieldCopier | None:
-    """Return a reader of all fields and a constructor of them in the same order.
+def _field_reader(cls: Any) -> _FieldReader | None:
+    """Return a reader of all fields, or None if it cannot be used.
 
-    None if values of the class cannot be copied that way.
+    With it, the names of the fields if they must be set one by one because the constructor
+    takes some by keyword only.
     """
     names = [it.name for it in fields(cls) if it.init]
     guarded = cls.__dataclass_params__.frozen or hasattr(cls, "__post_init__")
@@ -78,23 +84,7 @@ def _build_field_copier(cls: Any) -> _FieldCopier | None:
     # attrgetter of a single name returns the bare value instead of a tuple.
     if guarded or len(names) < len(fields(cls)) or len(names) < 2:
         return None
-    has_keyword_fields = any(it.kw_only for it in fields(cls))
-    return attrgetter(*names), _positional_constructor(cls, names) if has_keyword_fields else cls
-
-
-def _positional_constructor(cls: Any, names: Sequence[str]) -> Callable[..., Any]:
-    """Return a constructor that takes all fields by position, keyword-only ones included."""
-    # Passing forty keywords costs twice as much as passing forty positions.
-    positional_class = make_dataclass(cls.__name__, names, repr=False, eq=False)
-    set_fields = positional_class.__dict__["__init__"]
-    create = cls.__new__
-
-    def construct(*values: Any) -> Any:
-        value = create(cls)
-        set_fields(value, *values)
-        return value
-
-    return construct
+    return attrgetter(*names), names if any(it.kw_only for it in fields(cls)) else ()
 
 
 def _generate_on_first_call(cls: type, name: str) -> Callable[..., Any]:

@@ -29,7 +29,7 @@ from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
-from fanout.ports import ProbeClient
+from fanout.ports import Credentials, ProbeClient
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
 from fanout.reconcile.pass_results import PassPlan, PassReport
@@ -172,13 +172,16 @@ def open_program(
         tracebacks,
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
-        runner = build_function_runner(configuration, counters)
-        check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
-        report_line = partial(print_message, color=settings.color) if settings.verbosity else None
-        probes = LazyProbes(
-            lambda probes: probes.HttpProbes(secrets, check_secrets, report=report_line)
+        world = World(
+            git=git,
+            records=records,
+            sandbox=sandbox,
+            setup=setup,
+            counters=counters,
+            progress=progress,
+            function_runtime=build_function_runner(configuration, counters),
+            probes=_build_probes(settings, configuration, secrets),
         )
-        world = World(git, records, sandbox, setup, counters, progress, runner, probes)
         noop_snapshot = NoopSnapshotStore(
             world,
             settings.state_dir / "rest",
@@ -195,6 +198,14 @@ def open_program(
     if settings.verbosity and not long_running:
         for line in format_costs(counters):
             print_message(line, settings.color)
+
+
+def _build_probes(
+    settings: Settings, configuration: FanoutConfiguration, secrets: Callable[[str], Credentials]
+) -> LazyProbes:
+    check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
+    report_line = partial(print_message, color=settings.color) if settings.verbosity else None
+    return LazyProbes(lambda probes: probes.HttpProbes(secrets, check_secrets, report=report_line))
 
 
 def _git_records(

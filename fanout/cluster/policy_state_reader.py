@@ -149,10 +149,12 @@ def read_branch(
     except InvalidInput as error:  # a submodule, for instance; other branches stay readable
         limited = error.reason == Reason.LIMIT_EXCEEDED  # the limits of packages do not apply here
         return PolicyStateBranch(
-            PolicyRecords(head, unreadable=(error.problem if limited else str(error),))
+            PolicyRecords(head=head, unreadable=(error.problem if limited else str(error),))
         )
     lines = {name: line for shard in shards.values() for name, line in shard.lines.items()}
-    state = PolicyRecords(head, records, dict(sorted(lines.items())), tuple(unreadable))
+    state = PolicyRecords(
+        head=head, records=records, status=dict(sorted(lines.items())), unreadable=tuple(unreadable)
+    )
     return PolicyStateBranch(state, history, parsed, shards)
 
 
@@ -255,7 +257,9 @@ def _read_records(
                 _read_content(reader, entry), key
             )
             kind, spec = parsed[entry.oid]
-            records.append(RecordEntry(name, first_commit.at, first_commit.by, kind, spec))
+            records.append(
+                RecordEntry(name=name, at=first_commit.at, by=first_commit.by, kind=kind, spec=spec)
+            )
         except UnreadableStateError as error:
             unreadable.append(
                 f"{RECORDS_DIRECTORY}/{file} {error}; restore it, or remove it with git"

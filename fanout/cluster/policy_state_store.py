@@ -180,7 +180,7 @@ class PolicyStateStore:
                     previous = self._last_read(key)
                     branch = run_isolated(partial(read_branch, reader, heads[key], key, previous))
                     if isinstance(branch, Bug):  # fails this policy alone; retried at the next read
-                        failed[key] = PolicyRecords(heads[key], failure=branch)
+                        failed[key] = PolicyRecords(head=heads[key], failure=branch)
                     elif isinstance(branch, FanoutError):
                         raise branch
                     else:
@@ -397,7 +397,14 @@ class PolicyStateStore:
     ) -> FileCommit:
         put = {path: data for path, data in sorted(files.items()) if data}
         drop = tuple(sorted(files.keys() - put.keys()))
-        return FileCommit(self._branch_ref(key), parent, put, drop, text, int(at.timestamp()))
+        return FileCommit(
+            ref=self._branch_ref(key),
+            parent=parent,
+            content_by_path=put,
+            dropped_paths=drop,
+            message=text,
+            timestamp=int(at.timestamp()),
+        )
 
     def _push_commits(self, commits: Sequence[FileCommit], by: CommitIdentity) -> Mapping[str, str]:
         expected = {commit.ref: commit.parent for commit in commits}

@@ -83,7 +83,9 @@ class RecordsRepository:
         """
         if self.local is not None and self._is_missing():
             self.local.create(self.local.path)
-        change = RepositoryChange(self.remote, by, expected, files=tuple(commits))
+        change = RepositoryChange(
+            remote=self.remote, identity=by, expected=expected, files=tuple(commits)
+        )
         written = self.store.change([change])[self.remote.url]
         if isinstance(written, FanoutError):
             raise written

@@ -6,7 +6,7 @@ same observation gives the same plan byte for byte (design §3).
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from enum import StrEnum
 
 from fanout.values import frozen
@@ -30,6 +30,7 @@ class ActionKind(StrEnum):
 class PlanAction:
     """One effect on a variant, or one change of the recorded status."""
 
+    _: KW_ONLY
     kind: ActionKind
     namespace: str
     policy: str

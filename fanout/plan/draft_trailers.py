@@ -1,6 +1,7 @@
 """Trailers of draft commits and messages of publications (design §5, commit trailers)."""
 
 import re
+from dataclasses import KW_ONLY
 from operator import attrgetter
 
 from fanout.api.commit_trailers import Trailer
@@ -17,6 +18,7 @@ class DraftTrailers:
     The fields are filled in from the table of keys by name.
     """
 
+    _: KW_ONLY
     install: str
     policy: str  # "<namespace>/<name>"; of a variant written by hand "<namespace>/"
     variant: str

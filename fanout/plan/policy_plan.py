@@ -4,7 +4,7 @@ Pure: the same steps give the same plan, byte for byte.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
@@ -41,6 +41,7 @@ class PolicyPlan:
     the lines that are recorded once their push has succeeded, by variant name.
     """
 
+    _: KW_ONLY
     namespace: str
     name: str
     steps: tuple[DecidedVariant, ...]
@@ -72,9 +73,11 @@ def plan_policy(
         actions += clearing_actions(item)
     for removal in cleanup.removals:
         actions += departing_actions(removal)
-    record_action = PlanAction(ActionKind.RECORD, namespace, name)
+    record_action = PlanAction(kind=ActionKind.RECORD, namespace=namespace, policy=name)
     if any(not planned.rendered.spec.policy for planned in steps):
-        record_action = PlanAction(ActionKind.RECORD, namespace, "", variant=name)
+        record_action = PlanAction(
+            kind=ActionKind.RECORD, namespace=namespace, policy="", variant=name
+        )
     actions += _repository_actions(record_action, cleanup)
     # A repository stays on record until nothing of the policy is left in it:
     # otherwise drafts would be forgotten when the targets change to another
@@ -97,15 +100,15 @@ def plan_policy(
     # for byte.
     actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
     return PolicyPlan(
-        namespace,
-        name,
-        tuple(steps),
-        tuple(actions),
-        recorded,
-        planned_status,
-        published,
-        cleanup.items,
-        cleanup.removals,
+        namespace=namespace,
+        name=name,
+        steps=tuple(steps),
+        actions=tuple(actions),
+        recorded=recorded,
+        planned=planned_status,
+        published=published,
+        cleanup_items=cleanup.items,
+        removals=cleanup.removals,
     )
 
 
@@ -133,7 +136,9 @@ def _plan_variants(
         line = _line_before_push(planned, moment)
         if line is not recorded:
             recorded = recorded or VariantLine(
-                case.observed.repository_state.identity, case.spec.path, orphan=line.orphan
+                repository=case.observed.repository_state.identity,
+                path=case.spec.path,
+                orphan=line.orphan,
             )
             differences = _line_actions(case, recorded, line)
             # A stage alone is no reason to write a line. Lines of older versions have none,
@@ -231,11 +236,11 @@ def _build_grant(case: RenderedVariant, moment: RecordPosition) -> GrantLine:
     assert case.observed.draft is not None, "only a standing draft is released"
     trailers = case.observed.draft.trailers
     grant = GrantLine(
-        trailers.revision,
-        trailers.commit,
-        trailers.digest,
-        case.observed.draft.tree or "",
-        moment.now,
+        revision=trailers.revision,
+        commit=trailers.commit,
+        digest=trailers.digest,
+        tree=case.observed.draft.tree or "",
+        at=moment.now,
         reads=_draft_reads(case),
         rejected=limit_lines(rejected_lines_of_draft(case.observed.draft)),
         records=moment.last_record,
@@ -320,7 +325,6 @@ def _line_after_push(
     A place in `new_places`, taken by another variant in the same push, is not remembered:
     the package of this variant is not there any more.
     """
-    own_place = case.observed.repository_state.identity, case.spec.path
     abandoned = [place for place in line.left if place.place not in new_places]
     previous = case.observed.previous
     if (
@@ -338,7 +342,14 @@ def _line_after_push(
         abandoned.append(
             PreviousLocationLine(previous.repository_state.identity, previous.path, taken_tree)
         )
-    return VariantLine(*own_place, None, published, tuple(abandoned), line.orphan, case.spec.stage)
+    return VariantLine(
+        repository=case.observed.repository_state.identity,
+        path=case.spec.path,
+        published=published,
+        left=tuple(abandoned),
+        orphan=line.orphan,
+        stage=case.spec.stage,
+    )
 
 
 def _recorded_tag(line: VariantLine) -> str:

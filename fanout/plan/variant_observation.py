@@ -1,7 +1,7 @@
 """Observation of a variant before selection: publication, draft and obstacles."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -27,6 +27,7 @@ from fanout.values import frozen, replace
 class CaseContext:
     """Context of a variant beside its repository state and its recorded line."""
 
+    _: KW_ONLY
     install: str
     now: datetime
     collision_reasons: Mapping[str, str] = field(default_factory=dict)  # variant → why not there
@@ -60,7 +61,7 @@ def open_case(
     ref = draft_ref(context.install, spec.path, spec.policy or spec.name)
     draft = repository_state.drafts.get(ref)
     status_line = status_line or VariantLine(
-        repository_state.identity, spec.path, orphan=context.keeps_package
+        repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )
     case = ObservedVariant(
         spec=spec,
@@ -130,11 +131,11 @@ def _unrecorded_publication(case: ObservedVariant, context: CaseContext) -> Publ
         )
     if grant is not None and grant.tree == tree:
         return PublishedLine(
-            grant.revision,
-            grant.commit,
-            grant.digest,
-            tree,
-            now,
+            revision=grant.revision,
+            commit=grant.commit,
+            digest=grant.digest,
+            tree=tree,
+            at=now,
             merge=case.repository_state.head,
             pristine=case.drafted_rendering or case.published_rendering or "",
             reads=grant.reads,

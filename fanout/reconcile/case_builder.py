@@ -6,7 +6,7 @@ a person may have merged a draft there.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from fanout.api.package_variant import OnConflict
@@ -76,6 +76,7 @@ _NO_MOVE = _Move()
 class CaseBuilder:
     """Builds the cases of one policy, or of one hand-written variant."""
 
+    _: KW_ONLY
     git: GitStore
     install: str
     now: datetime
@@ -170,7 +171,10 @@ class CaseBuilder:
                 repository_key(self.resolved_policy.repositories[spec.name])
             ]
             unreadable_state = RepositoryState(
-                repository_state.remote, repository_state.branch, {}, failure=error
+                remote=repository_state.remote,
+                branch=repository_state.branch,
+                refs={},
+                failure=error,
             )
             return open_case(
                 spec, unreadable_state, self.status.variants.get(spec.name), self._shared_context
@@ -260,7 +264,9 @@ class CaseBuilder:
                 return unrecorded_case
         if status_line.published is None and status_line.place != wanted_path:
             grant = status_line.grant if status_line.granted_place == wanted_path else None
-            status_line = VariantLine(*wanted_path, grant, left=status_line.left)
+            status_line = VariantLine(
+                repository=wanted_path[0], path=wanted_path[1], grant=grant, left=status_line.left
+            )
         return self._open(spec, repository_state, status_line, open_reader)
 
     def _was_removed(self, name: str, status_line: VariantLine) -> bool:

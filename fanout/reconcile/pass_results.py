@@ -4,7 +4,7 @@ All commands and the log read them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from datetime import datetime
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
@@ -46,6 +46,7 @@ class PassProblem:
     """Problem of a policy, target or variant, apart from gates that hold it."""
 
     # Field names are keys of snapshots on disk (`noop_snapshot`).
+    _: KW_ONLY
     policy: str  # title of the policy
     subject: str  # the target or the variant; "" for the policy as a whole
     reason: str
@@ -67,6 +68,7 @@ class PassProblem:
 class PolicyResult:
     """Result of one policy, or hand-written variant, in one pass."""
 
+    _: KW_ONLY
     resolved_policy: ResolvedPolicy
     policy_state: PolicyRecords
     status: RecordedStatus = field(default_factory=RecordedStatus)
@@ -149,6 +151,7 @@ class NoopSnapshot:
 class PassPlan:
     """Pass up to its plan; nothing has been changed yet."""
 
+    _: KW_ONLY
     now: datetime
     policies: tuple[PolicyResult, ...]
     plans: tuple[PolicyPlan, ...] = ()
@@ -240,7 +243,15 @@ def _find_contained(policy_result: PolicyResult) -> tuple[PassProblem, ...]:
     """Return the problems of a policy, or the internal error that prevents listing them."""
     problems = run_isolated(lambda: policy_result.problems)
     if isinstance(problems, FanoutError):
-        return (PassProblem(policy_result.title, "", problems.reason, str(problems), "policy"),)
+        return (
+            PassProblem(
+                policy=policy_result.title,
+                subject="",
+                reason=problems.reason,
+                sentence=str(problems),
+                noun="policy",
+            ),
+        )
     return problems
 
 
@@ -248,12 +259,21 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     title = policy_result.title
     if policy_result.error is not None:
         yield PassProblem(
-            title, "", str(policy_result.error.reason), str(policy_result.error), "policy"
+            policy=title,
+            subject="",
+            reason=str(policy_result.error.reason),
+            sentence=str(policy_result.error),
+            noun="policy",
         )
     for failure in policy_result.resolved_policy.failures:
         names = (failure.target.rpartition("/")[2],)
         yield PassProblem(
-            title, failure.target, failure.reason, failure.problem, "target", names=names
+            policy=title,
+            subject=failure.target,
+            reason=failure.reason,
+            sentence=failure.problem,
+            noun="target",
+            names=names,
         )
     for failure in describe_orphans(
         policy_result.resolved_policy, policy_result.orphans, policy_result.removals
@@ -262,7 +282,12 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             first_hold = next(iter(policy_result.removals.holds.get(failure.target, ())), None)
             reason = str(first_hold.reason) if first_hold is not None else failure.reason
             yield PassProblem(
-                title, failure.target, reason, failure.problem, failed=False, gone=True
+                policy=title,
+                subject=failure.target,
+                reason=reason,
+                sentence=failure.problem,
+                failed=False,
+                gone=True,
             )
     if policy_result.error is not None:
         return  # the policy's error is the reason for all its holds
@@ -273,7 +298,13 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             f" `fanout explain {policy_result.resolved_policy.name}`"
         )
         yield PassProblem(
-            title, repository, reason, sentence, "repository", failed=False, again=reminder
+            policy=title,
+            subject=repository,
+            reason=reason,
+            sentence=sentence,
+            noun="repository",
+            failed=False,
+            again=reminder,
         )
     undecided_conflicts = policy_result.undecided_conflicts
     for case in policy_result.cases:
@@ -342,10 +373,10 @@ def _build_problem(
     spec = case.spec
     names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.observed.draft_ref)
     return PassProblem(
-        policy_result.title,
-        spec.name,
-        str(reason),
-        sentence,
+        policy=policy_result.title,
+        subject=spec.name,
+        reason=str(reason),
+        sentence=sentence,
         failed=failed,
         names=names,
         again=reminder,

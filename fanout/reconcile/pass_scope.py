@@ -6,6 +6,7 @@ policy or the records that cause it; the scope is then computed again without th
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ class PassMode:
     People name policies by `only`; the loop states exactly its `subjects`.
     """
 
+    _: KW_ONLY
     publish: bool = True  # False: drafts are updated and nothing is published
     sweep: bool = True  # False: with a schedule, automation publishes nothing
     only: frozenset[str] | None = None  # names of policies and hand-written variants; None: all
@@ -82,6 +84,7 @@ class ScopeInputs:
 class PassScope:
     """Covered policies, their dependencies, and what is known of them before any listing."""
 
+    _: KW_ONLY
     all_policies: Sequence[ResolvedPolicy]
     covered: Sequence[ResolvedPolicy]  # policies of the pass
     # With the policies they depend on, in order of evaluation.

@@ -1,6 +1,7 @@
 """Evaluation of one policy: revisions, cases, renderings, gate decisions, plan."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.errors import FanoutError, InvalidInput
@@ -94,6 +95,7 @@ from fanout.values import frozen, replace
 class PolicyEvaluator:
     """Evaluates policies one after the other at one moment."""
 
+    _: KW_ONLY
     git: GitStore
     renderer: DraftRenderer
     prober: CheckProber
@@ -155,8 +157,8 @@ class PolicyEvaluator:
         except FanoutError:  # the repositories cannot be read either
             cases, orphans = (), ()
         return PolicyResult(
-            inputs.resolved_policy,
-            inputs.policy_state,
+            resolved_policy=inputs.resolved_policy,
+            policy_state=inputs.policy_state,
             status=status,
             cases=tuple(without_candidate(case) for case in cases),
             rules=self._build_rules(inputs),

@@ -25,7 +25,7 @@ from fanout.reconcile.variant_dependencies import build_variant_details
 from fanout.values import replace
 
 StageHistories = Mapping[tuple[str, str], RevisionHistory]
-"""By stage and revision"""
+"""By stage and revision."""
 
 
 def build_gate_inputs(

@@ -1,6 +1,7 @@
 """Inputs of the evaluation of one policy in a pass."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.errors import FanoutError
@@ -18,6 +19,7 @@ from fanout.values import frozen
 class PolicyInputs:
     """Inputs of the evaluation of one policy."""
 
+    _: KW_ONLY
     resolved_policy: ResolvedPolicy
     policy_state: PolicyRecords
     path_ownership: PathOwnership

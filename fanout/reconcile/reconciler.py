@@ -262,32 +262,32 @@ class Reconciler:
         self._conditions.begin_pass()
         world = self._world
         renderer = DraftRenderer(
-            self._packages,
-            declared.objects,
-            world.counters,
-            world.progress,
-            DraftMerger(
+            packages=self._packages,
+            objects=declared.objects,
+            counters=world.counters,
+            progress=world.progress,
+            merger=DraftMerger(
                 world.git,
                 world.counters,
                 world.setup.limits,
                 self._function_results,
                 self._content_cache,
             ),
-            self._function_results,
-            self._rollback,
-            read_scopes(declared.objects.of_kind(*CRD_KIND).values()),
+            function_results=self._function_results,
+            rollback_selector=self._rollback,
+            scopes=read_scopes(declared.objects.of_kind(*CRD_KIND).values()),
         )
         prober = CheckProber(world.sandbox, world.probes, declared.objects, now)
         return PolicyEvaluator(
-            world.git,
-            renderer,
-            prober,
-            world.setup,
-            now,
-            publish,
-            self._edit_detector,
-            self._conditions,
-            self._case_memos,
+            git=world.git,
+            renderer=renderer,
+            prober=prober,
+            setup=world.setup,
+            now=now,
+            publish=publish,
+            edit_detector=self._edit_detector,
+            conditions=self._conditions,
+            case_memos=self._case_memos,
         )
 
     def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:
@@ -400,8 +400,8 @@ class Reconciler:
 def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:
     """Return the result of a policy of which only the error that stopped it is available."""
     return PolicyResult(
-        resolved_policy,
-        scope.policy_states[policy_state_key(resolved_policy)],
+        resolved_policy=resolved_policy,
+        policy_state=scope.policy_states[policy_state_key(resolved_policy)],
         error=resolved_policy.error,
     )
 

@@ -1,7 +1,7 @@
 """Ports and installation settings of a pass: the only things outside that it may touch."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 
 from fanout.errors import Bug
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
@@ -57,6 +57,7 @@ class World:
     Declared and cluster objects are handed to each pass already parsed.
     """
 
+    _: KW_ONLY
     git: GitStore
     records: RecordStore
     sandbox: Sandbox

@@ -159,7 +159,15 @@ class Downstream:
         }
         message = f"Draft of {path}\n"
         ref = Downstream.ref(path)
-        return DraftCommit(ref, base, path, entries, tree_id(entries), message, WHEN)
+        return DraftCommit(
+            ref=ref,
+            base=base,
+            path=path,
+            entries=entries,
+            tree=tree_id(entries),
+            message=message,
+            timestamp=WHEN,
+        )
 
     @staticmethod
     def package(name: str, size: int = 3) -> dict[str, str]:
@@ -189,12 +197,12 @@ class Downstream:
         refs = self.look().refs
         drafts = [self.draft(path, files, refs[self.main]) for path, files in packages.items()]
         vendor = VendorCommit(
-            VENDOR,
-            refs.get(VENDOR, ""),
-            {f"drafts/{item.path}": item.tree for item in drafts},
-            (),
-            "Render\n",
-            WHEN,
+            ref=VENDOR,
+            parent=refs.get(VENDOR, ""),
+            trees_by_path={f"drafts/{item.path}": item.tree for item in drafts},
+            dropped_paths=(),
+            message="Render\n",
+            timestamp=WHEN,
         )
         touched = [item.ref for item in drafts] + [VENDOR]
         return self.change(
@@ -215,14 +223,16 @@ class Downstream:
             for path in paths:
                 commit = refs[self.ref(path)]
                 tree = reader.paths(commit, [path])[path].tree
-                merged.append(MergedDraft(commit, path, tree, f"refs/tags/{path}/v1"))
+                merged.append(
+                    MergedDraft(commit=commit, path=path, tree=tree, tag=f"refs/tags/{path}/v1")
+                )
         vendor = VendorCommit(
-            VENDOR,
-            refs[VENDOR],
-            {f"published/{item.path}": item.tree for item in merged},
-            tuple(f"drafts/{item.path}" for item in merged),
-            "Publish\n",
-            WHEN + 1,
+            ref=VENDOR,
+            parent=refs[VENDOR],
+            trees_by_path={f"published/{item.path}": item.tree for item in merged},
+            dropped_paths=tuple(f"drafts/{item.path}" for item in merged),
+            message="Publish\n",
+            timestamp=WHEN + 1,
         )
         gone = tuple(self.ref(path) for path in paths)
         touched = [*gone, *(item.tag for item in merged), "refs/heads/main", VENDOR]

@@ -64,9 +64,18 @@ def started_for(url):
 
 
 def write(url, expected=""):
-    commit = FileCommit("refs/heads/written", expected, {"f": b"x"}, (), "m", 1_700_000_000)
+    commit = FileCommit(
+        ref="refs/heads/written",
+        parent=expected,
+        content_by_path={"f": b"x"},
+        dropped_paths=(),
+        message="m",
+        timestamp=1_700_000_000,
+    )
     who = CommitIdentity("fanout", "fanout@localhost")
-    return RepositoryChange(Remote(url), who, {commit.ref: expected}, files=(commit,))
+    return RepositoryChange(
+        remote=Remote(url), identity=who, expected={commit.ref: expected}, files=(commit,)
+    )
 
 
 def test_a_host_that_never_answers_is_told_and_the_others_are_listed(

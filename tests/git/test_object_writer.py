@@ -53,8 +53,15 @@ class Base:
         self.trees = [root, *(state.tree for state in found.values())]
 
     def _write(self, parent, files):
-        commit = FileCommit(MAIN, parent, files, (), "Base\n", 1)
-        change = RepositoryChange(Remote("x"), WHO, {}, files=(commit,))
+        commit = FileCommit(
+            ref=MAIN,
+            parent=parent,
+            content_by_path=files,
+            dropped_paths=(),
+            message="Base\n",
+            timestamp=1,
+        )
+        change = RepositoryChange(remote=Remote("x"), identity=WHO, expected={}, files=(commit,))
         return ObjectWriter().write(self.mirror, change).refs[MAIN]
 
 
@@ -93,45 +100,49 @@ def changes(draw, base):
     commits = st.sampled_from(base.commits)
     drafts = tuple(
         DraftCommit(
-            f"refs/heads/drafts/{number}",
-            draw(commits),
-            draw(places),
-            each,
-            trees[number],
-            draw(messages),
-            draw(times),
-            tuple(draw(st.lists(commits, max_size=2))),
+            ref=f"refs/heads/drafts/{number}",
+            base=draw(commits),
+            path=draw(places),
+            entries=each,
+            tree=trees[number],
+            message=draw(messages),
+            timestamp=draw(times),
+            more_parents=tuple(draw(st.lists(commits, max_size=2))),
         )
         for number, each in enumerate(entries)
     )
     some = st.sampled_from([*base.trees, *trees])
     drops = st.lists(places, max_size=3).map(tuple)
     vendor = VendorCommit(
-        "refs/heads/vendor",
-        draw(commits | st.just("")),
-        draw(st.dictionaries(places, some, max_size=4)),
-        draw(drops),
-        draw(messages),
-        draw(times),
+        ref="refs/heads/vendor",
+        parent=draw(commits | st.just("")),
+        trees_by_path=draw(st.dictionaries(places, some, max_size=4)),
+        dropped_paths=draw(drops),
+        message=draw(messages),
+        timestamp=draw(times),
     )
     merged = st.builds(
-        MergedDraft, commits, places, some, st.uuids().map(lambda it: f"refs/tags/{it}")
+        MergedDraft,
+        commit=commits,
+        path=places,
+        tree=some,
+        tag=st.uuids().map(lambda it: f"refs/tags/{it}"),
     )
     merges = st.builds(
         PublicationMerge, st.lists(merged, max_size=20).map(tuple), messages, times, drops
     )
     files = FileCommit(
-        "refs/heads/records",
-        draw(commits | st.just("")),
-        draw(st.dictionaries(places.filter(bool), contents, max_size=4)),
-        draw(st.lists(places.filter(bool), max_size=3).map(tuple)),
-        draw(messages),
-        draw(times),
+        ref="refs/heads/records",
+        parent=draw(commits | st.just("")),
+        content_by_path=draw(st.dictionaries(places.filter(bool), contents, max_size=4)),
+        dropped_paths=draw(st.lists(places.filter(bool), max_size=3).map(tuple)),
+        message=draw(messages),
+        timestamp=draw(times),
     )
     return RepositoryChange(
-        Remote("x"),
-        WHO,
-        {MAIN: base.head},
+        remote=Remote("x"),
+        identity=WHO,
+        expected={MAIN: base.head},
         blobs=blobs,
         trees=tuple(
             StoredTree(entries[n], trees[n]) for n in range(len(made)) if draw(st.booleans())
@@ -205,11 +216,33 @@ def forty(base):
         entries = {path: TreeEntry("100644", blob_id(data)) for path, data in files.items()}
         ref, path = f"refs/heads/drafts/{number}", f"wide/new-{number}"
         message = f"Draft {number}\n\nFanout-Variant: {number}\nFanout-Stage: prod\n"
-        drafts.append(DraftCommit(ref, base.head, path, entries, tree_id(entries), message, 5))
+        drafts.append(
+            DraftCommit(
+                ref=ref,
+                base=base.head,
+                path=path,
+                entries=entries,
+                tree=tree_id(entries),
+                message=message,
+                timestamp=5,
+            )
+        )
     put = {f"drafts/{draft.path}": draft.tree for draft in drafts}
-    vendor = VendorCommit("refs/heads/vendor", "", put, (), "Render\n", 5)
+    vendor = VendorCommit(
+        ref="refs/heads/vendor",
+        parent="",
+        trees_by_path=put,
+        dropped_paths=(),
+        message="Render\n",
+        timestamp=5,
+    )
     return RepositoryChange(
-        Remote("x"), WHO, {MAIN: base.head}, blobs=blobs, drafts=tuple(drafts), vendor=vendor
+        remote=Remote("x"),
+        identity=WHO,
+        expected={MAIN: base.head},
+        blobs=blobs,
+        drafts=tuple(drafts),
+        vendor=vendor,
     )
 
 

@@ -254,8 +254,17 @@ def test_an_empty_sha256_repository_is_refused_when_it_is_written_to(store, new_
     bare = new_bare("modern", "--object-format=sha256")
     ref = "refs/heads/fanout/x"
     store.list_refs([RefListingRequest(bare.remote, (ref,))])
-    commit = FileCommit(ref, "", {"a": b"b"}, (), "Begin\n", downstream.when)
-    change = RepositoryChange(bare.remote, downstream.identity, {ref: ""}, files=(commit,))
+    commit = FileCommit(
+        ref=ref,
+        parent="",
+        content_by_path={"a": b"b"},
+        dropped_paths=(),
+        message="Begin\n",
+        timestamp=downstream.when,
+    )
+    change = RepositoryChange(
+        remote=bare.remote, identity=downstream.identity, expected={ref: ""}, files=(commit,)
+    )
     answer = store.change([change])[bare.url]
     assert isinstance(answer, InvalidInput)
     assert "SHA-256" in str(answer)

@@ -54,7 +54,16 @@ def test_a_change_is_two_requests_and_so_is_a_large_one(asked, bare):
     for size in (10, 5_000_000):
         ref = f"refs/heads/size-{size}"
         data = random.Random(size).randbytes(size)
-        commit = FileCommit(ref, "", {"file": data}, (), "m", 1_700_000_000)
-        written = store.change([RepositoryChange(remote, who, {ref: ""}, files=(commit,))])
+        commit = FileCommit(
+            ref=ref,
+            parent="",
+            content_by_path={"file": data},
+            dropped_paths=(),
+            message="m",
+            timestamp=1_700_000_000,
+        )
+        written = store.change(
+            [RepositoryChange(remote=remote, identity=who, expected={ref: ""}, files=(commit,))]
+        )
         assert bare.refs()[ref] == written[remote.url].refs[ref]
         assert since() == PUSH

@@ -140,7 +140,14 @@ def test_any_file_name_arrives_as_it_is(downstream, name):
 
 
 def files_commit(downstream, ref, parent, put, drop=()):
-    commit = FileCommit(ref, parent, put, drop, "Record\n", downstream.when)
+    commit = FileCommit(
+        ref=ref,
+        parent=parent,
+        content_by_path=put,
+        dropped_paths=drop,
+        message="Record\n",
+        timestamp=downstream.when,
+    )
     return downstream.change(expected={ref: parent}, files=(commit,)).refs[ref]
 
 
@@ -261,7 +268,9 @@ def test_a_publication_may_replace_the_whole_repository_and_leave_it_empty(downs
     ref = downstream.ref("")
     tree = downstream.bare.git("rev-parse", f"{written.refs[ref]}^{{tree}}")
     tag = "refs/tags/v1"
-    whole = PublicationMerge((MergedDraft(refs[ref], "", tree, tag),), "Publish\n", downstream.when)
+    whole = PublicationMerge(
+        (MergedDraft(commit=refs[ref], path="", tree=tree, tag=tag),), "Publish\n", downstream.when
+    )
     nothing = PublicationMerge((), "Remove\n", downstream.when, dropped_paths=("",))
     downstream.change(
         expected={downstream.main: refs[downstream.main], tag: ""},
@@ -280,7 +289,14 @@ def test_a_package_inside_one_that_is_new_itself(downstream):
         downstream.draft(p, f, refs[downstream.main]) for p, f in (("a", outer), ("b", inner))
     ]
     put = {"drafts/a": drafts[0].tree, "drafts/a/deep/b": drafts[1].tree}
-    vendor = VendorCommit(downstream.vendor, "", put, (), "Render\n", downstream.when)
+    vendor = VendorCommit(
+        ref=downstream.vendor,
+        parent="",
+        trees_by_path=put,
+        dropped_paths=(),
+        message="Render\n",
+        timestamp=downstream.when,
+    )
     downstream.change(
         expected=dict.fromkeys((drafts[0].ref, drafts[1].ref, downstream.vendor), ""),
         blobs=downstream.blobs(outer, inner),
@@ -324,7 +340,12 @@ def test_a_draft_takes_in_a_person_s_commits_and_keeps_its_pristine_rendering(do
         drafts=(replace(draft, more_parents=(tip,)),),
         trees=(StoredTree(stored.entries, stored.tree),),
         vendor=VendorCommit(
-            downstream.vendor, refs[downstream.vendor], {"drafts/web": stored.tree}, (), "Up\n", 1
+            ref=downstream.vendor,
+            parent=refs[downstream.vendor],
+            trees_by_path={"drafts/web": stored.tree},
+            dropped_paths=(),
+            message="Up\n",
+            timestamp=1,
         ),
     )
     assert bare.parents(written.refs[draft.ref]) == [head, tip]

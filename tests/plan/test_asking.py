@@ -47,7 +47,15 @@ def due(way="object", observed="", draft="", cel="object.ok"):
         asked |= {"address": "http://127.0.0.1/", "query": "up", "cel": observed or "result > 0"}
     check = Check.model_validate({"name": "health", way: asked})
     row = {"upstream": {"revision": "v2"}}
-    return DueCheck("ams", check, "d1", row, "default", "edge", draft)
+    return DueCheck(
+        variant="ams",
+        check=check,
+        digest="d1",
+        variables=row,
+        namespace="default",
+        repository="edge",
+        draft_commit=draft,
+    )
 
 
 ANSWERS = [

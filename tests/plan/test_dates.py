@@ -36,7 +36,10 @@ def at(minutes: float) -> datetime:
 
 
 def recorded(*minutes: float) -> list[RecordEntry]:
-    return [RecordEntry(f"r{n}", at(it), "ci", "Evidence", {}) for n, it in enumerate(minutes)]
+    return [
+        RecordEntry(name=f"r{n}", at=at(it), by="ci", kind="Evidence", spec={})
+        for n, it in enumerate(minutes)
+    ]
 
 
 def minutes_of(records: tuple[RecordEntry, ...]) -> list[float]:
@@ -74,15 +77,15 @@ def test_instants_are_those_of_the_specification(dates, passes, now):
 
 LATER = at(600)
 LINE = VariantLine(
-    "edge",
-    "sites/ams",
-    GrantLine("v2", "c", "d", "t", LATER),
-    PublishedLine("v1", "c", "d", "t", LATER),
+    repository="edge",
+    path="sites/ams",
+    grant=GrantLine(revision="v2", commit="c", digest="d", tree="t", at=LATER),
+    published=PublishedLine(revision="v1", commit="c", digest="d", tree="t", at=LATER),
     answers=(CheckAnswer("health", "d", Verdict.PASSED, LATER),),
 )
 AHEAD = RecordedStatus(
-    {"ams": LINE},
-    {("dev", "v1"): RevisionHistory(LATER, LATER)},
+    variants={"ams": LINE},
+    history={("dev", "v1"): RevisionHistory(LATER, LATER)},
     removed={"ber": LATER},
 )
 
@@ -111,7 +114,12 @@ def test_what_lies_ahead_stays_on_record_as_it_is():
     status = correct_status(AHEAD, NOW)
     planned = replace(status, revisions={"v1": "c"})
     plan = restore_recorded_times(
-        PolicyPlan("default", "p", (), (), status, planned), AHEAD, status, frozenset()
+        PolicyPlan(
+            namespace="default", name="p", steps=(), actions=(), recorded=status, planned=planned
+        ),
+        AHEAD,
+        status,
+        frozenset(),
     )
     assert plan.recorded is AHEAD
     assert plan.planned == replace(AHEAD, revisions={"v1": "c"}, noticed_at={LATER: NOW})
@@ -144,7 +152,7 @@ def test_records_seen_ahead_are_status_lines():
 def test_a_removal_that_is_dated_ahead_is_no_step_yet():
     """Else all approvals and answers of today were given before the variant's last step."""
     spec = {"action": "ConfirmRemoval", "variants": ["ams"]}
-    said = [RecordEntry("r", LATER, "ann", "Decision", spec)]
+    said = [RecordEntry(name="r", at=LATER, by="ann", kind="Decision", spec=spec)]
     assert (build_gate_records(said, NOW).removals, build_gate_records(said, LATER).removals) == (
         {},
         {"ams": LATER},

@@ -15,7 +15,9 @@ def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathHolder]]
         wanted[name] = (repository or "edge", to)
         homes["edge", at] = name
     tenants = {
-        name: PathHolder(homes[place], "ns/p", place[1], place[0], is_moving=True)
+        name: PathHolder(
+            variant=homes[place], policy="ns/p", path=place[1], repository=place[0], is_moving=True
+        )
         for name, place in wanted.items()
         if place in homes and homes[place] != name
     }
@@ -48,5 +50,7 @@ def test_one_of_another_policy_is_in_no_ring():
 
 def test_who_has_left_already_is_in_no_ring():
     wanted, tenants = world("a:1>2 b:2>1")
-    tenants["a"] = PathHolder("b", "ns/p", "2", "edge", is_moving=True, is_leaving=True)
+    tenants["a"] = PathHolder(
+        variant="b", policy="ns/p", path="2", repository="edge", is_moving=True, is_leaving=True
+    )
     assert exchange_partners("a", wanted, tenants) == frozenset()

@@ -24,21 +24,31 @@ moments = st.datetimes(datetime(2000, 1, 1), datetime(2100, 1, 1)).map(
     lambda moment: moment.replace(microsecond=0, tzinfo=UTC)
 )
 reads = st.dictionaries(text, text, max_size=2)
-grants = st.builds(GrantLine, text, text, text, text, moments, st.just("") | text, text, reads)
+grants = st.builds(
+    GrantLine,
+    revision=text,
+    commit=text,
+    digest=text,
+    tree=text,
+    at=moments,
+    repository=st.just("") | text,
+    path=text,
+    reads=reads,
+)
 published = st.builds(
     PublishedLine,
-    text,
-    text,
-    text,
-    text,
-    moments,
-    text,
-    text,
-    st.booleans(),
-    text,
-    reads,
-    text,
-    st.none() | moments,
+    revision=text,
+    commit=text,
+    digest=text,
+    tree=text,
+    at=moments,
+    merge=text,
+    tag=text,
+    out_of_band=st.booleans(),
+    pristine=text,
+    reads=reads,
+    heard=text,
+    since=st.none() | moments,
 )
 left = st.lists(st.builds(PreviousLocationLine, text, text, text), max_size=2).map(tuple)
 verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
@@ -47,14 +57,14 @@ answers = st.lists(st.builds(CheckAnswer, text, text, verdicts, moments, text), 
 )
 lines = st.builds(
     VariantLine,
-    text,
-    text,
-    st.none() | grants,
-    st.none() | published,
-    left,
-    st.booleans(),
-    st.just("") | text,
-    answers,
+    repository=text,
+    path=text,
+    grant=st.none() | grants,
+    published=st.none() | published,
+    left=left,
+    orphan=st.booleans(),
+    stage=st.just("") | text,
+    answers=answers,
 )
 histories = st.builds(
     RevisionHistory,
@@ -65,11 +75,11 @@ histories = st.builds(
 )
 statuses = st.builds(
     RecordedStatus,
-    st.dictionaries(text, lines, max_size=3),
-    st.dictionaries(st.tuples(text, text), histories, max_size=3),
-    st.dictionaries(text, text, max_size=3),
-    st.frozensets(text, max_size=3),
-    st.dictionaries(text, moments, max_size=3),
+    variants=st.dictionaries(text, lines, max_size=3),
+    history=st.dictionaries(st.tuples(text, text), histories, max_size=3),
+    revisions=st.dictionaries(text, text, max_size=3),
+    draft_repositories=st.frozensets(text, max_size=3),
+    removed=st.dictionaries(text, moments, max_size=3),
     drafts=st.dictionaries(text, st.builds(DraftLine, text, moments), max_size=3),
 )
 

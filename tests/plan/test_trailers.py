@@ -1,12 +1,15 @@
 """What a draft commit says about itself is read as it was written."""
 
+from dataclasses import fields
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.plan.draft_trailers import DraftTrailers, format_draft_message, parse_trailers
 
 word = st.text("abcXYZ019./_-", min_size=1, max_size=12)
-trailers = st.builds(DraftTrailers, *[word] * 10, st.just("") | word)
+NAMES = [it.name for it in fields(DraftTrailers)]
+trailers = st.builds(DraftTrailers, **dict.fromkeys(NAMES[:10], word), takes=st.just("") | word)
 
 
 @given(trailers, st.text(min_size=1).filter(str.strip))
@@ -19,5 +22,7 @@ def test_a_person_s_commit_has_none():
 
 
 def test_quoting_the_trailers_in_the_text_makes_no_draft():
-    message = format_draft_message("x", DraftTrailers(*"abcdefghi"))
+    message = format_draft_message(
+        "x", DraftTrailers(**dict(zip(NAMES, "abcdefghi", strict=False)))
+    )
     assert parse_trailers(f"Revert\n\n{message}\nSigned-off-by: Ann\n") is None

@@ -54,7 +54,9 @@ def there():
 
 
 def ask(url):
-    [answer] = HttpProbes(lambda _: None, {}, ProbeLimits(probe_seconds=5)).ask([ProbeQuery(url)])
+    [answer] = HttpProbes(lambda _: None, {}, ProbeLimits(probe_seconds=5)).ask(
+        [ProbeQuery(url=url)]
+    )
     return answer
 
 

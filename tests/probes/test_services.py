@@ -56,13 +56,13 @@ def unheard(answer, there, path="/state"):
 
 def test_an_answer_is_status_and_body(there):
     there.pages["/state"] = Page('{"ok": true, "revision": "v2"}')
-    assert ask(ProbeQuery(f"{there.url}/state")) == [
+    assert ask(ProbeQuery(url=f"{there.url}/state")) == [
         ProbeResponse({"status": 200, "body": {"ok": True, "revision": "v2"}})
     ]
 
 
 def test_what_is_not_there_is_an_answer(there):
-    [answer] = ask(ProbeQuery(f"{there.url}/nowhere"))
+    [answer] = ask(ProbeQuery(url=f"{there.url}/nowhere"))
     assert answer == ProbeResponse({"status": 404}, "its body is no JSON")
 
 
@@ -93,7 +93,7 @@ SILENT = [
 @pytest.mark.parametrize(("page", "told"), [row[1:] for row in SILENT], ids=[r[0] for r in SILENT])
 def test_no_answer(there, page, told):
     there.pages["/state"] = page
-    [answer] = ask(ProbeQuery(f"{there.url}/state"), limits=QUICK if page.slow else PATIENT)
+    [answer] = ask(ProbeQuery(url=f"{there.url}/state"), limits=QUICK if page.slow else PATIENT)
     assert unheard(answer, there) == told
 
 
@@ -112,14 +112,14 @@ def test_no_answer(there, page, told):
 def test_a_body_that_cannot_be_read_leaves_the_status(there, body, told):
     there.pages["/state"] = Page(body)
     limits = ProbeLimits(max_bytes=100_000)
-    [answer] = HttpProbes(secret, {}, limits).ask([ProbeQuery(f"{there.url}/state")])
+    [answer] = HttpProbes(secret, {}, limits).ask([ProbeQuery(url=f"{there.url}/state")])
     assert answer == ProbeResponse({"status": 200}, told)
 
 
 def test_a_redirect_on_the_same_host_is_followed(there):
     there.pages["/old"] = Page("", 301, {"Location": "/state"})
     there.pages["/state"] = Page('{"ok": 1}')
-    assert ask(ProbeQuery(f"{there.url}/old")) == [
+    assert ask(ProbeQuery(url=f"{there.url}/old")) == [
         ProbeResponse({"status": 200, "body": {"ok": 1}})
     ]
 
@@ -129,7 +129,7 @@ def test_who_is_not_there_is_asked_once():
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         first, second = HttpProbes(secret, {}, ProbeLimits(concurrency=1)).ask(
-            [ProbeQuery(f"{url}/a"), ProbeQuery(url)]
+            [ProbeQuery(url=f"{url}/a"), ProbeQuery(url=url)]
         )
     assert first.sentence.startswith(f"{url}/a: it cannot be reached: ")
     assert second.sentence.startswith(f"{url}: it cannot be reached: ")
@@ -145,7 +145,7 @@ def test_who_lets_nobody_in_cannot_be_reached():
             one.setblocking(False)
             one.connect_ex(where)
         url = f"http://127.0.0.1:{where[1]}"
-        answers = ask(ProbeQuery(f"{url}/a"), ProbeQuery(f"{url}/b"), limits=QUICK)
+        answers = ask(ProbeQuery(url=f"{url}/a"), ProbeQuery(url=f"{url}/b"), limits=QUICK)
     why = "it cannot be reached: no connection within 0.25 s"
     assert answers == [ProbeFailure(f"{url}/a: {why}"), ProbeFailure(f"{url}/b: {why}")]
 
@@ -157,9 +157,9 @@ def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(ther
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         questions = [
-            ProbeQuery(f"{there.url}/state"),
-            ProbeQuery(f"{url}/a?key=1"),
-            ProbeQuery(f"{url}/b"),
+            ProbeQuery(url=f"{there.url}/state"),
+            ProbeQuery(url=f"{url}/a?key=1"),
+            ProbeQuery(url=f"{url}/b"),
         ]
         HttpProbes(secret, {}, PATIENT, told.append).ask(questions)
     [line] = told
@@ -171,16 +171,16 @@ def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(ther
 def test_who_is_no_http_server_gives_no_answer():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        [answer] = ask(ProbeQuery(url), limits=QUICK)
+        [answer] = ask(ProbeQuery(url=url), limits=QUICK)
     assert answer == ProbeFailure(f"{url}: no answer within 0.5 s")
 
 
 def test_equal_questions_are_asked_once(there):
     there.pages["/state"] = Page("1")
     there.asked.clear()
-    question = ProbeQuery(f"{there.url}/state")
+    question = ProbeQuery(url=f"{there.url}/state")
     assert (
-        ask(question, question, ProbeQuery(f"{there.url}/state"))
+        ask(question, question, ProbeQuery(url=f"{there.url}/state"))
         == [ProbeResponse({"status": 200, "body": 1})] * 3
     )
     assert len(there.asked) == 1
@@ -189,7 +189,7 @@ def test_equal_questions_are_asked_once(there):
 def test_many_are_asked_and_each_gets_its_own_answer(there):
     for number in range(40):
         there.pages[f"/{number}"] = Page(str(number))
-    answers = ask(*(ProbeQuery(f"{there.url}/{number}") for number in range(40)))
+    answers = ask(*(ProbeQuery(url=f"{there.url}/{number}") for number in range(40)))
     assert [answer.value["body"] for answer in answers] == list(range(40))
 
 
@@ -197,7 +197,7 @@ def test_what_the_others_leave_no_time_for_is_not_asked(there):
     there.pages["/state"] = Page(slow=True)
     there.pages["/next"] = Page("1")
     limits = ProbeLimits(probe_seconds=0.3, batch_seconds=0.3, concurrency=1)
-    questions = [ProbeQuery(f"{there.url}/state"), ProbeQuery(f"{there.url}/next")]
+    questions = [ProbeQuery(url=f"{there.url}/state"), ProbeQuery(url=f"{there.url}/next")]
     first, second = HttpProbes(secret, {}, limits).ask(questions)
     assert unheard(first, there) == "no answer within 0.3 s"
     told = unheard(second, there, "/next")
@@ -208,7 +208,7 @@ def test_a_question_by_post_sends_its_body(there):
     there.pages["/ask"] = Page("{}")
     there.asked.clear()
     body = json.dumps({"app": "web"})
-    ask(ProbeQuery(f"{there.url}/ask", method="POST", body=body, headers=(("X-Team", "edge"),)))
+    ask(ProbeQuery(url=f"{there.url}/ask", method="POST", body=body, headers=(("X-Team", "edge"),)))
     [asked] = there.asked
     assert (asked.method, asked.body) == ("POST", body.encode())
     assert asked.headers["content-type"] == "application/json"
@@ -223,7 +223,7 @@ def test_a_question_by_post_sends_its_body(there):
 def test_credentials_come_from_the_secret(there, name, sent):
     there.pages["/state"] = Page("{}")
     there.asked.clear()
-    ask(ProbeQuery(f"{there.url}/state", secret=name))
+    ask(ProbeQuery(url=f"{there.url}/state", secret=name))
     assert there.asked[0].headers.get("authorization") == sent
 
 
@@ -238,7 +238,7 @@ def test_credentials_come_from_the_secret(there, name, sent):
 )
 def test_without_a_usable_secret_nobody_is_asked(there, name, told):
     there.asked.clear()
-    [answer] = ask(ProbeQuery(f"{there.url}/state", secret=name))
+    [answer] = ask(ProbeQuery(url=f"{there.url}/state", secret=name))
     assert unheard(answer, there) == told
     assert there.asked == []
 
@@ -251,7 +251,7 @@ def test_without_a_usable_secret_nobody_is_asked(there, name, told):
 def test_a_secret_stays_here(there, lent):
     there.asked.clear()
     own = {name: [there.url if it == "ORIGIN" else it for it in at] for name, at in lent.items()}
-    [answer] = HttpProbes(secret, own).ask([ProbeQuery(f"{there.url}/state", secret="token")])
+    [answer] = HttpProbes(secret, own).ask([ProbeQuery(url=f"{there.url}/state", secret="token")])
     assert unheard(answer, there) == (
         f"checks may not send the secret token there; an administrator lists it with {there.url}"
         " under checkSecrets of the FanoutConfiguration"
@@ -261,12 +261,12 @@ def test_a_secret_stays_here(there, lent):
 
 def test_what_sends_the_secret_back_is_not_read(there):
     there.pages["/state"] = Page('{"you": "Bearer tok-123"}')
-    [answer] = ask(ProbeQuery(f"{there.url}/state?echo=1", secret=""))
+    [answer] = ask(ProbeQuery(url=f"{there.url}/state?echo=1", secret=""))
     assert answer == ProbeResponse({"status": 404}, "its body is no JSON")
-    [answer] = ask(ProbeQuery(f"{there.url}/state", secret="token"))
+    [answer] = ask(ProbeQuery(url=f"{there.url}/state", secret="token"))
     assert unheard(answer, there) == "it sends the secret back that it was asked with"
 
 
 def test_the_query_of_an_address_is_not_shown(there):
-    [answer] = ask(ProbeQuery("http://127.0.0.1:1/state?key=abc"))
+    [answer] = ask(ProbeQuery(url="http://127.0.0.1:1/state?key=abc"))
     assert "abc" not in answer.sentence

@@ -19,11 +19,19 @@ def report(number: int, problem: str = "") -> PassReport:
     error = Unavailable(problem, reason="RemoteUnavailable") if problem else None
     policies = tuple(
         PolicyResult(
-            ResolvedPolicy("default", f"p{it}", None, None, None), PolicyRecords(), error=error
+            resolved_policy=ResolvedPolicy(
+                namespace="default",
+                name=f"p{it}",
+                upstream_policy=None,
+                package_variant=None,
+                upstream=None,
+            ),
+            policy_state=PolicyRecords(),
+            error=error,
         )
         for it in range(number)
     )
-    return PassReport(PassPlan(datetime(2026, 3, 2, tzinfo=UTC), policies))
+    return PassReport(PassPlan(now=datetime(2026, 3, 2, tzinfo=UTC), policies=policies))
 
 
 def logged(journal: LoopLog, told: PassReport) -> list[tuple[str, str, str]]:

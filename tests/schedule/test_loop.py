@@ -31,7 +31,7 @@ from fanout.schedule.run_loop import (
 HOUR = timedelta(hours=1)
 A, B = PassSubject("platform", "a"), PassSubject("platform", "b")
 PATIENCE = 20  # seconds, for a slow machine
-STEP = PlanAction(ActionKind.WRITE_DRAFT, "platform", "a")
+STEP = PlanAction(kind=ActionKind.WRITE_DRAFT, namespace="platform", policy="a")
 
 
 @dataclass
@@ -88,12 +88,25 @@ class Play:
 
 def report(now, *, step=False, wake=None):
     """A pass over policy a: did it take a step, and when can its gates open by themselves?"""
-    named = ResolvedPolicy("platform", "a", None, None, None)
-    policy = PolicyResult(named, PolicyRecords(), decision=PolicyEvaluation({}, {}, {}, next=wake))
-    plan = PolicyPlan(
-        "platform", "a", (), (STEP,) if step else (), RecordedStatus(), RecordedStatus()
+    named = ResolvedPolicy(
+        namespace="platform", name="a", upstream_policy=None, package_variant=None, upstream=None
     )
-    observed = PassPlan(now, (policy,), (plan,), Plan(plan.actions), ())
+    policy = PolicyResult(
+        resolved_policy=named,
+        policy_state=PolicyRecords(),
+        decision=PolicyEvaluation({}, {}, {}, next=wake),
+    )
+    plan = PolicyPlan(
+        namespace="platform",
+        name="a",
+        steps=(),
+        actions=(STEP,) if step else (),
+        recorded=RecordedStatus(),
+        planned=RecordedStatus(),
+    )
+    observed = PassPlan(
+        now=now, policies=(policy,), plans=(plan,), plan=Plan(plan.actions), changes=()
+    )
     return PassReport(
         observed, tuple(ActionResult(action, is_done=True) for action in plan.actions)
     )

@@ -333,7 +333,16 @@ def test_one_pass_covers_those_who_are_judged_and_is_a_sweep_for_those_who_are_s
     judged &= everyone
     swept &= judged
     mode = build_mode(judged, swept, SweepTimetable(all_subjects=everyone))
-    named = {who: ResolvedPolicy(*who, None, None, None) for who in everyone}
+    named = {
+        who: ResolvedPolicy(
+            namespace=who.namespace,
+            name=who.name,
+            upstream_policy=None,
+            upstream=None,
+            package_variant=None,
+        )
+        for who in everyone
+    }
     assert {who for who in everyone if mode.covers(named[who])} == judged
     assert {who for who in judged if mode.is_sweep_for(named[who])} == swept
 

@@ -48,7 +48,7 @@ def ask(server: str, query: str) -> ProbeResponse | ProbeFailure:
     def secret(name: str) -> None:
         raise AssertionError(name)
 
-    [answer] = HttpProbes(secret, {}).ask([ProbeQuery(server, query)])
+    [answer] = HttpProbes(secret, {}).ask([ProbeQuery(url=server, query=query)])
     return answer
 
 

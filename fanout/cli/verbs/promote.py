@@ -104,7 +104,7 @@ def command(
             else find_nothing_to_publish(item, stage, cases, candidate)
         )
         if no_effect_reason:
-            print_report(PassReport(PassPlan(settings.now(), (item,))), settings)
+            print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
             print_message(no_effect_reason, settings.color)
             return exit_code_after(int(bool(selection.note)), effect=bool(cases))
         refuse_unreachable(

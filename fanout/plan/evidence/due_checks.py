@@ -5,6 +5,7 @@ Pure: the caller passes responses in as data. `gates` turns readings into verdic
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +43,7 @@ class DueCheck:
     publication.
     """
 
+    _: KW_ONLY
     variant: str
     check: Check
     digest: str
@@ -109,7 +111,13 @@ def _due_checks_of(
             commit = case.draft.commit if case.draft is not None and not is_published else ""
             spec = case.spec
             yield DueCheck(
-                spec.name, check, digest, check_variables, spec.namespace, spec.repository, commit
+                variant=spec.name,
+                check=check,
+                digest=digest,
+                variables=check_variables,
+                namespace=spec.namespace,
+                repository=spec.repository,
+                draft_commit=commit,
             )
 
 

@@ -1,5 +1,6 @@
 """Queries of checks to HTTP services and Prometheus servers, with responses."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 from fanout.values import frozen
@@ -9,6 +10,7 @@ from fanout.values import frozen
 class ProbeQuery:
     """One query; equal queries are sent once."""
 
+    _: KW_ONLY
     url: str  # of the service; with a query, of the Prometheus server
     query: str = ""  # PromQL; "": a plain HTTP request
     method: str = "GET"

@@ -102,9 +102,11 @@ def restore_recorded_times(
     """
     if status is recorded and seen_ahead == recorded.records_ahead:
         return plan
-    record_action = PlanAction(ActionKind.RECORD, plan.namespace, plan.name)
+    record_action = PlanAction(kind=ActionKind.RECORD, namespace=plan.namespace, policy=plan.name)
     if any(not planned.rendered.spec.policy for planned in plan.steps):
-        record_action = PlanAction(ActionKind.RECORD, plan.namespace, "", variant=plan.name)
+        record_action = PlanAction(
+            kind=ActionKind.RECORD, namespace=plan.namespace, policy="", variant=plan.name
+        )
     details = [
         f"that {name} is dated ahead" for name in sorted(seen_ahead - recorded.records_ahead)
     ]
@@ -250,7 +252,13 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
 def _first_seen_action(plan: PolicyPlan, case: RenderedVariant) -> PlanAction:
     spec = case.spec
     detail = f"since when the draft of {spec.name} is there"
-    return PlanAction(ActionKind.RECORD, plan.namespace, plan.name, stage=spec.stage, detail=detail)
+    return PlanAction(
+        kind=ActionKind.RECORD,
+        namespace=plan.namespace,
+        policy=plan.name,
+        stage=spec.stage,
+        detail=detail,
+    )
 
 
 def _digest_after(case: RenderedVariant, step: VariantStep) -> str:

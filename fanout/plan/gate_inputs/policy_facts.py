@@ -5,7 +5,7 @@ Facts of a case that did not change since the previous pass are reused
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from datetime import datetime
 
 from fanout.api.approver_groups import normalize_person
@@ -88,6 +88,7 @@ class GateInputs:
     pass was not there when it was recorded. `calendars_incomplete` closes automation.
     """
 
+    _: KW_ONLY
     name: str
     rules: tuple[StageRule, ...]
     revisions: tuple[str, ...]

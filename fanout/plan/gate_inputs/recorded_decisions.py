@@ -39,7 +39,11 @@ def recorded_decision_statuses(
     active_entries = active_records(entries)
     active_names = {it.name for it in active_entries}
     gate_records = with_removals(build_gate_records(active_entries, now), removed)
-    variants = build_policy_facts(GateInputs("", (), (), gate_records, {}, now), cases, {}).variants
+    variants = build_policy_facts(
+        GateInputs(name="", rules=(), revisions=(), records=gate_records, history={}, now=now),
+        cases,
+        {},
+    ).variants
     gate_statuses = fates_of(gate_records.decisions, variants, now)
     decisions = (it for it in entries if it.kind == "Decision")
     return {

@@ -6,6 +6,7 @@ new one is ready (design §1 and §6, "Order and change").
 """
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 
 from fanout.gates.gate_facts import Hold
 from fanout.plan.observation.repository_state import (
@@ -75,6 +76,7 @@ class AbandonedLocation:
 class PathHolder:
     """The variant on record at, above or below the path where another variant is to go."""
 
+    _: KW_ONLY
     variant: str
     policy: str  # "<namespace>/<policy>"
     path: str

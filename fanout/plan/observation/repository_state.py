@@ -7,7 +7,7 @@ else.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from functools import lru_cache
 
 from fanout.api.git_urls import canonicalize_url
@@ -59,6 +59,7 @@ class RefListing:
 class Commit:
     """A commit as read from the mirror."""
 
+    _: KW_ONLY
     oid: str
     tree: str
     parents: tuple[str, ...]
@@ -91,6 +92,7 @@ class CommitIdentity:
 class DraftCommit:
     """A draft to write: one commit that replaces the package at `path` in its base."""
 
+    _: KW_ONLY
     ref: str
     base: str  # the parent: the branch's head
     path: str
@@ -118,6 +120,7 @@ class MergedDraft:
     created.
     """
 
+    _: KW_ONLY
     commit: str
     path: str
     tree: str  # of the package in the draft
@@ -146,6 +149,7 @@ class PublicationMerge:
 class VendorCommit:
     """The next commit of fanout's own branch with the pristine renderings."""
 
+    _: KW_ONLY
     ref: str
     parent: str  # "": the branch's first commit
     trees_by_path: Mapping[str, str]  # directory → tree id
@@ -158,6 +162,7 @@ class VendorCommit:
 class FileCommit:
     """A commit that writes and removes single files, as for records."""
 
+    _: KW_ONLY
     ref: str
     parent: str  # "": the branch's first commit
     content_by_path: Mapping[str, bytes]
@@ -170,6 +175,7 @@ class FileCommit:
 class RepositoryChange:
     """All changes of a pass in one repository: an atomic push, and one for removals."""
 
+    _: KW_ONLY
     remote: Remote
     identity: CommitIdentity
     expected: Mapping[str, str]  # id in the listing of every touched ref; "": absent
@@ -206,6 +212,7 @@ class OpenDraft:
     them.
     """
 
+    _: KW_ONLY
     ref: str
     commit: str  # its tip
     tree: str | None  # of the package at the tip
@@ -235,6 +242,7 @@ class PristineRenderings:
 class RepositoryState:
     """State of a downstream repository as listed and read at one moment."""
 
+    _: KW_ONLY
     remote: Remote
     branch: str  # full ref name
     refs: Mapping[str, str]

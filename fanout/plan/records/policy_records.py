@@ -1,7 +1,7 @@
 """Records of one policy as the record store returns them, as plain data."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ class RecordsKey:
 class RecordEntry:
     """One record; `at` and `by` are those of the commit that added it."""
 
+    _: KW_ONLY
     name: str
     at: datetime
     by: str  # "name <email>"
@@ -82,6 +83,7 @@ class PolicyRecords:
     `unreadable` (sentences), `failure` and `rewound` each hold the policy.
     """
 
+    _: KW_ONLY
     head: str = ""  # commit; "": nothing was recorded yet
     records: tuple[RecordEntry, ...] = ()  # in the order in which they were recorded
     status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # lines by key

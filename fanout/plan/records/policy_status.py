@@ -8,7 +8,7 @@ must not change.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import KW_ONLY, asdict, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -26,6 +26,7 @@ PackagePlace = tuple[str, str]
 class GrantLine:
     """A release of a draft, recorded before anything is published."""
 
+    _: KW_ONLY
     revision: str
     commit: str  # upstream commit
     digest: str
@@ -42,6 +43,7 @@ class GrantLine:
 class PublishedLine:
     """The publication in force, recorded when it was observed."""
 
+    _: KW_ONLY
     revision: str
     commit: str  # upstream commit
     digest: str
@@ -79,6 +81,7 @@ class PreviousLocationLine:
 class VariantLine:
     """Recorded status of one variant."""
 
+    _: KW_ONLY
     repository: str  # identity of the Git repository
     path: str
     grant: GrantLine | None = None
@@ -114,6 +117,7 @@ class DraftLine:
 class RecordedStatus:
     """Recorded status of a policy, parsed from its lines."""
 
+    _: KW_ONLY
     variants: Mapping[str, VariantLine] = field(default_factory=dict)
     history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
     revisions: Mapping[str, str] = field(default_factory=dict)  # commit at first use, by revision
@@ -165,14 +169,14 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(key) from error
     return RecordedStatus(
-        variants,
-        history,
-        revisions,
-        frozenset(draft_repositories),
-        removed,
-        frozenset(records_ahead),
-        noticed_at,
-        drafts,
+        variants=variants,
+        history=history,
+        revisions=revisions,
+        draft_repositories=frozenset(draft_repositories),
+        removed=removed,
+        records_ahead=frozenset(records_ahead),
+        noticed_at=noticed_at,
+        drafts=drafts,
     )
 
 

@@ -9,6 +9,7 @@ its branch is the only sign that they are in it.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
@@ -30,6 +31,7 @@ from fanout.values import frozen, replace
 class CleanupItem:
     """One draft or package to remove from a place where the variant was, or was to be."""
 
+    _: KW_ONLY
     spec: VariantSpec
     state: RepositoryState
     repository: str  # name of the Repository object
@@ -60,6 +62,7 @@ class PolicyCleanup:
 class CleanupPermission:
     """Permission to remove a variant's old package: readiness, automation and windows."""
 
+    _: KW_ONLY
     is_publishing: bool = True  # False: the pass only updates drafts
     is_ready: bool = False
     is_automatic: bool = False
@@ -78,11 +81,11 @@ def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Ite
     for misplaced in case.observed.misplaced_drafts:
         if _is_edit_kept(planned, misplaced):
             yield CleanupItem(
-                case.spec,
-                misplaced.repository_state,
-                misplaced.repository,
-                misplaced.path,
-                misplaced.draft,
+                spec=case.spec,
+                state=misplaced.repository_state,
+                repository=misplaced.repository,
+                path=misplaced.path,
+                open_draft=misplaced.draft,
             )
     for abandoned in case.observed.abandoned:
         if permission.is_publishing and _may_remove(case, abandoned, permission):
@@ -175,14 +178,20 @@ def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
     detail = f"{spec.name} is to be at {spec.repository}:{spec.path}"
     if draft is not None:
         yield PlanAction(
-            ActionKind.REMOVE_DRAFT, **common, ref=draft.ref, expected=draft.commit, detail=detail
+            kind=ActionKind.REMOVE_DRAFT,
+            **common,
+            ref=draft.ref,
+            expected=draft.commit,
+            detail=detail,
         )
     if left_place is not None and item.removes_package:
-        yield PlanAction(ActionKind.REMOVE_PACKAGE, **common, tree=left_place.tree, detail=detail)
+        yield PlanAction(
+            kind=ActionKind.REMOVE_PACKAGE, **common, tree=left_place.tree, detail=detail
+        )
     elif left_place is not None:
         location = f"{item.repository}:{item.path}"
         yield PlanAction(
-            ActionKind.RECORD, **common, detail=f"that {spec.name} has left {location}"
+            kind=ActionKind.RECORD, **common, detail=f"that {spec.name} has left {location}"
         )
 
 

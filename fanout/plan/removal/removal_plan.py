@@ -8,6 +8,7 @@ is pushed: decisions made until then do not count for a variant that comes back 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
@@ -35,6 +36,7 @@ _MAX_NAMED = 2  # packages named in one commit subject
 class PackageRemoval:
     """Removal of one variant from one place."""
 
+    _: KW_ONLY
     variant: str
     owner: str  # policy as in trailers: "<namespace>/<policy>"
     status_line: VariantLine | None  # None: nothing was ever released there
@@ -183,7 +185,14 @@ def build_removal_change(
         paths, text = tuple(it.path for it in packages), removal_message(packages, reason)
         # Never older than its parent: history walks of Git rely on commit times.
         files = (
-            FileCommit(state.branch, state.head, {}, paths, text, max(timestamp, state.head_time)),
+            FileCommit(
+                ref=state.branch,
+                parent=state.head,
+                content_by_path={},
+                dropped_paths=paths,
+                message=text,
+                timestamp=max(timestamp, state.head_time),
+            ),
         )
     vendor = _drop_renderings(removals, state, install, timestamp)
     draft_refs = tuple(
@@ -239,6 +248,7 @@ _REMOVAL_REASON = "its target is gone"
 class VariantRemoval:
     """Removal of one variant whose target no longer exists, from all its places."""
 
+    _: KW_ONLY
     namespace: str
     policy: str
     variant: str
@@ -277,7 +287,7 @@ def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
         if package_removal.removes_package:
             has_package = True
             yield PlanAction(
-                ActionKind.REMOVE_PACKAGE,
+                kind=ActionKind.REMOVE_PACKAGE,
                 **common,
                 tree=package_removal.path_state.tree or "",
                 detail=_REMOVAL_REASON,
@@ -296,9 +306,9 @@ def _draft_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
                 continue
             reported.add((package_removal.repository, draft.ref))
             yield PlanAction(
-                ActionKind.REMOVE_DRAFT,
-                variant_removal.namespace,
-                variant_removal.policy,
+                kind=ActionKind.REMOVE_DRAFT,
+                namespace=variant_removal.namespace,
+                policy=variant_removal.policy,
                 stage=variant_removal.stage,
                 variant=variant_removal.variant,
                 repository=package_removal.repository,
@@ -323,9 +333,9 @@ def _record_action(variant_removal: VariantRemoval) -> PlanAction:
         names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
         remainder = f"{remainder}, and so does what people committed to {names}"
     return PlanAction(
-        ActionKind.RECORD,
-        variant_removal.namespace,
-        variant_removal.policy,
+        kind=ActionKind.RECORD,
+        namespace=variant_removal.namespace,
+        policy=variant_removal.policy,
         stage=variant_removal.stage,
         variant=variant_removal.variant,
         detail=f"that {variant_removal.variant} is gone with its target; {remainder}",

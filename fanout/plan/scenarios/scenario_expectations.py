@@ -1,6 +1,7 @@
 """Comparison of a played scenario with the expectations of its author."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +27,7 @@ ExpectedValue = str | int | bool | tuple[str, ...] | tuple[int, ...] | None
 class ComparedValue:
     """One expected value and the actual one; `path` is that of the expectation."""
 
+    _: KW_ONLY
     at: datetime
     subject: str
     path: FieldPath  # of the expectation
@@ -76,12 +78,12 @@ def _compare_policy(
     if expected.next is not None:
         wanted = format_instant(scenario.spec.resolve_instant(expected.next))
         yield ComparedValue(
-            moment.at,
-            "policy",
-            (*path, "next"),
-            wanted,
-            _format_instant(decision.next),
-            explanation,
+            at=moment.at,
+            subject="policy",
+            path=(*path, "next"),
+            expected=wanted,
+            actual=_format_instant(decision.next),
+            explanation=explanation,
         )
 
 
@@ -124,7 +126,12 @@ def _compare_stage(
             expected_value = str(value) if name in ("gate", "verdict") else value
             explanation = _join_sentences(stage.holds)
             yield ComparedValue(
-                moment.at, f"stage {stage.name}", field, expected_value, actual[name], explanation
+                at=moment.at,
+                subject=f"stage {stage.name}",
+                path=field,
+                expected=expected_value,
+                actual=actual[name],
+                explanation=explanation,
             )
     if expected.others is not None:
         yield from _compare_other_revisions(moment, stage, expected.others, (*path, "others"))
@@ -141,7 +148,14 @@ def _compare_other_revisions(
     by_revision = {other.revision: other for other in stage.alternatives}
     wanted = _sorted_unique(other.revision for other in expected)
     explanation = _join_sentences(hold for other in stage.alternatives for hold in other.holds)
-    yield ComparedValue(moment.at, subject, path, wanted, _sorted_unique(by_revision), explanation)
+    yield ComparedValue(
+        at=moment.at,
+        subject=subject,
+        path=path,
+        expected=wanted,
+        actual=_sorted_unique(by_revision),
+        explanation=explanation,
+    )
     for index, revision in enumerate(expected):
         other = by_revision.get(revision.revision)
         if other is None:
@@ -164,12 +178,12 @@ def _compare_other_revisions(
             if expected_value is not None:
                 field_path = (*path, index, name)
                 yield ComparedValue(
-                    moment.at,
-                    revision_subject,
-                    field_path,
-                    expected_value,
-                    actual,
-                    _join_sentences(other.holds),
+                    at=moment.at,
+                    subject=revision_subject,
+                    path=field_path,
+                    expected=expected_value,
+                    actual=actual,
+                    explanation=_join_sentences(other.holds),
                 )
 
 
@@ -202,7 +216,12 @@ def _compare_variant(
     for name, wanted, actual in rows:
         if wanted is not None:
             yield ComparedValue(
-                moment.at, subject, (*path, name), wanted, actual, _join_sentences(decision.holds)
+                at=moment.at,
+                subject=subject,
+                path=(*path, name),
+                expected=wanted,
+                actual=actual,
+                explanation=_join_sentences(decision.holds),
             )
 
 
@@ -217,7 +236,14 @@ def _compare_waves(scenario: Scenario, moments: Sequence[PlayedPass]) -> Iterato
         last = moments[-1]
         explanation = _join_sentences(last.decision.stages[expected.stage].holds)
         subject = f"stage {expected.stage}"
-        yield ComparedValue(last.at, subject, path, tuple(expected.waves), waves, explanation)
+        yield ComparedValue(
+            at=last.at,
+            subject=subject,
+            path=path,
+            expected=tuple(expected.waves),
+            actual=waves,
+            explanation=explanation,
+        )
 
 
 def _compare_policy_value(
@@ -229,7 +255,12 @@ def _compare_policy_value(
 ) -> ComparedValue:
     decision: PolicyEvaluation = moment.decision
     return ComparedValue(
-        moment.at, subject, path, expected, actual, _join_sentences(decision.holds)
+        at=moment.at,
+        subject=subject,
+        path=path,
+        expected=expected,
+        actual=actual,
+        explanation=_join_sentences(decision.holds),
     )
 
 

@@ -72,7 +72,7 @@ class _ScenarioRun:
             evaluate_policy,
         )
         self._world = ScenarioWorld(
-            setting, revisions=list(spec.revisions), history=self._stated_history()
+            setting=setting, revisions=list(spec.revisions), history=self._stated_history()
         )
         self._now = spec.resolve_instant(None)
         self._requeue_at: datetime | None = None

@@ -89,7 +89,9 @@ class ScenarioTimeline:
     def verification_change(self, variant: ScenarioVariant, at: datetime) -> TimedChange:
         """Return the change that answers all checks after publication as stated."""
         answer = EvidenceStatus.FAILED if variant.stated.fails else EvidenceStatus.PASSED
-        return at, partial(self._apply_answer, ScenarioAnswer(variant.name, at, answer))
+        return at, partial(
+            self._apply_answer, ScenarioAnswer(variant=variant.name, at=at, status=answer)
+        )
 
     def deliver_pending_answers(self, world: ScenarioWorld) -> None:
         """Apply answers about drafts that were stated before the drafts existed."""
@@ -105,7 +107,9 @@ class ScenarioTimeline:
     def _add_variant(
         self, world: ScenarioWorld, name: str, stated: StatedVariant, now: datetime
     ) -> Iterator[TimedChange]:
-        variant = ScenarioVariant(name, stated, self._groups(stated), offline=stated.offline)
+        variant = ScenarioVariant(
+            name=name, stated=stated, group=self._groups(stated), offline=stated.offline
+        )
         variant.stated_draft = stated.draft
         variant.removed = self._instant(stated.removed) if stated.removed is not None else None
         previous = world.variants.get(name)
@@ -134,16 +138,22 @@ class ScenarioTimeline:
         ):
             if when is not None:
                 then = self._instant(when)
-                yield then, partial(self._apply_answer, ScenarioAnswer(variant.name, then, answer))
+                yield (
+                    then,
+                    partial(
+                        self._apply_answer,
+                        ScenarioAnswer(variant=variant.name, at=then, status=answer),
+                    ),
+                )
         for stated_answer in stay.answers:
             then = at or now if stated_answer.at is None else self._instant(stated_answer.at)
             scenario_answer = ScenarioAnswer(
-                variant.name,
-                then,
-                stated_answer.status,
-                stated_answer.check,
-                stated_answer.message,
-                stated_answer.seen or "",
+                variant=variant.name,
+                at=then,
+                status=stated_answer.status,
+                check=stated_answer.check,
+                message=stated_answer.message,
+                observed_revision=stated_answer.seen or "",
             )
             yield then, partial(self._apply_answer, scenario_answer)
 
@@ -217,7 +227,9 @@ class ScenarioTimeline:
         name: str = "",
     ) -> RecordEntry:
         self._record_count += 1
-        return RecordEntry(name or f"{kind.lower()}-{self._record_count}", at, by, kind, spec)
+        return RecordEntry(
+            name=name or f"{kind.lower()}-{self._record_count}", at=at, by=by, kind=kind, spec=spec
+        )
 
     def _apply_event(self, event: ScenarioEvent, world: ScenarioWorld) -> None:
         at = self._instant(event.at)
@@ -239,12 +251,12 @@ class ScenarioTimeline:
             stated_answer = event.answer
             for name in stated_answer.variants:
                 scenario_answer = ScenarioAnswer(
-                    name,
-                    at,
-                    stated_answer.status,
-                    stated_answer.check,
-                    stated_answer.message,
-                    stated_answer.seen or "",
+                    variant=name,
+                    at=at,
+                    status=stated_answer.status,
+                    check=stated_answer.check,
+                    message=stated_answer.message,
+                    observed_revision=stated_answer.seen or "",
                 )
                 self._apply_answer(scenario_answer, world)
 

@@ -6,7 +6,7 @@ do after a pass.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -41,6 +41,7 @@ from fanout.values import frozen, replace
 class ScenarioSetting:
     """Settings of a scenario that do not change while it is played."""
 
+    _: KW_ONLY
     name: str
     rules: tuple[StageRule, ...]
     suspended: bool = False
@@ -56,6 +57,7 @@ class ScenarioSetting:
 class ScenarioAnswer:
     """Answer of one check about a variant, or of all after publication if unnamed."""
 
+    _: KW_ONLY
     variant: str
     at: datetime
     status: Said
@@ -69,6 +71,7 @@ class ScenarioAnswer:
 class ScenarioVariant:
     """Present state of one variant of a scenario."""
 
+    _: KW_ONLY
     name: str
     stated: StatedVariant
     group: int = 0
@@ -174,6 +177,7 @@ class ScenarioVariant:
 class ScenarioWorld:
     """Present state of everything that the scenario states."""
 
+    _: KW_ONLY
     setting: ScenarioSetting
     variants: dict[str, ScenarioVariant] = field(default_factory=dict)
     revisions: list[str] = field(default_factory=list)

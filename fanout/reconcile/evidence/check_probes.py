@@ -133,7 +133,7 @@ class CheckProber:
                 query = check.query or values[check.query_expr or ""]
                 secret = check.secret_ref.name if check.secret_ref else ""
                 return _validate_probe(
-                    f"the query to {address}", ProbeQuery(address, query, secret=secret)
+                    f"the query to {address}", ProbeQuery(url=address, query=query, secret=secret)
                 )
             case HttpCheck():
                 url = check.url or values[check.url_expr or ""]
@@ -249,7 +249,7 @@ def _list_answer_expressions(due_check: DueCheck) -> list[str]:
 
 def _build_http_probe(check: HttpCheck, url: str) -> ProbeQuery:
     return ProbeQuery(
-        url,
+        url=url,
         method=check.method.value,
         headers=tuple(sorted(check.headers.items())),
         body="" if check.body is None else json.dumps(check.body, sort_keys=True),

@@ -155,13 +155,13 @@ def find_removals(
             )
         removals.append(
             PackageRemoval(
-                variant,
-                trailer_owner(policy_result.resolved_policy),
-                location.status_line,
-                path,
-                repository_states.get(name),
-                orphan,
-                location.moved_tree,
+                variant=variant,
+                owner=trailer_owner(policy_result.resolved_policy),
+                status_line=location.status_line,
+                path=path,
+                repository_state=repository_states.get(name),
+                keeps_package=orphan,
+                moved_tree=location.moved_tree,
                 keeps_drafts=variant not in orphan_names,
                 repository=by_place[name].metadata.name if name in by_place else "",
             )
@@ -216,7 +216,9 @@ def find_undeclared_variant(
             reason=Reason.INVALID_OBJECT,
             remedy="correct that first, see `fanout validate`",
         )
-    resolved_policy = ResolvedPolicy(namespace, name, None, None, None)
+    resolved_policy = ResolvedPolicy(
+        namespace=namespace, name=name, upstream_policy=None, package_variant=None, upstream=None
+    )
     policy_state = world.records.read([policy_state_key(resolved_policy)])[
         policy_state_key(resolved_policy)
     ]
@@ -226,7 +228,9 @@ def find_undeclared_variant(
         raise InvalidInput(policy_state.unreadable[0], reason=Reason.RECORD_UNREADABLE)
     status = parse_status(policy_state.status)
     orphan = locate_orphan(name, status.variants[name], {})
-    return PolicyResult(resolved_policy, policy_state, status, orphans=(orphan,))
+    return PolicyResult(
+        resolved_policy=resolved_policy, policy_state=policy_state, status=status, orphans=(orphan,)
+    )
 
 
 def find_places(policy_result: PolicyResult) -> Iterator[tuple[str, PackagePlace]]:

@@ -7,7 +7,7 @@ each pass.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from fanout.plan.gate_inputs.policy_facts import VariantFactsMemo
@@ -23,6 +23,7 @@ from fanout.selection.variant_spec import VariantSpec
 class CaseMemo:
     """Memo of the cases of one policy, or of one hand-written variant."""
 
+    _: KW_ONLY
     keeps_cases: bool = False  # False for a single pass, which cannot reuse cases
     _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
     _opened: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
@@ -112,7 +113,7 @@ class CaseMemos:
 
     def for_policy(self, key: PolicyKey) -> CaseMemo:
         """Return the memo of one policy; an empty one if it is new."""
-        return self._memos.setdefault(key, CaseMemo(self.keeps_cases))
+        return self._memos.setdefault(key, CaseMemo(keeps_cases=self.keeps_cases))
 
     def retain(self, keys: Iterable[PolicyKey]) -> None:
         """Drop the memos of all other policies."""

@@ -65,7 +65,7 @@ class NoopSnapshotStore:
             PassProblem(**{**row, "names": tuple(row["names"])}) for row in snapshot["troubles"]
         )
         warnings = tuple(snapshot["warnings"])
-        return PassPlan(now, policies=(), warnings=warnings, stored_problems=tuple(problems))
+        return PassPlan(now=now, policies=(), warnings=warnings, stored_problems=tuple(problems))
 
     def store(self, mode: PassMode, files_digest: str, pass_plan: PassPlan) -> None:
         """Store a snapshot of the pass if the next one may give the same answer.

@@ -6,7 +6,7 @@ record about one policy costs the others their listings and nothing more.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import CheckMethod
@@ -57,6 +57,7 @@ class PassInputs:
 class _MemoEntry:
     """Memoized result of one policy, and the inputs it depends on."""
 
+    _: KW_ONLY
     pass_inputs: PassInputs
     head: str  # commit of its records branch
     is_sweep: bool
@@ -134,7 +135,12 @@ class PolicyMemo:
         assert result.facts is not None, "a policy with a plan was judged"
         now = result.facts.now
         self._entries[key] = _MemoEntry(
-            pass_inputs, inputs.policy_state.head, inputs.is_sweep, inputs.depends_on, now, result
+            pass_inputs=pass_inputs,
+            head=inputs.policy_state.head,
+            is_sweep=inputs.is_sweep,
+            depends_on=inputs.depends_on,
+            evaluated_at=now,
+            result=result,
         )
 
 

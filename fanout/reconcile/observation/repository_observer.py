@@ -6,7 +6,7 @@ a repository without changes costs its listing and nothing more.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from fanout.api.approver_groups import normalize_person
 from fanout.errors import FanoutError, InvalidInput
@@ -41,6 +41,7 @@ _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took
 class _DraftTip:
     """Tip of a draft branch: trailers, tree, and the edits of people in it."""
 
+    _: KW_ONLY
     trailers: DraftTrailers | None  # of fanout's newest commit on it
     is_own_commit: bool  # that commit is the tip
     tree: str | None
@@ -83,7 +84,7 @@ class RepositoryObserver:
         `paths`: paths of all variants that are published to it.
         """
         if isinstance(listing, FanoutError):
-            return RepositoryState(remote, branch, {}, failure=listing)
+            return RepositoryState(remote=remote, branch=branch, refs={}, failure=listing)
         refs, wanted_paths = listing.refs, sorted(set(paths))
         listing_request = RefListingRequest(
             remote, (branch, f"{drafts_prefix(self.install)}*", vendor_ref(self.install))
@@ -96,7 +97,7 @@ class RepositoryObserver:
                     lambda: self._read_listed(remote, branch, refs, wanted_paths),
                 )
         except FanoutError as error:
-            return RepositoryState(remote, branch, listing.refs, failure=error)
+            return RepositoryState(remote=remote, branch=branch, refs=listing.refs, failure=error)
 
     def _read_listed(
         self, remote: Remote, branch: str, refs: Mapping[str, str], paths: list[str]
@@ -179,7 +180,7 @@ def _get_tip(
         try:
             memo.tips[ref, oid] = _read_tip(reader, _package_path(prefix, ref), oid)
         except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
-            memo.tips[ref, oid] = _DraftTip(None, is_own_commit=False, tree=None)
+            memo.tips[ref, oid] = _DraftTip(trailers=None, is_own_commit=False, tree=None)
     return memo.tips[ref, oid]
 
 
@@ -214,7 +215,15 @@ def _read_tip(reader: ObjectReader, path: str, oid: str) -> _DraftTip:
         faults = (add_package(error, path),)
     has_conflicts = trailers is not None and trailers.conflicts != NO_VALUE
     rejected = parse_conflict_paragraph(commit.message) if has_conflicts else ()
-    return _DraftTip(trailers, is_own_commit, tree, faults, resolved_conflicts, editors, rejected)
+    return _DraftTip(
+        trailers=trailers,
+        is_own_commit=is_own_commit,
+        tree=tree,
+        faults=faults,
+        resolved_conflicts=resolved_conflicts,
+        editors=editors,
+        rejected_values=rejected,
+    )
 
 
 def _find_editors(reader: ObjectReader, tip: Commit, *, amended: bool) -> frozenset[str]:
@@ -278,15 +287,15 @@ def _build_draft(ref: str, oid: str, tip: _DraftTip, trailers: DraftTrailers) ->
     """Build the open draft. It counts as edited if the tip is not fanout's, or is amended."""
     is_edited = not tip.is_own_commit or tip.tree != trailers.tree
     return OpenDraft(
-        ref,
-        oid,
-        tip.tree,
-        trailers,
-        is_edited,
-        tip.resolved_conflicts,
-        tip.faults,
-        tip.editors,
-        tip.rejected_values,
+        ref=ref,
+        commit=oid,
+        tree=tip.tree,
+        trailers=trailers,
+        is_edited=is_edited,
+        settled_keys=tip.resolved_conflicts,
+        faults=tip.faults,
+        editors=tip.editors,
+        rejected_lines=tip.rejected_values,
     )
 
 

@@ -7,7 +7,7 @@ move, a package waiting for removal, or a draft.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 
 from fanout.api.git_repository import Repository
 from fanout.api.git_urls import canonicalize_url
@@ -33,6 +33,7 @@ PathOwner = tuple[str, str]
 class RecordedPaths:
     """Paths that the status lines of all policies record."""
 
+    _: KW_ONLY
     # Owners by publication or release.
     owner_by_path: dict[PackagePlace, PathOwner] = field(default_factory=dict)
     # Owners that moved away.
@@ -234,6 +235,7 @@ class LocatedRepository:
 class PathOwnership:
     """Path ownership as the evaluation of one policy needs it."""
 
+    _: KW_ONLY
     repository_states: Mapping[str, RepositoryState]  # by identity of the Repository object
     refusals: Mapping[str, str]  # by variant: why the path belongs to another
     # repositories named by its targets or its records
@@ -249,6 +251,7 @@ class PathOwnership:
 class PathOwnershipIndex:
     """Path ownership of all policies."""
 
+    _: KW_ONLY
     all_policies: Sequence[ResolvedPolicy]
     recorded_paths: RecordedPaths
     refusals: Mapping[str, str]
@@ -271,12 +274,14 @@ class PathOwnershipIndex:
         """
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         return cls(
-            all_policies,
-            recorded_paths,
-            _find_refusals(all_policies, recorded_paths),
-            find_tenants(find_wanted_paths(all_policies), recorded_paths),
-            find_former_repositories(evaluated, all_policies, recorded_paths, repositories),
-            _find_hand_written_places(all_policies),
+            all_policies=all_policies,
+            recorded_paths=recorded_paths,
+            refusals=_find_refusals(all_policies, recorded_paths),
+            tenants=find_tenants(find_wanted_paths(all_policies), recorded_paths),
+            former_by_policy=find_former_repositories(
+                evaluated, all_policies, recorded_paths, repositories
+            ),
+            places_by_namespace=_find_hand_written_places(all_policies),
         )
 
     @property

@@ -55,11 +55,11 @@ def recover_publication(
         return case
     tag, commit, publication = newest_publication
     published = PublishedLine(
-        publication.revision,
-        publication.commit,
-        publication.digest,
-        publication.tree,
-        now,
+        revision=publication.revision,
+        commit=publication.commit,
+        digest=publication.digest,
+        tree=publication.tree,
+        at=now,
         merge=commit,
         tag=tag.removeprefix("refs/tags/"),
         pristine=publication.pristine_tree,

@@ -169,11 +169,11 @@ def compare_with_publication(
     if baseline.accepted_at is None or commit_object.timestamp > baseline.accepted_at.timestamp():
         return replace(case, rewound_records=_describe_unrecorded(case, tag, commit))
     published_line = PublishedLine(
-        publication.revision,
-        publication.commit,
-        publication.digest,
-        publication.tree,
-        baseline.now,
+        revision=publication.revision,
+        commit=publication.commit,
+        digest=publication.digest,
+        tree=publication.tree,
+        at=baseline.now,
         merge=commit,
         tag=tag.removeprefix("refs/tags/"),
         pristine=publication.pristine_tree,

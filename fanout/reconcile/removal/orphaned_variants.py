@@ -232,12 +232,12 @@ def _build_removal_plan(
         orphan_locations.name, orphan_locations.status_line, status.removed, now
     )
     return VariantRemoval(
-        resolved_policy.namespace,
-        resolved_policy.name,
-        orphan_locations.name,
-        orphan_locations.stage,
-        removal_steps,
-        going_at,
+        namespace=resolved_policy.namespace,
+        policy=resolved_policy.name,
+        variant=orphan_locations.name,
+        stage=orphan_locations.stage,
+        package_removals=removal_steps,
+        first_due=going_at,
     )
 
 
@@ -257,13 +257,13 @@ def _build_removals(
         located = path_ownership.repository_by_place.get(location.place[0])
         removal_steps.append(
             PackageRemoval(
-                orphan_locations.name,
-                owner,
-                location.status_line,
-                location.place[1],
-                located.state if located is not None else None,
-                orphan,
-                location.moved_tree,
+                variant=orphan_locations.name,
+                owner=owner,
+                status_line=location.status_line,
+                path=location.place[1],
+                repository_state=located.state if located is not None else None,
+                keeps_package=orphan,
+                moved_tree=location.moved_tree,
                 repository=located.repository if located is not None else "",
             )
         )

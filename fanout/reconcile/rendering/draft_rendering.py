@@ -1,6 +1,7 @@
 """Rendering of drafts: candidates are assigned to cases, and due renderings are made."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, FanoutError
@@ -34,6 +35,7 @@ BATCH_SIZE = 100  # renderings whose pending inputs are fulfilled together
 class DraftRenderer:
     """Assigns candidates to cases and renders those whose draft is missing or outdated."""
 
+    _: KW_ONLY
     packages: UpstreamPackages
     objects: ClusterObjectIndex
     counters: Counters

@@ -4,7 +4,7 @@ This is the first step of a pass and needs no Git access.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import KW_ONLY, field
 from functools import partial
 
 from fanout.api.git_repository import Repository
@@ -47,6 +47,7 @@ class ResolvedPolicy:
     Git is not read. All mappings are by variant name unless stated otherwise.
     """
 
+    _: KW_ONLY
     namespace: str
     name: str  # of the policy, or of the hand-written variant
     upstream_policy: UpstreamPolicy | None
@@ -83,14 +84,24 @@ def resolve_policies(
         meta = policy.metadata
         previous_policy = previous_by_name.get((meta.namespace, meta.name))
         outcome = run_isolated(partial(_resolve_policy, policy, declared, sandbox, previous_policy))
-        failed_policy = ResolvedPolicy(meta.namespace, meta.name, policy, None, None)
+        failed_policy = ResolvedPolicy(
+            namespace=meta.namespace,
+            name=meta.name,
+            upstream_policy=policy,
+            package_variant=None,
+            upstream=None,
+        )
         resolved_policies.append(
             with_error(failed_policy, outcome) if isinstance(outcome, FanoutError) else outcome
         )
     for variant in declared.variants:
         outcome = run_isolated(partial(_resolve_package_variant, variant, declared))
         failed_policy = ResolvedPolicy(
-            variant.metadata.namespace, variant.metadata.name, None, variant, None
+            namespace=variant.metadata.namespace,
+            name=variant.metadata.name,
+            upstream_policy=None,
+            package_variant=variant,
+            upstream=None,
         )
         resolved_policies.append(
             with_error(failed_policy, outcome) if isinstance(outcome, FanoutError) else outcome
@@ -101,11 +112,11 @@ def resolve_policies(
 def with_error(resolved_policy: ResolvedPolicy, error: FanoutError) -> ResolvedPolicy:
     """Return the policy without variants, stopped by an error before resolution."""
     return ResolvedPolicy(
-        resolved_policy.namespace,
-        resolved_policy.name,
-        resolved_policy.upstream_policy,
-        resolved_policy.package_variant,
-        None,
+        namespace=resolved_policy.namespace,
+        name=resolved_policy.name,
+        upstream_policy=resolved_policy.upstream_policy,
+        package_variant=resolved_policy.package_variant,
+        upstream=None,
         error=error,
         is_complete=False,
     )
@@ -155,11 +166,11 @@ def _resolve_policy(
     )
     labels = _TargetLabels(target_by_key, repository_by_name)
     return ResolvedPolicy(
-        meta.namespace,
-        meta.name,
-        policy,
-        None,
-        upstream,
+        namespace=meta.namespace,
+        name=meta.name,
+        upstream_policy=policy,
+        package_variant=None,
+        upstream=upstream,
         variants=variants,
         repositories={spec.name: repository_by_name[spec.repository] for spec in variants},
         place_by_variant=_find_places(variants, repository_by_name),
@@ -405,7 +416,13 @@ def _resolve_package_variant(variant: PackageVariant, declared: DeclaredObjects)
     repository_by_name = usable_repositories(meta.namespace, declared.repositories)
     upstream = repository_by_name.get(variant.spec.upstream.repository)
     downstream = repository_by_name.get(variant.spec.downstream.repository)
-    resolved_policy = ResolvedPolicy(meta.namespace, meta.name, None, variant, upstream)
+    resolved_policy = ResolvedPolicy(
+        namespace=meta.namespace,
+        name=meta.name,
+        upstream_policy=None,
+        package_variant=variant,
+        upstream=upstream,
+    )
     for repository, side in ((upstream, "upstream"), (downstream, "downstream")):
         if repository is None:
             name = getattr(variant.spec, side).repository

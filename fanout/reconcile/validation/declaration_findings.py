@@ -93,11 +93,11 @@ def _find_policy_findings(
         target = resolved_policy.targets.get(target_problem.target)
         aliases = (target.readable,) if target is not None else ()
         problem = PassProblem(
-            declaration.identity,
-            target_problem.target,
-            target_problem.reason,
-            target_problem.problem,
-            "target",
+            policy=declaration.identity,
+            subject=target_problem.target,
+            reason=target_problem.reason,
+            sentence=target_problem.problem,
+            noun="target",
             names=aliases,
         )
         problems_by_field[target_problem.field, target_problem.severity].append(problem)
