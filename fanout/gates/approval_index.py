@@ -24,7 +24,7 @@ _DatedApproval = tuple[datetime, ApprovalFacts]
 
 @dataclass(slots=True)
 class _ApprovalCount:
-    """Approvals of one draft under one rule; those of several people count, each person once.
+    """Approvals of one draft under one rule, each person counted once.
 
     `approved_at` maps each person to the instant of the last approval, `latest` is the last of
     these, `future_starts` are the instants at which approvals dated ahead begin to count,
