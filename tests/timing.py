@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 
 from fanout.api.durations import parse_duration
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import RecurringWindow, build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, RecurringWindow, build_window
 
 
 def utc(text: str) -> datetime:

@@ -9,12 +9,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictInt
 
-from fanout.api.git_urls import GitProtocol, GitUrl
-from fanout.api.http_urls import Origin
 from fanout.api.object_meta import KRMObject, Model, ObjectMeta
-from fanout.api.path_fields import Executable
 from fanout.api.text_fields import (
     Distinct,
+    Executable,
     FunctionName,
     Kind,
     Name,
@@ -22,6 +20,7 @@ from fanout.api.text_fields import (
     ObjectName,
     Text,
 )
+from fanout.api.urls import GitProtocol, GitUrl, Origin
 
 
 class Author(Model):

@@ -1,13 +1,18 @@
-"""Errors and warnings about fields of an object: path, problem, remedy.
+"""Errors and warnings about fields of an object, suggested names, and lookup of fields.
 
 Validation collects all of them and never stops at the first. A validator of a single
 value raises `InvalidValue`, which validation turns into a `FieldError` at the value's
 path.
+
+Rules look at the data as written and not at the models: a field of the wrong type must
+not hide errors elsewhere. Data that does not fit a pattern is skipped; the models
+report it.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
 
 from fanout.values import frozen
 
@@ -68,3 +73,74 @@ def _sort_key(error: FieldError) -> tuple[tuple[tuple[bool, int, str], ...], str
         (False, part, "") if isinstance(part, int) else (True, 0, part) for part in error.path
     )
     return path, error.problem
+
+
+SIMILAR = 0.6
+VERY_SIMILAR = 0.85  # a letter too many, a plural
+
+
+def find_similar_name(name: str, candidates: Sequence[str], cutoff: float = SIMILAR) -> str:
+    """Return the candidate that is most like the name, or "" if none is similar.
+
+    Case, dashes and underscores do not count: DEV written for dev is one mistake, not
+    three. A prefix that only one candidate has means that candidate: repo is repository.
+    """
+    # Reversed, so that of two names that differ only in case or dashes the first one wins.
+    by_folded_name = {_fold_name(candidate): candidate for candidate in reversed(candidates)}
+    # Two letters are the beginning of too many names to mean one of them.
+    prefix_matches = [
+        candidate
+        for candidate in by_folded_name
+        if len(name) > 2 and candidate.startswith(_fold_name(name))
+    ]
+    if cutoff <= SIMILAR and len(prefix_matches) == 1:
+        return by_folded_name[prefix_matches[0]]
+    similar = get_close_matches(_fold_name(name), by_folded_name, n=1, cutoff=cutoff)
+    return by_folded_name[similar[0]] if similar else ""
+
+
+def suggest_name(name: str, candidates: Sequence[str], otherwise: str) -> str:
+    """Return `did you mean ...?` with the most similar candidate, else `otherwise`."""
+    similar = find_similar_name(name, candidates)
+    return f"did you mean {similar}?" if similar else otherwise
+
+
+def _fold_name(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def find_fields(data: object, pattern: str) -> Iterator[tuple[FieldPath, Any]]:
+    """Yield (path, value) of every field that matches a pattern: `spec.stages[*].after`."""
+    steps = tuple(pattern.replace("[*]", ".*").strip(".").split(".")) if pattern else ()
+    yield from _find_below(data, steps, ())
+
+
+def _find_below(
+    data: object, steps: tuple[str, ...], path: FieldPath
+) -> Iterator[tuple[FieldPath, Any]]:
+    if not steps:
+        yield path, data
+        return
+    step, rest = steps[0], steps[1:]
+    if step == "*":
+        for index, item in enumerate(as_list(data)):
+            yield from _find_below(item, rest, (*path, index))
+    elif isinstance(data, Mapping) and step in data:
+        yield from _find_below(data[step], rest, (*path, step))
+
+
+def matches_pattern(path: FieldPath, pattern: str) -> bool:
+    """Return whether a pattern like `spec.stages[*].after` matches the path."""
+    steps = pattern.replace("[*]", ".*").split(".")
+    normalized = ["*" if isinstance(part, int) else part for part in path]
+    return steps == normalized
+
+
+def as_list(data: object) -> list[Any] | tuple[Any, ...]:
+    """Return the data if it is a list, else an empty one."""
+    return data if isinstance(data, (list, tuple)) else ()
+
+
+def as_mapping(data: object) -> Mapping[str, Any]:
+    """Return the data if it is an object, else an empty one."""
+    return data if isinstance(data, Mapping) else {}

@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from fanout.api.field_errors import FieldError, FieldPath
-from fanout.api.field_paths import find_fields
-from fanout.api.function_pipeline import Pipeline
-from fanout.api.name_suggestions import suggest_name
-from fanout.api.target_spec import PipelineTemplate
+from fanout.api.field_errors import FieldError, FieldPath, find_fields, suggest_name
+from fanout.api.package_variant import Pipeline
+from fanout.api.upstream_policy import PipelineTemplate
 
 CATALOG = "ghcr.io/kptdev/krm-functions-catalog/"
 # The catalog moved; packages still name its former registry.

@@ -5,10 +5,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fanout.api.git_urls import GitUrl
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus
-from fanout.api.path_fields import Branch, Directory
-from fanout.api.text_fields import Distinct, Name, ObjectName
+from fanout.api.text_fields import Branch, Directory, Distinct, Name, ObjectName
+from fanout.api.urls import GitUrl
 
 
 class ForgeType(StrEnum):

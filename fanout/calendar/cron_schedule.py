@@ -3,16 +3,36 @@
 The grammar is crontab(5)'s and nothing more. cronsim, which does the arithmetic, also
 takes a sixth field, ``5/15``, ``L`` and ``#``; a line that means something else to
 another cron is refused here, with the spelling that every cron reads alike (design §7).
+
+cronsim counts on a clock without a zone; which instants its wall times are is decided
+here, because clocks that jump by half an hour or at midnight need more care than it
+takes. The rules are those of Debian's cron (design §7):
+
+* A schedule whose minute and hour name fixed times goes by the wall clock. A time that
+  the clock skips fires at the gap's end; one that comes twice fires the first time.
+* A schedule with a star in minute or hour goes by elapsed time: it fires whenever the
+  clock shows a time that fits, the hour that comes twice included, and nothing is made
+  up for skipped times.
+
+Windows ask for fire times thousands of times per pass, so FireTimes looks them
+up by day: a cron line is a set of days and a set of times of day. On a day without a
+change of clocks its instants are midnight plus these times; on other days they are
+computed one by one. Its instants are whole seconds since 1970.
 """
 
 import re
-from collections.abc import Mapping
-from datetime import datetime
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from itertools import islice, pairwise
 from types import MappingProxyType
+from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from fanout.calendar.time_zone import SECOND, first_change, instant_of, offset_at, wall_time
 from fanout.errors import InvalidInput
 from fanout.values import frozen
 
@@ -224,3 +244,329 @@ def _check_fires(text: str, line: str) -> None:
 
 def _refusal(text: str, problem: str, remedy: str) -> InvalidInput:
     return InvalidInput(f"schedule {text!r}: {problem}", reason=REASON, remedy=remedy)
+
+
+# The rarest pattern there is, a 29th of February on a given weekday, recurs within 40 years.
+LONGEST_FIRE_INTERVAL = timedelta(days=50 * 366)
+ANY_JUMP = timedelta(hours=26)  # zones lie between UTC-12 and UTC+14
+
+
+def next_fire(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
+    """Return the first instant after `after` (aware) at which the schedule fires, in UTC."""
+    after = after.astimezone(UTC)
+    if schedule.by_wall_clock:
+        return _next_by_wall_clock(schedule, zone, after)
+    return _next_by_elapsed_time(schedule, zone, after)
+
+
+def list_fires(
+    schedule: CronSchedule, zone: ZoneInfo, after: datetime, count: int
+) -> list[datetime]:
+    """List the first `count` fire times after `after`, in order, in UTC."""
+    return list(islice(_all_fires(schedule, zone, after), count))
+
+
+def last_fire(schedule: CronSchedule, zone: ZoneInfo, before: datetime) -> datetime | None:
+    """Return the latest instant not after `before` at which the schedule fires, in UTC.
+
+    None if there is none.
+    """
+    before = before.astimezone(UTC)
+    # cronsim only counts forward: double the distance until a fire time lies in between, then
+    # bisect.
+    span = timedelta(minutes=2)
+    while (latest := next_fire(schedule, zone, before - span)) > before:
+        span *= 2
+        if span > LONGEST_FIRE_INTERVAL:
+            return None
+    upper = before
+    while upper - latest > SECOND:
+        middle = latest + (upper - latest) / 2
+        candidate = next_fire(schedule, zone, middle)
+        if candidate <= before:
+            latest = candidate
+        else:
+            upper = middle
+    return latest
+
+
+def _all_fires(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
+    while True:
+        after = next_fire(schedule, zone, after)
+        yield after
+
+
+def _next_by_wall_clock(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
+    for wall in CronSim(schedule.line, wall_time(zone, after)):
+        instant = instant_of(zone, wall)
+        if instant > after:  # otherwise `after` is the second of two equal wall times
+            return instant
+    raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
+
+
+def _next_by_elapsed_time(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
+    """Search from one change of the clock to the next: between them a wall time is unique.
+
+    Changes farther than ANY_JUMP from both ends cannot matter: clocks there show times that
+    lie between the one at `after` and the one searched for, and none of those matches.
+    """
+    while True:
+        offset = offset_at(zone, after)
+        wall = next(CronSim(schedule.line, after.replace(tzinfo=None) + offset))
+        instant = (wall - offset).replace(tzinfo=UTC)
+        search_end = min(instant, after + ANY_JUMP)
+        # Each change of clocks in between makes cronsim's wall times ambiguous, so the search stops
+        # there and goes on with the new offset.
+        change = first_change(zone, after, search_end)
+        if change is None:
+            if search_end == instant:
+                return instant
+            after = max(search_end, instant - ANY_JUMP)
+            continue
+        if (at_change := _fire_at_change(schedule, zone, change)) is not None:
+            return at_change
+        after = change
+
+
+def _fire_at_change(schedule: CronSchedule, zone: ZoneInfo, change: datetime) -> datetime | None:
+    """Return the instant of the change if the schedule fires at that wall time."""
+    wall = wall_time(zone, change)
+    return change if next(CronSim(schedule.line, wall - SECOND)) == wall else None
+
+
+DAY = 24 * 3600
+FIRST_DAY, LAST_DAY = date(3, 1, 1).toordinal(), date(9998, 12, 31).toordinal()
+RAREST = 42  # years in which every pattern recurs
+_MIDNIGHT = datetime(2001, 1, 1)  # noqa: DTZ001 - a wall time
+
+
+@dataclass(frozen=True, eq=False)  # compared and hashed by identity: there are up to 1440 of them
+class DayTimes:
+    """Fire times of one day, in seconds since the day began, ascending."""
+
+    seconds: tuple[int, ...]
+
+
+_NONE = DayTimes(())
+
+
+@frozen
+class ZoneDay:
+    """A day in a zone, from the first instant of its midnight to the next day's.
+
+    `plain`: clocks change neither in it nor as it begins. Where midnight is skipped, a day
+    begins at the end of the gap.
+    """
+
+    start: int
+    end: int
+    plain: bool
+
+
+class FireTimes:
+    """Fire times of a schedule in a zone, looked up by day.
+
+    Everything it keeps can be computed again.
+    """
+
+    def __init__(self, schedule: CronSchedule, zone: ZoneInfo) -> None:
+        minute, hour, *days = schedule.line.split()
+        self._schedule, self._zone = schedule, zone
+        self._times = _times_of_day(minute, hour)
+        self._days = " ".join(days)
+
+    def next_after(self, instant: int) -> int | None:
+        """Return the first instant after this one; None where the calendar ends."""
+        ordinal = self._next_day(_ordinal_at(self._zone, instant))
+        while ordinal is not None:
+            start, seconds = self._seconds_on(ordinal)
+            place = bisect_right(seconds, instant - start)
+            if place < len(seconds):
+                return start + seconds[place]
+            ordinal = self._next_day(ordinal + 1)
+        return None
+
+    def last_before(self, instant: int, earliest: int) -> int | None:
+        """Return the last instant up to and including this one, if not too early.
+
+        None if it is before `earliest`.
+        """
+        first = _ordinal_at(self._zone, earliest)
+        ordinal = self._previous_day(_ordinal_at(self._zone, instant), first)
+        while ordinal is not None:
+            start, seconds = self._seconds_on(ordinal)
+            if place := bisect_right(seconds, instant - start):
+                latest = start + seconds[place - 1]
+                return latest if latest >= earliest else None
+            ordinal = self._previous_day(ordinal - 1, first)
+        return None
+
+    def chain_end(self, instant: int, gap: int, limit: int) -> int:
+        """Return the last instant of the chain whose members follow within `gap` seconds.
+
+        The chain begins at `instant`. The search stops past `limit`: the first instant found
+        there is returned.
+        """
+        while instant <= limit:
+            ordinal = _ordinal_at(self._zone, instant)
+            start = _compute_day(self._zone, ordinal).start
+            ends = _chain_ends(self.times_on(ordinal), gap)
+            last = start + ends[bisect_left(ends, instant - start)]
+            following = self.next_after(last)
+            if following is None or following - last > gap:
+                return last
+            instant = following
+        return instant
+
+    def next_without(
+        self, instant: int, other: "FireTimes", is_kept: Callable[[int], bool], limit: int
+    ) -> int | None:
+        """Return the first instant after this one that is none of the other schedule's.
+
+        None: none by `limit`. On days on which clocks change, an instant of both counts if
+        `is_kept` returns True for it.
+        """
+        ordinal = self._next_day(_ordinal_at(self._zone, instant))
+        while ordinal is not None and _compute_day(self._zone, ordinal).start <= limit:
+            day = _compute_day(self._zone, ordinal)
+            times, other_times = self.times_on(ordinal), other.times_on(ordinal)
+            seconds = _subtract_times(times, other_times)
+            # A time that clocks skip fires at the gap's end for both schedules, though their wall
+            # times differ.
+            if not day.plain:
+                common = set(other_times.seconds)
+                seconds = tuple(
+                    at for at in times.seconds if at not in common or is_kept(day.start + at)
+                )
+            place = bisect_right(seconds, instant - day.start)
+            if place < len(seconds):
+                return day.start + seconds[place]
+            ordinal = self._next_day(ordinal + 1)
+        return None
+
+    def _seconds_on(self, ordinal: int) -> tuple[int, tuple[int, ...]]:
+        return _compute_day(self._zone, ordinal).start, self.times_on(ordinal).seconds
+
+    def times_on(self, ordinal: int) -> DayTimes:
+        """Return the fire times of a day, by its ordinal."""
+        if not _compute_day(self._zone, ordinal).plain:
+            return _times_with_change(self._schedule, self._zone, ordinal)
+        return self._times if self._matches_day(ordinal) else _NONE
+
+    # ---- days ----------------------------------------------------------------------------------
+    # A time that clocks skip may fire on the following day, so that day is searched too.
+
+    def _next_day(self, ordinal: int) -> int | None:
+        """Return the first day from this one on that may have an instant, or None."""
+        if ordinal > LAST_DAY or self._matches_day(ordinal - 1):
+            return ordinal if ordinal <= LAST_DAY else None
+        first = date.fromordinal(ordinal).year
+        for year in range(first, min(first + RAREST, 9999)):
+            days = _matching_days(self._days, year)
+            place = bisect_left(days, ordinal)
+            if place < len(days):
+                return days[place]
+        return None
+
+    def _previous_day(self, ordinal: int, first: int) -> int | None:
+        """Return the last day from `first` to this one that may have an instant, or None."""
+        for year in range(date.fromordinal(ordinal).year, date.fromordinal(first).year - 2, -1):
+            days = _matching_days(self._days, year)
+            if place := bisect_right(days, ordinal):
+                latest = min(days[place - 1] + 1, ordinal)
+                return latest if latest >= first else None
+        return None
+
+    def _matches_day(self, ordinal: int) -> bool:
+        days = _matching_days(self._days, date.fromordinal(ordinal).year)
+        place = bisect_left(days, ordinal)
+        return place < len(days) and days[place] == ordinal
+
+
+def _ordinal_at(zone: ZoneInfo, instant: int) -> int:
+    """Return the ordinal of the day that contains the instant."""
+    ordinal = datetime.fromtimestamp(instant, zone).toordinal()
+    ordinal = min(max(ordinal, FIRST_DAY), LAST_DAY)
+    if instant < _compute_day(zone, ordinal).start:
+        # The local date alone is ambiguous where clocks change around midnight.
+        return ordinal - 1  # clocks were set back over midnight
+    return ordinal + 1 if instant >= _compute_day(zone, ordinal).end else ordinal
+
+
+@lru_cache(maxsize=65536)
+def _compute_day(zone: ZoneInfo, ordinal: int) -> ZoneDay:
+    midnight = datetime.fromordinal(ordinal)
+    start = instant_of(zone, midnight)
+    end = instant_of(zone, midnight + timedelta(days=1))
+    plain = (
+        wall_time(zone, start) == midnight
+        and end - start == timedelta(days=1)
+        and first_change(zone, start - SECOND, end - SECOND) is None
+    )
+    return ZoneDay(int(start.timestamp()), int(end.timestamp()), plain)
+
+
+@lru_cache(maxsize=32768)
+def _matching_days(days: str, year: int) -> tuple[int, ...]:
+    """Return the ordinals of a year's days that match the three day fields."""
+    eve = datetime(year, 1, 1) - timedelta(minutes=1)  # noqa: DTZ001 - a wall time
+    ordinals = []
+    for midnight in CronSim(f"0 0 {days}", eve):
+        if midnight.year != year:
+            break
+        ordinals.append(midnight.toordinal())
+    return tuple(ordinals)
+
+
+@lru_cache(maxsize=32768)
+def longest_pause(days: str) -> int:
+    """Return the longest pause, in days, between matches of a cron line's day fields.
+
+    Computed over twelve years: a pattern that does not match in each of them has a pause of
+    more than 366 days there.
+    """
+    matching = [day for year in range(2000, 2012) for day in _matching_days(days, year)]
+    matching = [date(1999, 12, 31).toordinal(), *matching, date(2012, 1, 1).toordinal()]
+    # Both ends of the interval count as matches, so that a pause beyond it is not overlooked.
+    return max(later - day for day, later in pairwise(matching))
+
+
+@lru_cache(maxsize=32768)
+def _times_of_day(minute: str, hour: str) -> DayTimes:
+    seconds: list[int] = []
+    for wall in CronSim(f"{minute} {hour} * * *", _MIDNIGHT - timedelta(minutes=1)):
+        if wall.date() != _MIDNIGHT.date():
+            break
+        seconds.append(wall.hour * 3600 + wall.minute * 60)
+    return DayTimes(tuple(seconds))
+
+
+@lru_cache(maxsize=8192)
+def _times_with_change(schedule: CronSchedule, zone: ZoneInfo, ordinal: int) -> DayTimes:
+    """Compute the fire times of a day on which clocks change, one by one."""
+    day = _compute_day(zone, ordinal)
+    seconds: list[int] = []
+    instant = day.start - 1
+    while True:
+        fire_time = next_fire(schedule, zone, datetime.fromtimestamp(instant, UTC))
+        instant = int(fire_time.timestamp())
+        if instant >= day.end:
+            return DayTimes(tuple(seconds))
+        seconds.append(instant - day.start)
+
+
+@lru_cache(maxsize=32768)
+def _chain_ends(times: DayTimes, gap: int) -> tuple[int, ...]:
+    """Return the times after which none follows within the gap on the same day."""
+    follow = (*times.seconds[1:], DAY * 1000)
+    return tuple(
+        second
+        for second, following in zip(times.seconds, follow, strict=True)
+        if following - second > gap
+    )
+
+
+@lru_cache(maxsize=32768)
+def _subtract_times(times: DayTimes, excluded_times: DayTimes) -> tuple[int, ...]:
+    excluded = frozenset(excluded_times.seconds)
+    return tuple(second for second in times.seconds if second not in excluded)

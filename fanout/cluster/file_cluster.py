@@ -2,6 +2,9 @@
 
 `FileCluster` serves a process that runs continuously: it parses a file again only if
 its content changed.
+
+The file of `--config` is never searched for: no file in a directory of policies can take
+its place.
 """
 
 import hashlib
@@ -13,25 +16,61 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.object_meta import DEFAULT_NAMESPACE
-from fanout.cluster.declared_objects import DeclaredObjects, merge_declared
-from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.declared_objects import (
+    NO_OBJECTS,
+    DeclaredObjects,
+    MergedObjects,
+    merge_declared,
+    merge_objects,
+)
 from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_cache_key
-from fanout.cluster.manifest_discovery import discover_manifests
 from fanout.cluster.manifest_documents import (
+    FileFinding,
+    InvalidFiles,
     ManifestContent,
     ObjectKey,
     SourcePosition,
+    discover_manifests,
     find_positions,
     read_content,
 )
-from fanout.cluster.merged_objects import NO_OBJECTS, MergedObjects, merge_objects
 from fanout.errors import ErrorLocation, FanoutError, Unavailable
 from fanout.package.json_manifest import is_json
 from fanout.package.object_reader import ScalarMemo
 from fanout.package.yaml_nodes import MAX_OBJECTS
 from fanout.telemetry.error_isolation import BARRIER, run_isolated, run_without_faulty
 from fanout.values import frozen
+
+
+def read_configuration(path: Path) -> FanoutConfiguration:
+    """Read the one configuration in the file. Raises InvalidFiles with every error."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise InvalidFiles([_file_finding(path, problem, "correct --config")]) from error
+    content = read_content(data, str(path), DEFAULT_NAMESPACE)
+    configurations = [
+        item for item, _ in content.own_objects if isinstance(item, FanoutConfiguration)
+    ]
+    findings = list(content.findings)
+    if not findings and (
+        len(configurations) != 1 or len(content.own_objects) > 1 or content.plain_objects
+    ):
+        remedy = "write one FanoutConfiguration and nothing else"
+        findings.append(
+            _file_finding(path, "does not hold exactly one FanoutConfiguration", remedy)
+        )
+    if findings:
+        raise InvalidFiles(findings)
+    return configurations[0]
+
+
+def _file_finding(path: Path, problem: str, remedy: str) -> FileFinding:
+    return FileFinding(ErrorLocation(file=str(path)), problem, remedy)
+
 
 # A file that changed so recently could change again with equal time stamps.
 _SETTLED_NS = 2_000_000_000

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from fanout.disk_cache.cache_file import HEADER_SIZE, read_cache_file, write_cache_file
+from fanout.disk_cache import HEADER_SIZE, read_cache_file, write_cache_file
 from fanout.selection.cluster_objects import Kinds
 
 CACHE_LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB

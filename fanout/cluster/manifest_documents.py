@@ -1,4 +1,4 @@
-"""Objects declared by one file: fanout's own with positions, plain ones without.
+"""Manifests: their discovery, the objects that a file declares, and findings about files.
 
 Thousands of cluster objects take the fast path; a file with any object of fanout's own
 is parsed with positions, so that every error names its line. Times of PromotionPolicies
@@ -7,24 +7,26 @@ invalid time is unusable like after any other error, because without knowing whe
 administrator allows sweeps or publications none must happen (design §7).
 """
 
+import os
+import re
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from fanout.api.field_errors import FieldError, FieldPath
+from fanout.api.field_errors import FieldError, FieldPath, Severity, find_similar_name
 from fanout.api.kind_registry import KINDS
-from fanout.api.name_suggestions import find_similar_name
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
 from fanout.api.promotion_policy import Period, PromotionPolicy, PromotionPolicySpec
 from fanout.api.scenarios.scenario import Scenario
 from fanout.api.text_fields import format_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.calendar.cron_schedule import parse_schedule
-from fanout.calendar.recurring_window import check_duration, check_until
+from fanout.calendar.publication_calendar import check_duration, check_until
 from fanout.calendar.time_zone import parse_zone
-from fanout.cluster.file_findings import FileFinding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import get_value
 from fanout.package.manifest import Document, Manifest
@@ -34,6 +36,168 @@ from fanout.package.yaml_scalars import BOOLEAN_WORDS, format_scalar, resolve_sc
 from fanout.selection.cluster_objects import Kinds, group_by_kind, group_of
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
+
+
+@frozen
+class FileFinding:
+    """One error or warning at its position; an error makes the object unusable."""
+
+    where: ErrorLocation
+    problem: str
+    remedy: str
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        """Format as `file:line: kind/name: field.path: problem; remedy`."""
+        location = str(self.where)
+        sentence = f"{location}: {self.problem}" if location else self.problem
+        return f"{sentence}; {self.remedy}" if self.remedy else sentence
+
+
+MAX_SEPARATE = 10  # similar findings that are printed separately
+_SHOWN_POSITIONS = 3  # positions named for more
+# Parts in which similar sentences differ: positions, names and values.
+_FILE_AND_LINE = re.compile(r"\S+:\d+")
+
+
+def group_findings(findings: Iterable[FileFinding]) -> Iterator[tuple[FileFinding, str]]:
+    """Yield each finding with its line; more than ten similar findings share one line.
+
+    Similar means the same problem in the same field of other objects.
+    """
+    groups: dict[tuple[str, ...], list[FileFinding]] = {}
+    for finding in findings:
+        groups.setdefault(_similarity_key(finding), []).append(finding)
+    for first, *similar in groups.values():
+        if len(similar) < MAX_SEPARATE:
+            yield from ((finding, str(finding)) for finding in (first, *similar))
+            continue
+        positions = ", ".join(str(replace(it.where, field="")) for it in similar[:_SHOWN_POSITIONS])
+        yield first, f"{first} (and {len(similar):,} more, at {positions}, …)"
+
+
+def _similarity_key(finding: FileFinding) -> tuple[str, ...]:
+    kind, _, name = finding.where.object.partition("/")
+    problem = _FILE_AND_LINE.sub("", finding.problem)
+    if name:
+        problem = problem.replace(name, "")
+    return kind, finding.where.field, problem, finding.remedy, finding.severity
+
+
+class InvalidFiles(InvalidInput):
+    """A file that is needed as a whole is invalid; has every finding."""
+
+    def __init__(self, findings: Iterable[FileFinding]) -> None:
+        self.findings = tuple(findings)
+        first = self.findings[0]
+        super().__init__(
+            first.problem, reason="InvalidObject", remedy=first.remedy, where=first.where
+        )
+
+    def __str__(self) -> str:
+        """Format one line per finding."""
+        return "\n".join(map(str, self.findings))
+
+
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
+# Build files of kustomize are no cluster objects; Flux and Argo CD skip them too.
+_KUSTOMIZE_FILES = ("kustomization.yaml", "kustomization.yml")
+
+
+@dataclass(slots=True)
+class ManifestDiscovery:
+    """Files in sorted order, each once, and errors for paths that could not be searched."""
+
+    files: list[Path] = field(default_factory=list)
+    findings: list[FileFinding] = field(default_factory=list)
+
+
+def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
+    """Find all *.yaml, *.yml and *.json files below the roots.
+
+    A file as root is always read. Hidden entries (`.git` among them) and kustomize's own
+    files are skipped. A symlink is followed inside its root; one that leaves it is an
+    error, because write access to a directory of policies must not let fanout read other
+    files.
+    """
+    discovery = ManifestDiscovery()
+    visited: set[str] = set()  # real paths, so that a file and links to it count once
+    for root in roots:
+        if not root.exists():
+            _add_finding(
+                discovery, root, "there is no such file or directory", "check what is given to -f"
+            )
+        elif root.is_dir():
+            real_root = os.path.realpath(root)
+            for path in _walk(root, real_root, discovery, visited):
+                _add_file(path, discovery, visited)
+        else:
+            _add_file(root, discovery, visited)
+    # Sorted by parts, so that the order does not depend on characters that sort before "/".
+    discovery.files.sort(key=lambda path: path.parts)
+    return discovery
+
+
+def _walk(
+    directory: Path, root: str, discovery: ManifestDiscovery, visited: set[str]
+) -> Iterator[Path]:
+    real = os.path.realpath(directory)
+    if real in visited:  # a cycle of links
+        return
+    visited.add(real)
+    try:
+        with os.scandir(directory) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name)
+    except OSError as error:
+        _add_finding(
+            discovery, directory, f"cannot be listed: {error.strerror}", "make it readable"
+        )
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        path = Path(entry.path)
+        if entry.is_symlink() and not _is_inside(path, root, discovery):
+            continue
+        if entry.is_dir():
+            yield from _walk(path, root, discovery, visited)
+        elif entry.name.endswith(MANIFEST_SUFFIXES) and entry.name not in _KUSTOMIZE_FILES:
+            yield path
+
+
+def _is_inside(link: Path, root: str, discovery: ManifestDiscovery) -> bool:
+    """Return whether the link leads below the root; a link to no manifest is not reported."""
+    real = os.path.realpath(link)
+    if os.path.commonpath((real, root)) == root:
+        return True
+    if link.is_dir() or link.name.endswith(MANIFEST_SUFFIXES):
+        _add_finding(
+            discovery,
+            link,
+            "is a symlink that leads out of the directory",
+            "put the file itself there",
+        )
+    return False
+
+
+def _add_file(path: Path, discovery: ManifestDiscovery, visited: set[str]) -> None:
+    real = os.path.realpath(path)
+    if real in visited:
+        return
+    visited.add(real)
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        _add_finding(discovery, path, f"cannot be read: {error.strerror}", "remove it or mend it")
+        return
+    if regular:  # reading a pipe or a device might never end
+        discovery.files.append(path)
+    else:
+        _add_finding(discovery, path, "is no ordinary file", "remove it")
+
+
+def _add_finding(discovery: ManifestDiscovery, path: Path, problem: str, remedy: str) -> None:
+    discovery.findings.append(FileFinding(ErrorLocation(file=str(path)), problem, remedy))
 
 
 def time_faults(item: KRMObject | None) -> Iterator[FieldError]:

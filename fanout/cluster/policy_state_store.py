@@ -19,28 +19,25 @@ from typing import Any
 from fanout.cluster.policy_state_files import (
     RECORDS_DIRECTORY,
     STATE_LIMITS,
+    PolicyStateBranch,
+    PolicyStateShard,
     UnreadableStateError,
     branch_pattern,
     branch_prefix,
     branch_ref,
+    build_message,
     build_record_name,
     check_record,
     encode_canonical,
     encode_shard,
     parse_branch_ref,
+    read_branch,
+    read_shards,
     record_path,
     shard_path,
 )
-from fanout.cluster.policy_state_reader import (
-    PolicyStateBranch,
-    PolicyStateShard,
-    build_message,
-    read_branch,
-    read_shards,
-)
-from fanout.cluster.records_repository import RecordsRepository
-from fanout.cluster.retry_backoff import retry_conflicts
-from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
+from fanout.cluster.records_repository import RecordsRepository, retry_conflicts
+from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.package.tree_ids import blob_id
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit

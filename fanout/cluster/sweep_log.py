@@ -13,8 +13,7 @@ from typing import Any
 from fanout.api.durations import parse_instant
 from fanout.api.field_errors import InvalidValue
 from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
-from fanout.cluster.records_repository import RecordsRepository
-from fanout.cluster.retry_backoff import retry_conflicts
+from fanout.cluster.records_repository import RecordsRepository, retry_conflicts
 from fanout.errors import InvalidInput
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit

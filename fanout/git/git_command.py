@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from git.cmd import Git, safer_popen
 
-from fanout.api.git_urls import GitProtocol
+from fanout.api.urls import GitProtocol
 from fanout.errors import Unavailable
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_errors import translate_failure

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from fanout.api.git_urls import GitProtocol
+from fanout.api.urls import GitProtocol
 from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.git.credentials import RemoteAccess, remove_stale_keys
 from fanout.git.git_command import GitProgram
@@ -35,8 +35,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import ErrorBarrier
-from fanout.telemetry.metrics import Counters
-from fanout.telemetry.progress_reporter import NoProgress, ProgressReporter
+from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 
 LOCAL_CONCURRENCY = 2 * (os.cpu_count() or 1)  # more would cost memory without saving time
 

@@ -35,8 +35,14 @@ from fanout.package.field_edits import (
     same_json,
 )
 from fanout.package.yaml_nodes import MERGE, YamlNode
-from fanout.package.yaml_output import YamlStyle
-from fanout.package.yaml_scalars import Scalar, format_scalar, is_literal, is_plain, resolve_scalar
+from fanout.package.yaml_scalars import (
+    Scalar,
+    YamlStyle,
+    format_scalar,
+    is_literal,
+    is_plain,
+    resolve_scalar,
+)
 
 # The first attempt shows which values follow an edit by mistake, the second which values change
 # when those are written out; the third writes out all of them.

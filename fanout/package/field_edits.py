@@ -4,6 +4,7 @@ The functions here define what an edit does; text patches and round trips are ve
 against them.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import pairwise
@@ -191,3 +192,9 @@ def are_independent(edits: Sequence[Edit]) -> bool:
 
 def _sortable(path: Path) -> tuple[tuple[bool, str | int], ...]:
     return tuple((isinstance(part, int), part) for part in path)
+
+
+# Plain data never reaches `default`; any other value gets a text of its own.
+canonical_text = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, check_circular=False, default=repr
+).encode

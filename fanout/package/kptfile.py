@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from fanout.api.path_fields import normalize_inside
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Edit, Path, format_path, get_value
 from fanout.package.manifest import Document, Manifest

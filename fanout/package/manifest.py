@@ -28,13 +28,6 @@ from fanout.package.field_edits import (
     with_value,
 )
 from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
-from fanout.package.node_text import (
-    ValueSpelling,
-    add_comments,
-    extract_element,
-    read_spellings,
-    replace_elements,
-)
 from fanout.package.package_limits import ValueCounter
 from fanout.package.parse_cache import read_cached
 from fanout.package.yaml_nodes import (
@@ -42,11 +35,16 @@ from fanout.package.yaml_nodes import (
     MAX_FILE,
     DocumentRoot,
     InvalidManifest,
+    ValueSpelling,
     YamlNode,
+    add_comments,
     decode,
+    extract_element,
     parse_yaml,
+    read_spellings,
+    replace_elements,
 )
-from fanout.package.yaml_output import dump
+from fanout.package.yaml_scalars import dump
 from fanout.values import frozen
 
 _MAX_SHAPES: Final = 1000  # remembered per file

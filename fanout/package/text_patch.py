@@ -11,8 +11,15 @@ from typing import Any, Final, Literal, NamedTuple
 
 from fanout.package.field_edits import Path, with_value
 from fanout.package.yaml_nodes import YamlNode
-from fanout.package.yaml_output import YamlStyle, block_lines, literal_lines
-from fanout.package.yaml_scalars import format_flow, format_key, format_scalar, is_literal
+from fanout.package.yaml_scalars import (
+    YamlStyle,
+    block_lines,
+    format_flow,
+    format_key,
+    format_scalar,
+    is_literal,
+    literal_lines,
+)
 from fanout.values import frozen, replace
 
 Write = Callable[[Sequence[Any]], str]  # from the values of all edits to the text of one span

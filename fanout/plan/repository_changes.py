@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, field
 
-from fanout.package.lazy_blobs import BlobUnion
+from fanout.package.tree_ids import BlobUnion
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_trailers import (
     NO_VALUE,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from fanout.api.git_urls import canonicalize_url
+from fanout.api.urls import canonicalize_url
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.file_findings import group_findings
+from fanout.cluster.manifest_documents import group_findings
 from fanout.errors import Bug, FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, join_plans

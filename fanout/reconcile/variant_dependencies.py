@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from fanout.api.name_suggestions import suggest_name
+from fanout.api.field_errors import suggest_name
 from fanout.api.package_variant import Dependency as DeclaredDependency
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import VariantState

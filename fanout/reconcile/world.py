@@ -7,8 +7,7 @@ from fanout.errors import Bug
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.ports import FunctionRunner, GitStore, ProbeClient, RecordStore, Sandbox
-from fanout.telemetry.metrics import Counters
-from fanout.telemetry.progress_reporter import NoProgress, ProgressReporter
+from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.values import frozen
 from fanout.variants.pending_inputs import (
     ProgramOutput,

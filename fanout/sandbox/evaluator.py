@@ -17,11 +17,17 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug
-from fanout.sandbox.builtin_names import CALLABLE_NAMES, GLOBALS
 from fanout.sandbox.expression_closures import ASK, build_closure
-from fanout.sandbox.free_variables import FreeVariables, answer_key, encode_part, project_row
+from fanout.sandbox.free_variables import (
+    CALLABLE_NAMES,
+    GLOBALS,
+    FreeVariables,
+    answer_key,
+    encode_part,
+    project_row,
+)
 from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
 from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression

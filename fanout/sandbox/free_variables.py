@@ -1,15 +1,64 @@
-"""Free variables of an expression: the part of a row that it reads.
+"""Names in an expression: built-in names, and the free variables that it reads.
 
 `FreeVariables` is a tree of field names; a leaf (an empty mapping) stands for the
 complete value. Only this part is sent to a worker, and answers are kept by it: ten
 thousand targets have few regions and stages, so rows that are equal to an expression
 are evaluated once.
+
+The built-in names are listed here and not read from celpy and Jinja, whose own lists
+contain operators and much that is not offered. The parent process reads them without
+importing either library.
 """
 
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
+
+# CEL
+MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+METHODS = frozenset(
+    {
+        "contains",
+        "endsWith",
+        "getDate",
+        "getDayOfMonth",
+        "getDayOfWeek",
+        "getDayOfYear",
+        "getFullYear",
+        "getHours",
+        "getMilliseconds",
+        "getMinutes",
+        "getMonth",
+        "getSeconds",
+        "matches",
+        "size",
+        "startsWith",
+    }
+)
+TYPES = frozenset(
+    {
+        "bool",
+        "bytes",
+        "double",
+        "duration",
+        "int",
+        "list",
+        "map",
+        "null_type",
+        "string",
+        "timestamp",
+        "type",
+        "uint",
+    }
+)
+FUNCTIONS = (TYPES - {"list", "map", "null_type"}) | {"dyn", "has", "matches", "size"}
+# celpy accepts each of them as a function and as a method
+CALLABLE_NAMES = FUNCTIONS | METHODS | TYPES
+
+# Jinja
+GLOBALS = frozenset({"dict", "namespace", "range"})
+
 
 # A mapping of names to free variables.
 FreeVariables = Mapping[str, Any]

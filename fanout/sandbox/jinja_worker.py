@@ -15,10 +15,9 @@ from jinja2.meta import find_undeclared_variables
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from fanout.sandbox.builtin_names import GLOBALS
-from fanout.sandbox.free_variables import FreeVariables
-from fanout.sandbox.worker_main import MAX_ANSWER_LENGTH as LONGEST_VALUE
-from fanout.sandbox.worker_main import RefusedError, serve_requests
+from fanout.sandbox.free_variables import GLOBALS, FreeVariables
+from fanout.sandbox.worker_protocol import MAX_ANSWER_LENGTH as LONGEST_VALUE
+from fanout.sandbox.worker_protocol import RefusedError, serve_requests
 
 MAX_TEMPLATES = 256  # compiled templates
 MAX_TEMPLATE_LENGTH = 1 << 16  # characters

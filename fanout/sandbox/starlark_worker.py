@@ -12,7 +12,7 @@ from typing import Any
 
 import starlark
 
-from fanout.sandbox.worker_main import RefusedError, serve_requests
+from fanout.sandbox.worker_protocol import RefusedError, serve_requests
 
 MAX_STEPS = 20_000  # thousands of instructions; about half a second
 MAX_CALL_DEPTH = 200  # calls within calls

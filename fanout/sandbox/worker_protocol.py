@@ -2,13 +2,27 @@
 
 A frame is JSON in UTF-8 with its length in front. Requests go to stdin, responses to
 stdout; the limits are the worker's first argument.
+
+A worker is a new program (fork and exec), so it shares nothing with the parent but two
+pipes. It works in a thread: celpy recurses, and a thread has a stack of known size and
+the same few frames below every evaluation (a call that crosses the border of a stack
+chunk each time is slow).
 """
 
+import gc
+import json
 import os
+import resource
 import select
+import signal
+import sys
+import threading
 import time
-from typing import BinaryIO
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
 
+from fanout.sandbox.free_variables import FreeVariables
 from fanout.values import frozen
 
 
@@ -95,3 +109,168 @@ def _read_some(descriptor: int, response: bytearray) -> bool:
     if length > MAX_RESPONSE:
         raise OversizeError
     return len(response) >= HEADER_SIZE + length
+
+
+OUT_OF_MEMORY = 86  # exit status
+STACK_SIZE = 64 << 20
+RECURSION_LIMIT = 5000  # Python frames; enough for the longest expression that is not refused
+MAX_ANSWER_LENGTH = 1 << 20  # characters of one answer
+MAX_DESCRIPTORS = 16  # descriptors that may be open
+
+AnswerList = list[Any]  # [value], or [reason, problem, remedy] of a refusal
+
+
+class RefusedError(Exception):
+    """A text that is not evaluated, or a value that is not returned.
+
+    `remedy` is "" if correcting the text is the only remedy.
+    """
+
+    def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
+        super().__init__(problem)
+        self.reason = reason
+        self.problem = problem
+        self.remedy = remedy
+
+    @property
+    def as_answer(self) -> "AnswerList":
+        """The refusal as the parent reads it: [reason, problem, remedy]."""
+        return [self.reason, self.problem, self.remedy]
+
+
+class TextEngine(Protocol):
+    """Evaluator of texts of one language."""
+
+    def find_free_variables(self, text: str) -> FreeVariables:
+        """Return the variables and fields that the text reads. Raises RefusedError."""
+
+    def serialize_ast(self, text: str) -> list[Any] | None:
+        """Return the AST as plain data, None if the parent cannot compute it.
+
+        Raises RefusedError.
+        """
+
+    def evaluate(self, text: str, row: dict[str, Any]) -> Any:
+        """Return the text's value over a row, as plain data. Raises RefusedError."""
+
+
+def serve_requests(
+    build_engine: Callable[[], Any],
+    answer_request: Callable[[Any, dict[str, Any]], str] | None = None,
+) -> None:
+    """Run as a worker: limits in argv[1], requests on stdin, responses on stdout.
+
+    `answer_request` gets the result of `build_engine` and a request; None: the engine is a
+    `TextEngine` and requests are those of `answer_texts`.
+    """
+    # Ctrl-C goes to the whole process group. A worker that died of it would look like
+    # one that failed.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops its workers
+    limits = WorkerLimits(**json.loads(sys.argv[1]))
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    threading.stack_size(STACK_SIZE)
+    thread = threading.Thread(
+        target=_run_worker, args=(build_engine, answer_request or answer_texts, limits), daemon=True
+    )
+    thread.start()
+    thread.join()
+
+
+def _run_worker(
+    build_engine: Callable[[], Any],
+    answer_request: Callable[[Any, dict[str, Any]], str],
+    limits: WorkerLimits,
+) -> None:
+    try:
+        engine = build_engine()
+        # after celpy's environment, which sets another limit
+        sys.setrecursionlimit(RECURSION_LIMIT)
+        gc.freeze()  # keeps the grammar out of later garbage collections
+        # After the imports and the engine, whose memory is not the expression's: the limit
+        # is on top of what an idle worker has.
+        _apply_limits(limits)
+        _send_frame("{}")
+        while (request := read_frame(sys.stdin.buffer)) is not None:
+            _renew_cpu_limit(limits.cpu)
+            _send_frame(answer_request(engine, json.loads(request)))
+    except MemoryError:
+        # Without cleanup, which would need memory: the exit status is all the parent has to
+        # know.
+        os._exit(OUT_OF_MEMORY)
+    except BaseException:  # noqa: BLE001 - any failure must end the process
+        os._exit(1)
+
+
+def _apply_limits(limits: WorkerLimits) -> None:
+    """Limit memory, files, processes and core dumps to what an evaluation needs."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    memory = pages * resource.getpagesize() + (limits.memory << 20)
+    for kind, limit in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_NOFILE, MAX_DESCRIPTORS),
+        # Set after the worker's own thread was started, which counts as a process.
+        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        allowed = _lower_limit(kind, limit)
+        resource.setrlimit(kind, (allowed, allowed))
+
+
+def _lower_limit(kind: int, limit: int) -> int:
+    """Return the limit, or the hard limit of this process if that is lower."""
+    hard = resource.getrlimit(kind)[1]
+    return limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+
+
+def _renew_cpu_limit(seconds: int) -> None:
+    """Allow this much processor time from now on.
+
+    The system counts a process's complete life.
+    """
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit = _lower_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + seconds + 1)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _send_frame(text: str) -> None:
+    sys.stdout.buffer.write(encode_frame(text))
+    sys.stdout.buffer.flush()
+
+
+def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
+    """Answer a request in JSON.
+
+    `{texts}` asks for the free variables and AST of each text, `{text, rows}` for its value
+    over each row.
+    """
+    if "texts" in request:
+        return json.dumps({"texts": [_parse_text(engine, text) for text in request["texts"]]})
+    return _join_answers([_evaluate_row(engine, request["text"], row) for row in request["rows"]])
+
+
+def _parse_text(engine: TextEngine, text: str) -> dict[str, Any]:
+    try:
+        return {"reads": engine.find_free_variables(text), "outline": engine.serialize_ast(text)}
+    except RefusedError as refusal:
+        return {"broken": refusal.as_answer}
+
+
+def _join_answers(answers: Sequence[str]) -> str:
+    return f'{{"answers":[{",".join(answers)}]}}'
+
+
+def _evaluate_row(engine: TextEngine, text: str, row: dict[str, Any]) -> str:
+    try:
+        encoded = json.dumps([engine.evaluate(text, row)], ensure_ascii=False, allow_nan=False)
+        # `json.dumps` passes on halves of surrogate pairs, which cannot be sent as UTF-8.
+        encoded.encode()
+    except RefusedError as refusal:
+        return json.dumps(refusal.as_answer)
+    except UnicodeEncodeError:  # a lone surrogate cannot be encoded
+        return json.dumps(["ExpressionError", "its value is no valid Unicode text"])
+    if len(encoded) > MAX_ANSWER_LENGTH:
+        return json.dumps(
+            ["LimitExceeded", f"its value is longer than {MAX_ANSWER_LENGTH} characters"]
+        )
+    return encoded

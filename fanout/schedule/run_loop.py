@@ -2,14 +2,29 @@
 
 Decisions depend on the world alone; triggers only wake the loop. One round serves all
 pending keys, so there are never two passes at once. No error of a pass ends the loop.
+
+A key of the queue says where to look, never what happened: the loop reads the world and decides by
+that (design §3, level-based). The timer wraps APScheduler and decides nothing: instants
+are computed in `calendar`, because APScheduler's cron counts weekdays from Monday,
+joins the two day fields by "and", and fires twice in autumn.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Lock
 from time import monotonic
+from typing import Any, Generic, TypeVar
 
 import structlog
+from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.date import DateTrigger
 
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.sweep_log import SweepLog
@@ -18,11 +33,127 @@ from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.schedule.log_throttling import LoopLog
-from fanout.schedule.sweep_schedule import SweepTimetable, build_mode, build_timetable
-from fanout.schedule.sweep_state import SweepState
-from fanout.schedule.triggers import RequeueTimer, Trigger, TriggerKey, TriggerQueue
+from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen
+
+
+class Trigger(StrEnum):
+    """Reason why a key was queued, for the log."""
+
+    START = "start"
+    FILES = "files changed"
+    POLL = "interval"
+    SWEEP = "schedule"
+    INSTANT = "instant"  # a gate may open by itself now
+    FOLLOW_UP = "follow-up"  # a pass acted, so further actions may be possible
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TriggerKey:
+    """A trigger and the object it concerns, by namespace and name.
+
+    Empty names mean no object.
+    """
+
+    trigger: Trigger
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def concerns_all(self) -> bool:
+        """True if every policy is to be evaluated."""
+        return self.trigger in (Trigger.START, Trigger.FILES, Trigger.POLL)
+
+
+Key = TypeVar("Key")
+
+
+class TriggerQueue(Generic[Key]):
+    """Queue of distinct keys: any thread puts, one thread takes all pending keys at once.
+
+    A key that is pending already is not queued twice. So one pass serves all keys together,
+    and there are never two passes at once for one policy.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._pending: dict[Key, None] = {}
+        # SimpleQueue alone may be put into while the same thread takes: close() is for a signal.
+        self._signal: SimpleQueue[None] = SimpleQueue()
+        self._closed = False
+
+    def put(self, key: Key) -> None:
+        """Queue a key unless it is pending already."""
+        with self._lock:
+            if key not in self._pending:
+                self._pending[key] = None
+                self._signal.put(None)
+
+    def take(self, timeout: float) -> tuple[Key, ...] | None:
+        """Return all pending keys in order of arrival.
+
+        Empty after `timeout` seconds, None if the queue is closed.
+        """
+        if not self._closed:
+            with suppress(Empty):
+                self._signal.get(timeout=timeout)
+        if self._closed:
+            return None
+        with self._lock:
+            keys = tuple(self._pending)
+            self._pending.clear()
+            while not self._signal.empty():  # one signal per key
+                self._signal.get()
+        return keys
+
+    def close(self) -> None:
+        """Wake the taking thread for the last time. Safe in a signal handler."""
+        self._closed = True
+        self._signal.put(None)
+
+
+class RequeueTimer:
+    """Timer with at most one instant per key, in the memory of this process."""
+
+    def __init__(self, callback: Callable[[TriggerKey], None]) -> None:
+        """Start the timer; `callback` gets the key at its instant, on another thread.
+
+        The callback must be quick: all instants share one thread.
+        """
+        self._callback = callback
+        # Without a grace time APScheduler drops a job that is a second late, without an error.
+        defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
+        self._scheduler: Any = BackgroundScheduler(
+            timezone=UTC, executors={"default": ThreadPoolExecutor(1)}, job_defaults=defaults
+        )
+        self._scheduler.start()
+
+    def set(self, key: TriggerKey, instant: datetime) -> None:
+        """Set the instant of a key, replacing an earlier one; a past instant fires at once."""
+        self._scheduler.add_job(
+            self._callback,
+            DateTrigger(instant, timezone=UTC),
+            args=[key],
+            id=_job_id(key),
+            replace_existing=True,
+        )
+
+    def cancel(self, key: TriggerKey) -> None:
+        """Remove the instant of a key; without effect if none is set."""
+        with suppress(JobLookupError):  # it has fired already
+            self._scheduler.remove_job(_job_id(key))
+
+    def shutdown(self) -> None:
+        """Stop the timer; the callback is not called afterwards."""
+        # A job that is just being started would miss its store, and its thread end with an error.
+        self._scheduler.remove_all_jobs()
+        self._scheduler.shutdown()
+
+
+def _job_id(key: TriggerKey) -> str:
+    return f"{key.trigger.name} {key.namespace}/{key.name}"
+
 
 FILE_CHECK_INTERVAL = 2.0  # seconds between checks of the files
 FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed

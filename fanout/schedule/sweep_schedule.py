@@ -4,6 +4,9 @@ With a schedule, automation publishes only in the sweeps that it or a person sta
 without one, whenever a gate opens. A missed sweep is made up once (design §7). With
 `jitter` a sweep starts after its scheduled instant, by a time that is spread over all
 PromotionPolicies but fixed for each sweep, so that a restart changes nothing.
+
+The log is read at the first schedule and written after each sweep. A sweep during which
+the process is killed is due again; a completed one is not repeated.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,13 +15,14 @@ from functools import partial
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
+import structlog
+
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.calendar.cron_schedule import CronSchedule, parse_schedule
-from fanout.calendar.cron_times import last_fire, next_fire
+from fanout.calendar.cron_schedule import CronSchedule, last_fire, next_fire, parse_schedule
 from fanout.calendar.time_zone import parse_zone
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.sweep_log import LoggedSweep
-from fanout.errors import FanoutError
+from fanout.cluster.sweep_log import LoggedSweep, SweepLog
+from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.gate_inputs.stage_rule_builder import governing_promotions
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.telemetry.error_isolation import run_isolated
@@ -240,3 +244,94 @@ def _named_subjects(
 
 def _subject(promotion: PromotionPolicy) -> PassSubject:
     return PassSubject(promotion.metadata.namespace, promotion.metadata.name)
+
+
+_log = structlog.get_logger()
+
+
+class SweepState:
+    """Instants up to which each schedule is swept. Not thread-safe."""
+
+    def __init__(self, log: SweepLog) -> None:
+        self._sweep_log = log
+        self._entries: dict[str, LoggedSweep] | None = None
+        self._known_policies: set[str] = set()  # PromotionPolicies seen by this process
+        self._unwritten: dict[str, LoggedSweep | None] = {}
+        self._reported_too_late: set[tuple[str, datetime]] = set()  # too late, and logged
+        self._last_problem = ""  # last logged error of a write
+
+    def find_due(self, table: SweepTimetable, now: datetime) -> dict[ScheduledSweep, datetime]:
+        """Return the sweeps due now with their instants. Raises Unavailable, Denied.
+
+        A schedule that is new to the log has missed nothing so far.
+        """
+        if not table.schedules and self._entries is None:
+            return {}
+        entries = self._read()
+        for key in find_obsolete(entries, self._known_policies, table):
+            del entries[key]
+            self._unwritten[key] = None
+        for schedule in table.schedules:
+            # Logged as swept now: without a first entry nothing could ever count as missed.
+            if not schedule.is_logged(entries.get(schedule.key), now):
+                self._put(schedule, now)
+        self._known_policies |= table.promotion_policies
+        self._write(now)
+        return self._select_due(table, entries, now)
+
+    def mark_done(self, sweeps: Mapping[ScheduledSweep, datetime], now: datetime) -> None:
+        """Log sweeps as done. A failure to write is logged; the next write includes them."""
+        for schedule, instant in sweeps.items():
+            self._put(schedule, instant)
+        self._write(now)
+
+    def _select_due(
+        self, table: SweepTimetable, entries: Mapping[str, LoggedSweep], now: datetime
+    ) -> dict[ScheduledSweep, datetime]:
+        sweeps: dict[ScheduledSweep, datetime] = {}
+        for schedule in table.schedules:
+            instant = schedule.find_missed(entries[schedule.key], now)
+            if instant is None:
+                continue
+            if not schedule.is_too_late(instant, now):
+                sweeps[schedule] = instant
+            elif (schedule.key, instant) not in self._reported_too_late:
+                self._reported_too_late.add((schedule.key, instant))
+                _log.warning(
+                    "A sweep was missed and it is too late to make it up",
+                    promotion_policy=schedule.key,
+                    scheduled=instant.isoformat(),
+                )
+        return sweeps
+
+    def _read(self) -> dict[str, LoggedSweep]:
+        if self._entries is None:
+            try:
+                self._entries = dict(self._sweep_log.read())
+            except InvalidInput as error:
+                _log.warning("The times of earlier sweeps are not known", problem=str(error))
+                self._entries = {}
+        return self._entries
+
+    def _put(self, schedule: ScheduledSweep, instant: datetime) -> None:
+        assert self._entries is not None, "read before anything is due"
+        self._entries[schedule.key] = self._unwritten[schedule.key] = schedule.log_entry(instant)
+
+    def _write(self, now: datetime) -> None:
+        if not self._unwritten:
+            return
+        try:
+            self._sweep_log.write(self._unwritten, now)
+        except FanoutError as error:
+            if self._last_problem != str(error):  # logged once, not in every pass
+                _log.warning(
+                    "The time of a sweep could not be recorded",
+                    reason=error.reason,
+                    problem=str(error),
+                )
+            self._last_problem = str(error)
+            return
+        if self._last_problem:
+            _log.info("The times of sweeps are recorded again")
+        self._last_problem = ""
+        self._unwritten.clear()

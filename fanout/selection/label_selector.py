@@ -1,11 +1,20 @@
 """Kubernetes label selectors.
 
 See https://kubernetes.io/docs/concepts/overview/working-with-objects/labels
+
+The language of the flag `--selector` is kubectl's: terms joined by commas, each `key`,
+`!key`, `key=value` (or `==`), `key!=value`, `key in (a, b)`, `key notin (a, b)`, `key>1`
+or `key<1`. A value may be empty.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Final, Protocol, TypeGuard
+
+from fanout.api.text_fields import LABEL_KEY, LABEL_VALUE
+from fanout.errors import ErrorLocation, InvalidInput
+from fanout.values import frozen
 
 _MAPS = (dict, Mapping)  # dict first: the check is faster than for Mapping
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")  # as Kubernetes reads a label for > and <
@@ -92,3 +101,123 @@ def _compare_numbers(value: str, operator: str, bound: int) -> bool:
     if not _NUMBER.fullmatch(value):
         return False
     return int(value) > bound if operator == "Gt" else int(value) < bound
+
+
+_TOKEN: Final = re.compile(r"\s*(==|!=|[=!(),<>]|[^\s=!(),<>]+)")
+_WORD: Final = re.compile(r"[^\s=!(),<>]+")
+_ONE_VALUE: Final = {"=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
+_SETS: Final = {"in": "In", "notin": "NotIn"}
+_END: Final = ""
+
+
+@frozen
+class FlagRequirement:
+    """One term; operators are those of matchExpressions, and Gt and Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@frozen
+class FlagSelector:
+    """Terms of a selector flag, all of which must hold.
+
+    Without any, everything is selected.
+    """
+
+    match_expressions: tuple[FlagRequirement, ...] = ()
+    match_labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse_selector(text: str, origin: str) -> FlagSelector:
+    """Parse the selector given for the flag `origin`.
+
+    Raises InvalidInput with what cannot be parsed and its position.
+    """
+    tokens = _Tokens(text, origin)
+    terms: list[FlagRequirement] = []
+    while text.strip():
+        terms.append(_parse_term(tokens))
+        if tokens.peek() == _END:
+            break
+        tokens.expect(",", "a comma")
+    return FlagSelector(tuple(terms))
+
+
+class _Tokens:
+    """Tokens of the text; the one after the last is `_END`."""
+
+    def __init__(self, text: str, origin: str) -> None:
+        self._text = text
+        self._origin = origin
+        self._tokens = [(match[1], match.start(1)) for match in _TOKEN.finditer(text)]
+        self._next = 0
+
+    def peek(self) -> str:
+        return self._tokens[self._next][0] if self._next < len(self._tokens) else _END
+
+    def take(self) -> str:
+        token = self.peek()
+        self._next += 1
+        return token
+
+    def expect(self, token: str, expected: str) -> None:
+        if self.peek() != token:
+            raise self.error(expected)
+        self._next += 1
+
+    def word(self, expected: str, pattern: str) -> str:
+        """Return the next token, a key or a value. Raises InvalidInput if it is none."""
+        word = self.peek()
+        if not _WORD.fullmatch(word) or not re.fullmatch(pattern, word):
+            raise self.error(expected)
+        self._next += 1
+        return word
+
+    def error(self, expected: str) -> InvalidInput:
+        token = self.peek()
+        position = (
+            f"{token!r} at character {self._tokens[self._next][1] + 1}" if token else "the end"
+        )
+        return InvalidInput(
+            f"{self._text!r} is no selector: {expected} was expected, not {position}",
+            reason="InvalidSetting",
+            remedy="write KEY, !KEY, KEY=VALUE, KEY!=VALUE, KEY in (A,B) or KEY notin (A,B), joined"
+            " by commas",
+            where=ErrorLocation(field=self._origin),
+        )
+
+
+def _parse_term(tokens: _Tokens) -> FlagRequirement:
+    if tokens.peek() == "!":
+        tokens.take()
+        return FlagRequirement(tokens.word("a key", LABEL_KEY), "DoesNotExist")
+    key = tokens.word("a key", LABEL_KEY)
+    operator = tokens.peek()
+    if operator in (_END, ","):
+        return FlagRequirement(key, "Exists")
+    if operator in _SETS:
+        tokens.take()
+        return FlagRequirement(key, _SETS[operator], _parse_values(tokens))
+    if operator not in _ONE_VALUE:
+        raise tokens.error("a comma or one of = == != in notin > <")
+    tokens.take()
+    if operator in "<>":
+        return FlagRequirement(key, _ONE_VALUE[operator], (tokens.word("a number", r"-?\d+"),))
+    return FlagRequirement(key, _ONE_VALUE[operator], (_parse_value(tokens, (_END, ",")),))
+
+
+def _parse_values(tokens: _Tokens) -> tuple[str, ...]:
+    """Parse `(a, b)`; an omitted value is the empty string."""
+    tokens.expect("(", "'('")
+    values = [_parse_value(tokens, (",", ")"))]
+    while tokens.peek() == ",":
+        tokens.take()
+        values.append(_parse_value(tokens, (",", ")")))
+    tokens.expect(")", "a comma or ')'")
+    return tuple(values)
+
+
+def _parse_value(tokens: _Tokens, ends: tuple[str, ...]) -> str:
+    return "" if tokens.peek() in ends else tokens.word("a value", LABEL_VALUE)

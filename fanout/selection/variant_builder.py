@@ -1,24 +1,22 @@
 """Builder of variants: one template applied to one target at a time.
 
 Expressions are not evaluated here; their values come as plain data from the two rounds
-of `template_expressions`.
+of `template_fields`.
 """
 
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TypeVar
 
-from fanout.api.function_pipeline import RESERVED_KEYS
-from fanout.api.function_pipeline import Function as Written
-from fanout.api.function_pipeline import Function as WrittenFunction
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import PackageVariant
-from fanout.api.target_spec import FunctionTemplate, TargetEntry
-from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.package.package_path_rules import find_package_path_problem
+from fanout.api.package_variant import RESERVED_KEYS, PackageVariant
+from fanout.api.package_variant import Function as Written
+from fanout.api.package_variant import Function as WrittenFunction
+from fanout.api.upstream_policy import FunctionTemplate, TargetEntry, UpstreamPolicy
+from fanout.package.package_limits import find_package_path_problem
 from fanout.selection.target_selection import VariantTarget
-from fanout.selection.template_expressions import ExpressionValues
 from fanout.selection.template_fields import (
+    ExpressionValues,
     TemplateFailure,
     TemplateFields,
     Values,

@@ -6,8 +6,9 @@ Shown with -v and described in docs/performance.md.
 import resource
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
+from typing import Protocol
 
 from fanout.values import frozen
 
@@ -159,3 +160,22 @@ class Counters:
         with self._lock:
             self._counts = dict.fromkeys(COUNTER_NAMES, 0)
         self.times.reset()
+
+
+class ProgressReporter(Protocol):
+    """Receiver of the progress of long tasks."""
+
+    def task(self, name: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        """Begin a task of `total` steps; the yielded function is called after each step.
+
+        It may be called from any thread.
+        """
+
+
+class NoProgress:
+    """Receiver that shows nothing."""
+
+    @contextmanager
+    def task(self, name: str, total: int) -> Iterator[Callable[[], None]]:  # noqa: ARG002
+        """Yield a function without effect."""
+        yield lambda: None

@@ -6,8 +6,8 @@ unavailable; then the error tells the remedy.
 
 from collections.abc import Mapping
 
+from fanout.api.field_errors import VERY_SIMILAR, find_similar_name
 from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full_image
-from fanout.api.name_suggestions import VERY_SIMILAR, find_similar_name
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS

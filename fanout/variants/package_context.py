@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fanout.api.function_pipeline import RESERVED_KEYS
+from fanout.api.package_variant import RESERVED_KEYS
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import REMOVE

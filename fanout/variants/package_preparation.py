@@ -6,18 +6,17 @@ from typing import Any, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.field_edits import MISSING, Path
+from fanout.package.field_edits import MISSING, Path, canonical_text
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
-from fanout.package.package_limits import SizeLimits, ValueCounter
-from fanout.package.package_path_rules import find_unportable_files
-from fanout.package.tree_ids import TreeEntry
+from fanout.package.package_limits import SizeLimits, ValueCounter, find_unportable_files
+from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen
-from fanout.variants.canonical_json import canonical_text
 from fanout.variants.functions.function_interface import (
+    ERROR,
     CatalogFunction,
     FunctionResult,
     PackageFacts,
@@ -42,7 +41,6 @@ from fanout.variants.pending_inputs import AllowedPrograms
 from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, read_pipelines
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
 from fanout.variants.size_accounting import SizeCounter
-from fanout.variants.tree_template import TreeTemplate
 from fanout.variants.variant_kptfile import clone_kptfile
 
 ObjectPlace = tuple[str, int]  # file, and number of an object in it (`find_objects`)
@@ -329,3 +327,33 @@ def _refused(problem: str, remedy: str, file: str = "", line: int = 0) -> Invali
         remedy=remedy,
         where=ErrorLocation(file=file, line=line),
     )
+
+
+_MAX_SHOWN = 5  # errors in one message
+
+
+def results_until_failure(findings: Iterable[StepResult]) -> tuple[FunctionResult, ...]:
+    """Return the results in pipeline order, up to the first step with an error.
+
+    This is what a run that stops at the first failing step reports
+    (`WholePackageRun.run`).
+    """
+    # The findings come from the shared run and from the target's own objects, each in its own
+    # order.
+    rows = sorted(findings, key=lambda item: (item.step, item.place))
+    failed_step = next((row.step for row in rows if row.result.severity == ERROR), None)
+    return tuple(row.result for row in rows if failed_step is None or row.step <= failed_step)
+
+
+def find_errors(results: Iterable[FunctionResult]) -> list[FunctionResult]:
+    """Return the results that fail a rendering."""
+    return [result for result in results if result.severity == ERROR]
+
+
+def refuse_errors(results: Iterable[FunctionResult]) -> None:
+    """Raise InvalidInput with the first errors if any function reported one."""
+    errors = find_errors(results)
+    if errors:
+        more = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
+        sentences = "; ".join(result.sentence for result in errors[:_MAX_SHOWN])
+        raise InvalidInput(f"{sentences}{more}", reason=Reason.RENDER_FAILED)

@@ -16,12 +16,15 @@ from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
-from fanout.variants.compiled_template import CompiledTemplate, UnsuitableVariant, compile_template
-from fanout.variants.function_failures import refuse_errors, results_until_failure
+from fanout.variants.compiled_template import (
+    CompiledTemplate,
+    UnsuitableVariant,
+    compile_template,
+    split_parameters,
+)
 from fanout.variants.functions.function_interface import FunctionResult, Object, mapping
 from fanout.variants.manifest_objects import find_objects
-from fanout.variants.manifest_rewrite import rewrite_manifest
-from fanout.variants.overlay import NO_CHANGES, ObjectChanges, Overlay
+from fanout.variants.overlay import NO_CHANGES, ObjectChanges, Overlay, rewrite_manifest
 from fanout.variants.package_context import CONTEXT
 from fanout.variants.package_preparation import (
     ObjectPlace,
@@ -29,9 +32,11 @@ from fanout.variants.package_preparation import (
     SharedRun,
     StepResult,
     prepare_package,
+    refuse_errors,
+    results_until_failure,
 )
 from fanout.variants.pending_inputs import NO_RESPONSES, Responses
-from fanout.variants.per_object_run import is_visible, put_file, run_step, shared_run
+from fanout.variants.pipeline_run import WholePackageRun, is_visible, put_file, run_step, shared_run
 from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, Pipeline, order_pipeline
 from fanout.variants.render_model import (
     RenderedPackage,
@@ -49,9 +54,7 @@ from fanout.variants.target_edits import (
     prepare_kptfile,
     prepare_manifest,
 )
-from fanout.variants.template_parameters import split_parameters
 from fanout.variants.variant_kptfile import variant_kptfile_edits
-from fanout.variants.whole_package_run import WholePackageRun
 
 _Files = tuple[
     dict[str, TreeEntry],

@@ -10,15 +10,15 @@ be run is an error that names it; it is never skipped (design §4). `selectors` 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from fanout.api.path_fields import normalize_inside
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.field_edits import canonical_text
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_pipeline_problems
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import frozen, replace
-from fanout.variants.canonical_json import canonical_text
 from fanout.variants.function_registry import find_function, resolve_function
 from fanout.variants.functions.function_interface import (
     CatalogFunction,

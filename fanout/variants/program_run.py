@@ -9,8 +9,8 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fanout.api.path_fields import normalize_inside
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import normalize_inside
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import REMOVE
 from fanout.package.manifest import Manifest
@@ -24,8 +24,7 @@ from fanout.variants.functions.function_interface import (
     default_file,
     mapping,
 )
-from fanout.variants.manifest_rewrite import replace_object
-from fanout.variants.overlay import Overlay
+from fanout.variants.overlay import Overlay, replace_object
 from fanout.variants.package_preparation import ObjectPlace
 from fanout.variants.pending_inputs import (
     ProgramOutput,

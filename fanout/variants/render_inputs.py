@@ -8,9 +8,9 @@ from collections.abc import Container
 from hashlib import sha256
 
 from fanout.api.function_catalog import full_image
+from fanout.package.field_edits import canonical_text
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec, VariantSpec
-from fanout.variants.canonical_json import canonical_text
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.injection_points import InjectionPoint

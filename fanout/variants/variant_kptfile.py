@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from fanout.api.function_catalog import short_name
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import MISSING, Edit, get_value, same_json
+from fanout.package.field_edits import MISSING, Edit, canonical_text, get_value, same_json
 from fanout.package.kptfile import (
     KPTFILE_NAME,
     KptfileCondition,
@@ -21,9 +21,8 @@ from fanout.package.kptfile import (
     upstream_edits,
 )
 from fanout.package.manifest import Document, Manifest
-from fanout.package.yaml_output import dump
+from fanout.package.yaml_scalars import dump
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
-from fanout.variants.canonical_json import canonical_text
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.overlay import Overlay

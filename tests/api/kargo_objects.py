@@ -2,8 +2,8 @@
 
 from fanout.api.field_errors import format_path
 from fanout.api.validators.object_validation import validate_object
-from fanout.migrate.kargo.kargo_fields import KARGO_GROUP
-from fanout.migrate.kargo.kargo_import import import_kargo_objects
+from fanout.migrate.kargo_fields import KARGO_GROUP
+from fanout.migrate.kargo_import import import_kargo_objects
 
 OUT = "https://git.example.com/out.git"
 IN = "https://git.example.com/in.git"

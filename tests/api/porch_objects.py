@@ -4,7 +4,7 @@ import copy
 
 from fanout.api.field_errors import format_path
 from fanout.api.validators.object_validation import validate_object
-from fanout.migrate.porch.porch_import import PORCH_GROUP, import_porch_objects
+from fanout.migrate.porch_import import PORCH_GROUP, import_porch_objects
 
 
 def judge(data):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.blocked_addresses import find_refusal, parse_address
+from fanout.api.urls import find_refusal, parse_address
 
 METADATA = IPv4Address("169.254.169.254")
 

@@ -13,8 +13,8 @@ from api.kargo_objects import (
     subscribed,
 )
 
-from fanout.migrate.kargo.kargo_fields import KARGO_GROUP
-from fanout.migrate.kargo.kargo_import import import_kargo_objects
+from fanout.migrate.kargo_fields import KARGO_GROUP
+from fanout.migrate.kargo_import import import_kargo_objects
 
 # ---- when a stage may take a revision ------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from api.kargo_objects import WHOLE, judge
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.field_paths import find_fields
+from fanout.api.field_errors import find_fields
 from fanout.api.validators.cross_references import cross_check
 from fanout.api.validators.object_validation import validate_object
-from fanout.migrate import field_conversion
-from fanout.migrate.kargo.kargo_fields import KARGO_KINDS, convert_elsewhere
-from fanout.migrate.kargo.kargo_import import import_kargo_objects
+from fanout.migrate.field_mapping import ignore_field
+from fanout.migrate.kargo_fields import KARGO_KINDS, convert_elsewhere
+from fanout.migrate.kargo_import import import_kargo_objects
 
 ROWS = [
     (f"{origin.kind} {row.source}", origin.kind, row)
@@ -37,7 +37,7 @@ def test_a_field_arrives_or_is_named(_, kind, row):
     if row.target and any(list(find_fields(made, row.target)) for made in answer.objects):
         return
     silent = row.convert in (
-        field_conversion.ignore_field,
+        ignore_field,
         convert_elsewhere,
     ) or row.source.endswith(".kind")
     assert named.intersection(found) or (silent and not row.target)

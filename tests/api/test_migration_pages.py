@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from fanout.api.kind_registry import KINDS, field_names_at
+from fanout.migrate import kargo_fields as kargo
 from fanout.migrate.field_mapping import build_field_tables
-from fanout.migrate.kargo import kargo_fields as kargo
-from fanout.migrate.porch.porch_fields import PORCH_KINDS
-from fanout.migrate.porch.porch_import import PORCH_GROUP
+from fanout.migrate.porch_import import PORCH_GROUP, PORCH_KINDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLES = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.api.git_urls import canonicalize_url
+from fanout.api.urls import canonicalize_url
 
 SPELLED = [
     ("a path", "/srv/x.git", "/srv/x.git"),

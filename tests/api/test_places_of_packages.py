@@ -3,9 +3,9 @@
 import pytest
 
 from fanout.api.field_errors import InvalidValue
-from fanout.api.git_urls import GitProtocol, check_url, parse_protocol
-from fanout.api.path_fields import check_branch, check_directory, check_path
 from fanout.api.promotion_policy import matches_name_pattern
+from fanout.api.text_fields import check_branch, check_directory, check_path
+from fanout.api.urls import GitProtocol, check_url, parse_protocol
 
 GOOD_PATHS = ["monitoring", "team/monitoring", "a.b/c_d-e", "stages", "ünï/x", "v1"]
 BAD_PATHS = [

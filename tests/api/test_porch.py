@@ -5,9 +5,8 @@ from operator import itemgetter
 import pytest
 from api.porch_objects import REPOSITORIES, judge, lost, one, policy, porch, variant
 
-from fanout.api.field_errors import FieldError, format_path
-from fanout.api.field_paths import find_fields
-from fanout.migrate.porch.porch_import import PORCH_GROUP, find_expressions, import_porch_objects
+from fanout.api.field_errors import FieldError, find_fields, format_path
+from fanout.migrate.porch_import import PORCH_GROUP, find_expressions, import_porch_objects
 
 UNKNOWN = [
     ("at the top", lambda item: item | {"spek": 1}, "spek"),

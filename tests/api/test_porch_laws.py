@@ -8,11 +8,10 @@ from api.porch_objects import WHOLE, judge
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.field_paths import find_fields
+from fanout.api.field_errors import find_fields
 from fanout.api.validators.object_validation import validate_object
-from fanout.migrate import field_conversion
-from fanout.migrate.porch.porch_fields import PORCH_KINDS
-from fanout.migrate.porch.porch_import import import_porch_objects
+from fanout.migrate.field_mapping import ignore_field
+from fanout.migrate.porch_import import PORCH_KINDS, import_porch_objects
 
 ROWS = [
     (f"{origin.kind} {row.source}", origin, row)
@@ -31,7 +30,7 @@ def test_a_field_arrives_or_is_named(_, origin, row):
     answer = import_porch_objects([item], lambda _: ())
     named = {remark.path for _, remark in answer.remarks}
     if not row.target:
-        silent = row.convert is field_conversion.ignore_field or row.source in (
+        silent = row.convert is ignore_field or row.source in (
             "spec.type",
             "spec.content",
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fanout.api.approver_groups import governs_policy
+from fanout.api.promotion_policy import governs_policy
 from fanout.api.validators.cross_references import InvalidObjects, cross_check
 from fanout.api.validators.object_validation import validate_object
 

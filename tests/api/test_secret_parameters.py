@@ -3,10 +3,13 @@
 import pytest
 
 from fanout.api.field_errors import InvalidValue
-from fanout.api.git_urls import check_url
-from fanout.api.http_urls import check_http_url
-from fanout.api.secret_parameters import check_no_secret_parameter, is_secret_parameter
-from fanout.telemetry.redaction import Redactor
+from fanout.api.urls import (
+    check_http_url,
+    check_no_secret_parameter,
+    check_url,
+    is_secret_parameter,
+)
+from fanout.telemetry.logging_setup import Redactor
 
 SECRET = [
     "token", "access_token", "accessToken", "accesstoken", "private_token", "PRIVATE-TOKEN",

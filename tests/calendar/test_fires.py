@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.calendar.cron_schedule import parse_schedule
-from fanout.calendar.cron_times import last_fire, list_fires, next_fire
+from fanout.calendar.cron_schedule import last_fire, list_fires, next_fire, parse_schedule
 from fanout.errors import InvalidInput
 
 MINUTE = timedelta(minutes=1)

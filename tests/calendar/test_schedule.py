@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fanout.calendar.cron_schedule import parse_schedule
-from fanout.calendar.cron_times import list_fires
+from fanout.calendar.cron_schedule import list_fires, parse_schedule
 from fanout.calendar.time_zone import parse_zone
 from fanout.errors import InvalidInput
 

@@ -8,10 +8,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from timing import utc
 
-from fanout.calendar.cron_schedule import parse_schedule
-from fanout.calendar.cron_times import FireTimes, last_fire, next_fire
-from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
-from fanout.calendar.recurring_window import RecurringWindow, build_window
+from fanout.calendar.cron_schedule import FireTimes, last_fire, next_fire, parse_schedule
+from fanout.calendar.publication_calendar import (
+    PublicationCalendar,
+    RecurringWindow,
+    build_window,
+    compute_window_state,
+    is_open,
+)
 from fanout.calendar.time_zone import instant_of, wall_time
 from fanout.errors import InvalidInput
 

@@ -5,8 +5,12 @@ from datetime import timedelta
 import pytest
 from timing import calendar, utc
 
-from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import (
+    PublicationCalendar,
+    build_window,
+    compute_window_state,
+    is_open,
+)
 
 MINUTE = timedelta(minutes=1)
 

@@ -7,7 +7,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from fleet import Fleet
 
-from fanout.cli.input.resource_types import RESOURCE_TYPES
+from fanout.cli.input.completion import RESOURCE_TYPES
 from fanout.cli.main import cli
 
 HAND_WRITTEN = """\

@@ -4,8 +4,8 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.cluster.configuration_file import read_configuration
-from fanout.cluster.file_findings import InvalidFiles
+from fanout.cluster.file_cluster import read_configuration
+from fanout.cluster.manifest_documents import InvalidFiles
 
 HEAD = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
 

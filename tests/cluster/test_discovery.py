@@ -2,7 +2,7 @@
 
 import os
 
-from fanout.cluster.manifest_discovery import discover_manifests
+from fanout.cluster.manifest_documents import discover_manifests
 
 
 def tree(root, *paths):

@@ -1,7 +1,7 @@
 """Equal errors are one line and a number, however many there are."""
 
 from fanout.cluster.file_cluster import read_directory
-from fanout.cluster.file_findings import FileFinding, group_findings
+from fanout.cluster.manifest_documents import FileFinding, group_findings
 from fanout.errors import ErrorLocation
 
 

@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fanout.cluster.declared_objects import NO_OBJECTS, merge_objects
 from fanout.cluster.manifest_documents import ObjectKey, read_content
-from fanout.cluster.merged_objects import NO_OBJECTS, merge_objects
 
 KINDS = ("ConfigMap", "Site")
 ROW = "apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\ndata: {{value: {value}}}\n"

@@ -20,8 +20,7 @@ from fanout.api.gate_vocabulary import (
     Require,
     RolloutStrategy,
 )
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.gate_rules import ApprovalRule, RolloutRule
 
 SOAK = 30

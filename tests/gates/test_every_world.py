@@ -49,8 +49,7 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Require
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory

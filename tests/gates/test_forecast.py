@@ -22,8 +22,7 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import CheckRule, RolloutRule

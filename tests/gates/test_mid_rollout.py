@@ -25,8 +25,7 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import CheckRule, RolloutRule

@@ -28,8 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, RolloutStrategy
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckAnswer, CheckReading

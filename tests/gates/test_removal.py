@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.gate_facts import Hold
 from fanout.gates.removal_gate import (
     OrphanedVariant,

@@ -26,8 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action, Require
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.soak import NO_HISTORY, compute_soak

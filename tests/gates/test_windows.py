@@ -21,8 +21,7 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 

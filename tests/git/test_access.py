@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from http_git import serving
 
-from fanout.api.git_urls import GitProtocol
+from fanout.api.urls import GitProtocol
 from fanout.errors import Denied, InvalidInput, Unavailable
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_command import build_fixed_environment, select_inherited

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_file, write_cache_file
 
 CONTENT = b"what was found out\nat some cost\n"
 

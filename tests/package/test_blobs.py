@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.lazy_blobs import BlobUnion, FilledText, LazyBlobs
-from fanout.package.tree_ids import blob_id
+from fanout.package.tree_ids import BlobUnion, FilledText, LazyBlobs, blob_id
 
 TEXTS = st.text(max_size=8)
 CONTENTS = st.dictionaries(st.sampled_from("abcdef"), st.binary(max_size=8))

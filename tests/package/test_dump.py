@@ -12,8 +12,7 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import same_json
 from fanout.package.manifest import Manifest
 from fanout.package.object_reader import load_objects
-from fanout.package.yaml_output import dump, dump_all
-from fanout.package.yaml_scalars import format_scalar, is_literal, is_plain, quote
+from fanout.package.yaml_scalars import dump, dump_all, format_scalar, is_literal, is_plain, quote
 
 texts = st.text(max_size=20).filter(lambda text: not re.search("[\ud800-\udfff]", text))
 lookalikes = st.from_regex(r"[-+.0-9a-fA-FxXoOeEnyNYTfs:_~=<|>?!&*%@`#\s'\"]{1,8}", fullmatch=True)

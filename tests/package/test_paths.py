@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.package_path_rules import find_overlaps, find_package_path_problem
+from fanout.package.package_limits import find_overlaps, find_package_path_problem
 
 GOOD = [
     "monitoring", "team/monitoring", "a.b/c-d_e", "ä/ö", "site1/v2", "git", "x.git", "console",

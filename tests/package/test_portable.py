@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.package.package_path_rules import find_unportable_files
+from fanout.package.package_limits import find_unportable_files
 
 ROWS = [
     ("different names", ["a.yaml", "b.yaml", "x/a.yaml"], {}),

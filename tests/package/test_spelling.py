@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.package.manifest import Manifest
-from fanout.package.node_text import ValueSpelling
+from fanout.package.yaml_nodes import ValueSpelling
 
 TEXT = """# top
 a: 1 # one

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.api.check_spec import Check
+from fanout.api.stages import Check
 from fanout.gates.gate_rules import Verdict
 from fanout.plan.evidence.due_checks import (
     DueCheck,

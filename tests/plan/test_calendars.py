@@ -6,8 +6,11 @@ import yaml
 from timing import utc
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state
-from fanout.calendar.recurring_window import build_window
+from fanout.calendar.publication_calendar import (
+    PublicationCalendar,
+    build_window,
+    compute_window_state,
+)
 from fanout.plan.gate_inputs.stage_rule_builder import build_calendars
 
 HOUR = timedelta(hours=1)

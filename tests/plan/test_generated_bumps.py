@@ -17,7 +17,7 @@ from variants.builders import config_map, package, point, spec
 
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import format_identity
-from fanout.package.yaml_output import YamlStyle
+from fanout.package.yaml_scalars import YamlStyle
 from fanout.plan.edits.edit_merge import PackageEdits, merge_edits
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import InjectorSpec

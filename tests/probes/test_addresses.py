@@ -7,7 +7,7 @@ import pytest
 from service import Page, service
 
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
-from fanout.probes.http_probes import HttpProbes, ProbeLimits
+from fanout.probes import HttpProbes, ProbeLimits
 
 _connected = None
 

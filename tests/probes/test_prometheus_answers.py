@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeResponse
-from fanout.probes.probe_responses import parse_prometheus_response
+from fanout.probes import parse_prometheus_response
 
 
 def vector(*values):

@@ -8,11 +8,11 @@ import socket
 import pytest
 from service import Page, service
 
-from fanout.api.http_urls import origin_of_url
+from fanout.api.urls import origin_of_url
 from fanout.errors import Denied
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import TOKEN_USER, Credentials
-from fanout.probes.http_probes import HttpProbes, ProbeLimits
+from fanout.probes import HttpProbes, ProbeLimits
 
 PATIENT = ProbeLimits(max_bytes=10_000)
 QUICK = ProbeLimits(probe_seconds=0.5, max_bytes=10_000)

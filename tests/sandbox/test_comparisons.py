@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.sandbox.cel_worker import CelEngine
-from fanout.sandbox.worker_main import RefusedError
+from fanout.sandbox.worker_protocol import RefusedError
 
 ROWS = [
     ("r < 0.05", 0.0, True),  # the fraction 0.0 of a file is the whole number 0

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanout.sandbox.cel_values import to_cel, to_plain
-from fanout.sandbox.cel_worker import CEL_FUNCTIONS, CelEngine
+from fanout.sandbox.cel_worker import CEL_FUNCTIONS, CelEngine, to_cel, to_plain
 from fanout.sandbox.free_variables import encode_part, project_row
-from fanout.sandbox.worker_main import RefusedError
+from fanout.sandbox.worker_protocol import RefusedError
 
 ENGINE = CelEngine()
 TARGET = {

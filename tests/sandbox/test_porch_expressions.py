@@ -5,9 +5,9 @@ from operator import itemgetter
 import pytest
 
 from fanout.api.field_errors import InvalidValue
-from fanout.migrate.porch.porch_expressions import translate_expression
+from fanout.migrate.porch_conversion import translate_expression
 from fanout.sandbox.cel_worker import CelEngine
-from fanout.sandbox.worker_main import RefusedError
+from fanout.sandbox.worker_protocol import RefusedError
 
 ENGINE = CelEngine()
 OBJECTS = {

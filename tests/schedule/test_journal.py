@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import structlog
 
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import ErrorLocation, Unavailable
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult

@@ -13,8 +13,7 @@ from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
-from fanout.schedule.sweep_schedule import ScheduledSweep, SweepTimetable
-from fanout.schedule.sweep_state import SweepState
+from fanout.schedule.sweep_schedule import ScheduledSweep, SweepState, SweepTimetable
 from fanout.telemetry.metrics import Counters
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from time import monotonic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.schedule.triggers import TriggerQueue
+from fanout.schedule.run_loop import TriggerQueue
 
 SOON, LONG = 0.01, 30
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from fanout.selection.path_collisions import find_collisions
-from fanout.selection.variant_spec import VariantSpec
+from fanout.selection.variant_spec import VariantSpec, find_collisions
 
 
 def variant(name: str, path: str, repository: str = "edge") -> tuple[str, VariantSpec]:

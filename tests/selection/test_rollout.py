@@ -7,8 +7,11 @@ import pytest
 
 from fanout.api.git_repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.selection.rollout_inputs import build_rollout_variables, find_rollout_group
-from fanout.selection.target_selection import VariantTarget
+from fanout.selection.target_selection import (
+    VariantTarget,
+    build_rollout_variables,
+    find_rollout_group,
+)
 from fanout.selection.variant_builder import VariantBuilder
 from fanout.selection.variant_spec import ExpressionFailure, VariantSpec
 

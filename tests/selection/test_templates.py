@@ -8,7 +8,7 @@ from fanout.api.git_repository import Repository
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.target_selection import TargetInventory, select_targets, usable_repositories
-from fanout.selection.template_expressions import list_repository_batches, list_variant_batches
+from fanout.selection.template_fields import list_repository_batches, list_variant_batches
 from fanout.selection.variant_builder import VariantBuilder
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.errors import InvalidInput
-from fanout.selection.label_selector import matches
-from fanout.selection.selector_flag import parse_selector
+from fanout.selection.label_selector import matches, parse_selector
 
 THINGS: dict[str, dict[str, str]] = {
     "bare": {},

@@ -9,7 +9,7 @@ from prometheus_server import prometheus
 from service import Page, Service, service
 
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
-from fanout.probes.http_probes import HttpProbes
+from fanout.probes import HttpProbes
 
 METRICS = """\
 # TYPE requests counter

@@ -7,8 +7,7 @@ import logging
 import pytest
 import structlog
 
-from fanout.telemetry.logging_setup import configure_logging
-from fanout.telemetry.redaction import Redactor
+from fanout.telemetry.logging_setup import Redactor, configure_logging
 
 
 class Terminal(io.StringIO):

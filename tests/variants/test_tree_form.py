@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
-from fanout.variants.tree_template import TreeTemplate
+from fanout.package.tree_ids import TreeEntry, TreeTemplate, blob_id, tree_id
 
 NAMES = st.sampled_from(["a", "a.b", "a-b", "b", "z", "é"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)

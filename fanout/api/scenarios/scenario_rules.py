@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from fanout.api.check_spec import Check
-from fanout.api.field_errors import FieldError, FieldPath
+from fanout.api.field_errors import FieldError, FieldPath, suggest_name
 from fanout.api.gate_vocabulary import Action
-from fanout.api.name_suggestions import suggest_name
 from fanout.api.reasons import Reason
-from fanout.api.scenarios.scenario import Scenario, ScenarioEvent, expand_variant_names
-from fanout.api.scenarios.scenario_state import StatedPublication, StatedVariant
-from fanout.api.stages import Stage
+from fanout.api.scenarios.scenario import (
+    Scenario,
+    ScenarioEvent,
+    StatedPublication,
+    StatedVariant,
+    expand_variant_names,
+)
+from fanout.api.stages import Check, Stage
 
 _SPEC: FieldPath = ("spec",)
 ANSWERABLE_CHECK_TYPES = ("report", "commitStatus", "object", "prometheus", "http")

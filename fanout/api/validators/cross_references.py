@@ -4,21 +4,24 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from fanout.api.approver_groups import check_approvers, governs_policy
 from fanout.api.fanout_configuration import FanoutConfiguration
-from fanout.api.field_errors import FieldError, FieldPath
+from fanout.api.field_errors import FieldError, FieldPath, suggest_name
 from fanout.api.function_catalog import warn_external_functions
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.kind_registry import KINDS
-from fanout.api.name_suggestions import suggest_name
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
-from fanout.api.promotion_policy import PromotionPolicy, matches_any_name
+from fanout.api.promotion_policy import (
+    PromotionPolicy,
+    check_approvers,
+    governs_policy,
+    matches_any_name,
+)
 from fanout.api.scenarios.scenario import Scenario
 from fanout.api.scenarios.scenario_rules import check_scenario
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.stage_rules import find_cycles
+from fanout.api.validators.field_rules import find_cycles
 from fanout.values import frozen
 
 

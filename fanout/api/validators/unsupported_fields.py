@@ -7,8 +7,7 @@ accepted. When an engine gets support, its rows are removed.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fanout.api.field_errors import FieldError, FieldPath
-from fanout.api.field_paths import find_fields, matches_pattern
+from fanout.api.field_errors import FieldError, FieldPath, find_fields, matches_pattern
 from fanout.values import frozen
 
 _REMOVE = "remove it"

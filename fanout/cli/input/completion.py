@@ -13,10 +13,43 @@ from typing import Any
 import click
 
 from fanout.api.object_meta import GROUP
-from fanout.cli.input.resource_types import ALIASES, RECORD_TYPES, RESOURCE_TYPES
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
-from fanout.cluster.manifest_discovery import discover_manifests
+from fanout.cluster.manifest_documents import discover_manifests
+
+STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts")
+RECORD_TYPES = ("records", "evidence", "approvals", "decisions")
+RESOURCE_TYPES = (*STATE_TYPES, *RECORD_TYPES)
+
+
+def singular_of(resource_type: str) -> str:
+    """Return the singular of a resource type, such as `policy` for `policies`."""
+    return (
+        f"{resource_type[:-3]}y"
+        if resource_type.endswith("ies")
+        else resource_type.removesuffix("s")
+    )
+
+
+ALIASES = {
+    "policy": "policies",
+    "upol": "policies",
+    "upstreampolicy": "policies",
+    "upstreampolicies": "policies",
+    "variant": "variants",
+    "pvar": "variants",
+    "packagevariant": "variants",
+    "packagevariants": "variants",
+    "stage": "stages",
+    "target": "targets",
+    "repository": "repositories",
+    "draft": "drafts",
+    "record": "records",
+    "evidences": "evidence",
+    "approval": "approvals",
+    "decision": "decisions",
+}
+
 
 _SIZE_LIMIT = 4_000_000  # bytes of declarations; more would take too long for a completion
 

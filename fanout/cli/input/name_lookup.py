@@ -7,7 +7,7 @@ records tell.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from fanout.api.name_suggestions import suggest_name
+from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
 from fanout.cli.startup import Program
 from fanout.cluster.declared_objects import DeclaredObjects

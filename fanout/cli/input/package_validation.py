@@ -4,23 +4,63 @@ from collections.abc import Iterator, Mapping
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import format_value
-from fanout.cli.input.package_functions import PackageFunctions, run_pipeline
+from fanout.cli.input.package_directory import DEFAULT_LIMITS
+from fanout.cli.settings import Settings
+from fanout.cli.startup import build_function_runner, load_configuration
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, format_path, get_value
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Document, Manifest
 from fanout.package.merge.merge_units import is_manifest
-from fanout.package.merge.package_update import Files
+from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.package_limits import ValueCounter
 from fanout.package.yaml_nodes import InvalidManifest
+from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.sandbox.function_runner import find_allowed_programs
+from fanout.telemetry.metrics import Counters
 from fanout.values import frozen, replace
-from fanout.variants.function_failures import find_errors
 from fanout.variants.functions.function_interface import FunctionResult
 from fanout.variants.injection_points import InjectionPoint, find_injection_points
 from fanout.variants.manifest_objects import find_duplicates, find_objects
+from fanout.variants.package_preparation import find_errors
+from fanout.variants.package_rendering import render_package
 from fanout.variants.pending_inputs import AllowedPrograms
 from fanout.variants.pipeline_steps import read_pipelines
+
+
+@frozen
+class PackageFunctions:
+    """Programs that the configuration allows, and the loop that runs them on request."""
+
+    programs: AllowedPrograms
+    answering: FunctionResultCache
+
+
+def load_package_functions(settings: Settings) -> PackageFunctions:
+    """Return the function runtime that the file of --config describes.
+
+    Raises InvalidInput.
+    """
+    configuration = load_configuration(settings)
+    allowed = configuration.functions
+    runner = build_function_runner(configuration, Counters())
+    return PackageFunctions(find_allowed_programs(allowed), FunctionResultCache(runner))
+
+
+def run_pipeline(
+    files: Files, runtime: PackageFunctions
+) -> tuple[dict[str, FileContent], tuple[FunctionResult, ...]]:
+    """Run the package's own pipeline and return its new files and function results.
+
+    Runs only programs that the function runtime allows. Raises InvalidInput with file and
+    line inside the package.
+    """
+    limits = replace(DEFAULT_LIMITS, programs=runtime.programs)
+    return runtime.answering.run_until_answered(
+        lambda answers: render_package(files, limits, answers)
+    )
+
 
 _Manifests = Mapping[str, Manifest]
 _Faults = Iterator[InvalidInput]

@@ -10,7 +10,7 @@ from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
-from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import InvalidInput
 from fanout.plan.scenarios.scenario_player import PlayedPass, play_scenario
 from fanout.plan.scenarios.scenario_timeline import (

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fanout.api.approver_groups import normalize_person
 from fanout.api.object_meta import API_VERSION
+from fanout.api.promotion_policy import normalize_person
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message

@@ -8,7 +8,7 @@ from fanout.cli.process_exit import keep_alive
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import print_message
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.file_findings import group_findings
+from fanout.cluster.manifest_documents import group_findings
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_count

@@ -8,7 +8,7 @@ import click
 
 from fanout.cli.settings import OutputFormat
 from fanout.cli.terminal import OutputClosed, escape_control
-from fanout.package.yaml_output import dump
+from fanout.package.yaml_scalars import dump
 from fanout.values import frozen
 
 Object = Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from fanout.api.approver_groups import normalize_person
+from fanout.api.promotion_policy import normalize_person
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex, find_revoked

@@ -17,10 +17,11 @@ from fanout.cli.output.pass_output import print_report
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import compare_evaluations
-from fanout.cli.recording.idempotency import evaluate_without, find_equal_decision
 from fanout.cli.recording.record_options import (
     build_subject,
     by_option,
+    evaluate_without,
+    find_equal_decision,
     format_recorded,
     reason_option,
     record_and_run,

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from fanout.api.field_errors import FieldError, FieldPath, format_path
-from fanout.api.field_paths import as_mapping
+from fanout.api.field_errors import FieldError, FieldPath, as_mapping, format_path
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_validation import validate_object
@@ -18,19 +17,21 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import print_message
-from fanout.cluster.file_findings import FileFinding, InvalidFiles
-from fanout.cluster.manifest_discovery import discover_manifests
-from fanout.cluster.manifest_documents import time_faults
+from fanout.cluster.manifest_documents import (
+    FileFinding,
+    InvalidFiles,
+    discover_manifests,
+    time_faults,
+)
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.migrate.field_conversion import ImportResult, Remark
-from fanout.migrate.kargo.kargo_import import import_kargo_objects as from_kargo
-from fanout.migrate.object_assembly import ObjectValidator
-from fanout.migrate.porch.porch_import import find_expressions
-from fanout.migrate.porch.porch_import import import_porch_objects as from_porch
+from fanout.migrate.field_mapping import ImportResult, ObjectValidator, Remark
+from fanout.migrate.kargo_import import import_kargo_objects as from_kargo
+from fanout.migrate.porch_import import find_expressions
+from fanout.migrate.porch_import import import_porch_objects as from_porch
 from fanout.package.manifest import Document, Manifest
 from fanout.package.revision import parse_range
 from fanout.package.yaml_nodes import InvalidManifest
-from fanout.package.yaml_output import dump_all
+from fanout.package.yaml_scalars import dump_all
 from fanout.ports import Sandbox
 from fanout.reconcile.validation.expression_validation import DeclaredCode, find_code_faults
 

@@ -14,7 +14,7 @@ from fanout.cli.input.package_directory import (
     with_directory,
     write_files,
 )
-from fanout.cli.input.package_functions import load_package_functions, run_pipeline
+from fanout.cli.input.package_validation import load_package_functions, run_pipeline
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -22,8 +22,8 @@ from fanout.cli.terminal import escape_control
 from fanout.cli.verbs.package_merge import DIRECTORY, NEW_DIRECTORY
 from fanout.errors import InvalidInput
 from fanout.package.merge.package_update import Files
-from fanout.variants.function_failures import find_errors
 from fanout.variants.functions.function_interface import FunctionResult
+from fanout.variants.package_preparation import find_errors
 
 
 @click.command()

@@ -7,8 +7,11 @@ import click
 from fanout.api.reasons import Reason
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.package_directory import scan_directory, with_directory
-from fanout.cli.input.package_functions import load_package_functions
-from fanout.cli.input.package_validation import PackageFindings, validate_package
+from fanout.cli.input.package_validation import (
+    PackageFindings,
+    load_package_functions,
+    validate_package,
+)
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings

@@ -23,11 +23,12 @@ from fanout.cli.recording.decision_effect import (
     report_undrafted,
     report_unpublished,
 )
-from fanout.cli.recording.idempotency import evaluate_without, find_equal_decision
 from fanout.cli.recording.record_options import (
     build_subject,
     by_option,
     current_trees,
+    evaluate_without,
+    find_equal_decision,
     format_recorded,
     reason_option,
     record_and_run,

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import click
 
-from fanout.api.name_suggestions import suggest_name
+from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.input.name_lookup import (
     find_cases,
@@ -16,10 +16,10 @@ from fanout.cli.input.name_lookup import (
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.recording.idempotency import find_equal_decision
 from fanout.cli.recording.record_options import (
     append_record,
     by_option,
+    find_equal_decision,
     format_recorded,
     policy_argument,
     reason_option,

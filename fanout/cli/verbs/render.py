@@ -17,7 +17,7 @@ from fanout.gates.gate_wording import format_names
 from fanout.package.manifest import Manifest
 from fanout.variants.functions.function_interface import LOCAL_CONFIG
 from fanout.variants.manifest_objects import find_objects
-from fanout.variants.manifest_rewrite import remove_objects
+from fanout.variants.overlay import remove_objects
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SEPARATOR = "---\n"

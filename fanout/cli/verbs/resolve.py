@@ -8,11 +8,11 @@ import click
 from fanout.cli.input.name_lookup import find_evaluated_policy
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
-from fanout.cli.recording.idempotency import find_equal_decision
 from fanout.cli.recording.record_options import (
     append_record,
     build_subject,
     by_option,
+    find_equal_decision,
     format_recorded,
     reason_option,
     resolve_author,

@@ -2,7 +2,7 @@
 
 import click
 
-from fanout.api.approver_groups import normalize_person
+from fanout.api.promotion_policy import normalize_person
 from fanout.cli.input.name_lookup import find_evaluated_policy
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout

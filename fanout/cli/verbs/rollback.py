@@ -1,5 +1,7 @@
 """`fanout rollback`: return a stage or variants to an earlier revision."""
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
@@ -19,17 +21,145 @@ from fanout.cli.recording.record_options import (
     resolve_author,
     subject_options,
 )
-from fanout.cli.recording.rollback_target import (
-    find_active_rollback,
-    find_rollback_revision,
-    report_lost_edits,
-)
 from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.startup import open_program
+from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
+from fanout.errors import InvalidInput
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.promotion_order import RevisionAges
+from fanout.gates.rollback_pins import Pin
 from fanout.plan.actions import ActionKind
-from fanout.reconcile.pass_results import PassReport
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.rollback.rollback_selection import list_published_revisions
 from fanout.values import replace
+
+
+def find_rollback_revision(
+    program: Program,
+    item: PolicyResult,
+    stage: str,
+    cases: Sequence[RenderedVariant],
+    requested: str,
+) -> str:
+    """Return the revision that a rollback goes back to.
+
+    `requested` if it is given; else the one of an active rollback; else the newest that was
+    published there before the newest present one. Raises InvalidInput if it was never
+    published there.
+    """
+    subject = _format_subject(item, stage)
+    if not cases:
+        raise InvalidInput(
+            f"no variant is in {subject}", reason="NothingToDo", remedy="see `fanout get variants`"
+        )
+    active = _active_rollbacks(item, stage, [case.spec.name for case in cases])
+    # Running the verb again continues an active rollback instead of going back one revision
+    # further.
+    if not requested and active:
+        return active[0].revision
+    published = list_published_revisions(program.world.git, [it.observed for it in cases])
+    ever_published = {revision for revisions in published.values() for revision in revisions}
+    ages = RevisionAges(tuple(item.revisions))
+    if requested in ever_published:
+        return requested
+    if requested:
+        raise InvalidInput(
+            f"{requested} was never published in {subject}",
+            reason="NeverPublished",
+            remedy=f"choose one of: {', '.join(sorted(ever_published))}"
+            if ever_published
+            else "nothing was",
+        )
+    present = _find_newest(
+        {it.observed.published.revision for it in cases if it.observed.published}, ages
+    )
+    earlier = {
+        last_before
+        for revisions in published.values()
+        if (last_before := _last_before(revisions, present, ages))
+    }
+    if not earlier:
+        raise InvalidInput(
+            f"nothing was published in {subject} before {present or 'now'}",
+            reason="NeverPublished",
+            remedy="there is nothing to go back to; `fanout suspend` stops what is to come",
+        )
+    return _find_newest(earlier, ages)
+
+
+def find_active_rollback(
+    item: PolicyResult, stage: str, variants: Sequence[str], revision: str, overrides: Sequence[str]
+) -> str:
+    """Return the name of the active decision that rolls all of it back to the revision.
+
+    Empty if none. The author does not matter: a second decision would change nothing.
+    """
+    scopes = variants or [""]
+    equal_pins = [
+        pin.decision
+        for pin in _active_rollbacks(item, stage, scopes)
+        if pin.decision is not None
+        and pin.revision == revision
+        and pin.decision.overrides.issuperset(overrides)
+    ]
+    return equal_pins[0].name if len(equal_pins) == len(scopes) else ""
+
+
+def report_lost_edits(cases: Iterable[RenderedVariant], revision: str) -> Iterator[str]:
+    """Yield a sentence on downstream edits that the rollback does not contain."""
+    edited = [
+        f"{case.observed.package_location.repository}:{case.observed.package_location.path}"
+        for case in cases
+        if case.observed.published is not None
+        and case.observed.published.revision != revision
+        and case.observed.reverted_publication is None
+        and case.observed.package_state.tree not in (None, case.observed.published.tree)
+    ]
+    if edited:
+        yield (
+            f"in {format_count(len(edited), 'package')} people have changed something since it was"
+            f" published ({format_names(edited)}): that is not in {revision}; the branch's"
+            " history has"
+            " it"
+        )
+
+
+def _active_rollbacks(item: PolicyResult, stage: str, variants: Iterable[str]) -> list[Pin]:
+    """Return the active rollbacks of the stage (variant "") or of variants in it."""
+    if item.facts is None:
+        return []
+    rollbacks = ActiveDecisions(
+        item.facts.records.decisions, item.facts.now, item.facts.variants
+    ).rollbacks
+    pins = (rollbacks.find_pin(stage, variant) for variant in variants)
+    return [pin for pin in pins if pin is not None]
+
+
+def _last_before(revisions: Sequence[str], present: str, ages: RevisionAges) -> str:
+    """Return the last revision older than the present one.
+
+    The last other one if ages do not compare.
+    """
+    for revision in revisions:
+        if ages.is_older(revision, present):
+            return revision
+        if revision != present and not ages.are_comparable(revision, present):
+            return revision
+    return ""
+
+
+def _find_newest(revisions: Iterable[str], ages: RevisionAges) -> str:
+    newest = ""
+    for revision in sorted(revisions):
+        if not newest or ages.is_older(newest, revision):
+            newest = revision
+    return newest
+
+
+def _format_subject(item: PolicyResult, stage: str) -> str:
+    return f"{label_stage(stage)} of {item.title}" if stage else item.title
 
 
 @click.command()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from fanout.api.scenarios.simulation_result import HeldView, MomentView, ReasonView, Simulation
+from fanout.api.output_views import HeldView, MomentView, ReasonView, Simulation
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.scenario_files import open_scenarios
 from fanout.cli.output.printer import build_list, format_table, print_value, write_stdout

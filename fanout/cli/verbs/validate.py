@@ -13,8 +13,7 @@ from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
-from fanout.cluster.file_findings import FileFinding, group_findings
-from fanout.cluster.manifest_documents import ObjectKey
+from fanout.cluster.manifest_documents import FileFinding, ObjectKey, group_findings
 from fanout.errors import InvalidInput
 from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_dependencies,

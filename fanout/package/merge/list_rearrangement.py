@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fanout.package.field_edits import REMOVE, Path, same_json
-from fanout.package.list_alignment import match_elements
+from fanout.package.json_manifest import match_elements
+from fanout.package.merge.field_merge import interleave
 from fanout.package.merge.merge_keys import FieldShape, element_keys
 from fanout.package.merge.merge_units import DocumentReader
 from fanout.package.merge.merge_values import (
@@ -21,7 +22,6 @@ from fanout.package.merge.merge_values import (
     take_local,
     take_upstream,
 )
-from fanout.package.merge.sequence_merge import interleave
 from fanout.package.merge.text_splice import CannotSplice, splice_collections
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from fanout.package.field_edits import Path
 from fanout.package.json_manifest import find_json_line, is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.merge.field_merge import FieldMerge, ValueSides, drop_if_emptied
+from fanout.package.merge.field_merge import FieldMerge, ValueSides, drop_if_emptied, merge_order
 from fanout.package.merge.kpt_annotations import equal_objects
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide
 from fanout.package.merge.merge_keys import (
@@ -34,7 +34,6 @@ from fanout.package.merge.merge_values import (
     take_local,
     take_upstream,
 )
-from fanout.package.merge.sequence_merge import merge_order
 
 Units = Mapping[UnitKey, MergeUnit]
 # Fields of a Kptfile that name the package's origin. Each is one value: a mixture of two origins

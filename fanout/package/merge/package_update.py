@@ -20,6 +20,7 @@ from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_v
 from fanout.package.json_manifest import is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
+from fanout.package.merge.field_merge import merge_texts
 from fanout.package.merge.kpt_annotations import equal_files
 from fanout.package.merge.merge_conflicts import (
     NO_CHOICES,
@@ -39,9 +40,8 @@ from fanout.package.merge.merge_units import (
     is_manifest,
 )
 from fanout.package.merge.merge_values import ValueSource
-from fanout.package.merge.merged_files import ResultUnit, write_file
 from fanout.package.merge.object_merge import ObjectMerge, find_crds
-from fanout.package.merge.sequence_merge import merge_texts
+from fanout.package.merge.text_splice import ResultUnit, write_file
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import frozen, replace

@@ -10,8 +10,8 @@ function renames are the same objects.
 import re
 from collections.abc import Iterator, Mapping
 
-from fanout.api.path_fields import normalize_inside
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.package.field_edits import MISSING, Edit, Path, get_value
 from fanout.package.kptfile import API_VERSION, KPTFILE_NAME, find_kptfile, pipeline_functions
@@ -26,8 +26,8 @@ from fanout.package.merge.merge_units import MergeUnit, object_identity
 from fanout.plan.edits.edit_merge import FilesChange, PackageFiles
 from fanout.plan.observation.repository_state import Remote
 from fanout.values import frozen
-from fanout.variants.function_failures import refuse_errors
 from fanout.variants.package_context import CONTEXT
+from fanout.variants.package_preparation import refuse_errors
 from fanout.variants.package_rendering import render_package
 from fanout.variants.pending_inputs import Responses
 from fanout.variants.render_model import RenderLimits

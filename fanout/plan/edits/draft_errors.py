@@ -16,8 +16,12 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
-from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits, ValueCounter
-from fanout.package.package_path_rules import find_unportable_files
+from fanout.package.package_limits import (
+    DEFAULT_SIZES,
+    SizeLimits,
+    ValueCounter,
+    find_unportable_files,
+)
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.values import replace

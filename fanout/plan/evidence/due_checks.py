@@ -9,9 +9,8 @@ from dataclasses import KW_ONLY
 from datetime import datetime, timedelta
 from typing import Any
 
-from fanout.api.check_spec import Check
 from fanout.api.gate_vocabulary import CheckMethod
-from fanout.api.stages import Stage
+from fanout.api.stages import Check, Stage
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_rules import Variables, Verdict
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeResponse

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from datetime import datetime
 
-from fanout.api.approver_groups import normalize_person
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate
+from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.evaluation_results import PolicyEvaluation

@@ -3,20 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from fanout.api.approver_groups import governs_policy, normalize_person
-from fanout.api.check_spec import Check
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.promotion_policy import (
     AtClose,
     AutoPromotion,
     PromotionPolicy,
+    governs_policy,
     matches_name_pattern,
+    normalize_person,
 )
 from fanout.api.promotion_policy import Period as WrittenPeriod
-from fanout.api.stages import Stage
+from fanout.api.stages import Check, Stage
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.calendar.recurring_window import RecurringWindow, build_window
+from fanout.calendar.publication_calendar import PublicationCalendar, RecurringWindow, build_window
 from fanout.gates.gate_rules import (
     DEFAULT_ROLLOUT,
     HAND_WRITTEN,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, field
 from functools import lru_cache
 
-from fanout.api.git_urls import canonicalize_url
+from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.draft_trailers import DraftTrailers

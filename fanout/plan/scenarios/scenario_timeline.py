@@ -20,17 +20,18 @@ from fanout.api.promotion_policy import (
     PromotionPolicySpec,
 )
 from fanout.api.record_objects import EvidenceStatus
-from fanout.api.scenarios.scenario import Scenario, ScenarioEvent, expand_variant_names
-from fanout.api.scenarios.scenario_rules import compute_publication_time
-from fanout.api.scenarios.scenario_state import (
+from fanout.api.scenarios.scenario import (
+    Scenario,
+    ScenarioEvent,
     StatedApproval,
     StatedDecision,
     StatedEvidence,
     StatedPublication,
     StatedVariant,
+    expand_variant_names,
 )
-from fanout.api.target_spec import TargetEntry
-from fanout.api.upstream_policy import InFlight, UpstreamPolicy, UpstreamPolicySpec
+from fanout.api.scenarios.scenario_rules import compute_publication_time
+from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
 from fanout.gates.gate_facts import CheckReading, DraftFacts, Publication
 from fanout.gates.gate_rules import (
     ApprovalRule,

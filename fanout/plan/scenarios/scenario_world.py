@@ -10,10 +10,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fanout.api.approver_groups import normalize_person
+from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import EvidenceStatus as Said
-from fanout.api.scenarios.scenario_state import StatedDraft, StatedHold, StatedVariant
+from fanout.api.scenarios.scenario import StatedDraft, StatedHold, StatedVariant
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_rollbacks

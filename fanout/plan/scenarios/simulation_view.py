@@ -3,10 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from fanout.api.output_views import ViewMeta
-from fanout.api.reasons import classify_reason
-from fanout.api.scenarios.scenario import Scenario
-from fanout.api.scenarios.simulation_result import (
+from fanout.api.output_views import (
     AggregatesView,
     HeldView,
     MomentView,
@@ -14,7 +11,10 @@ from fanout.api.scenarios.simulation_result import (
     ReasonView,
     Simulation,
     StageMoment,
+    ViewMeta,
 )
+from fanout.api.reasons import classify_reason
+from fanout.api.scenarios.scenario import Scenario
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.records.policy_status import format_instant

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from fanout.api.check_spec import HttpCheck, ObjectCheck, PrometheusCheck
 from fanout.api.field_errors import InvalidValue
-from fanout.api.http_urls import check_http_url
+from fanout.api.stages import HttpCheck, ObjectCheck, PrometheusCheck
+from fanout.api.urls import check_http_url
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_rules import Variables
 from fanout.plan.evidence.due_checks import (

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.retry_backoff import retry_conflicts
+from fanout.cluster.records_repository import retry_conflicts
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.decided_variant import VariantStep

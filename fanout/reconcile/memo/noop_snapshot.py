@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fanout.disk_cache.cache_file import read_cache_file, write_cache_file
+from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, Remote
 from fanout.plan.records.policy_records import RecordsKey

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fanout.api.git_repository import Repository
-from fanout.api.git_urls import canonicalize_url
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
+from fanout.api.urls import canonicalize_url
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
 from fanout.reconcile.selection.policy_resolution import (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
-from fanout.api.approver_groups import normalize_person
+from fanout.api.promotion_policy import normalize_person
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.package_limits import add_package
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 
 from fanout.api.git_repository import Repository
-from fanout.api.git_urls import canonicalize_url
+from fanout.api.urls import canonicalize_url
 from fanout.plan.moves.move_locations import PathHolder
 from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -21,8 +21,8 @@ from fanout.reconcile.selection.policy_resolution import (
     repository_key,
     repository_place,
 )
-from fanout.selection.path_collisions import find_collisions
 from fanout.selection.target_selection import usable_repositories
+from fanout.selection.variant_spec import find_collisions
 from fanout.values import frozen
 
 PathOwner = tuple[str, str]

@@ -18,8 +18,7 @@ from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
-from fanout.telemetry.metrics import Counters
-from fanout.telemetry.progress_reporter import ProgressReporter
+from fanout.telemetry.metrics import Counters, ProgressReporter
 from fanout.values import frozen, replace
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.package_rendering import render_variant

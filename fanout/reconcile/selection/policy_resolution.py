@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from functools import partial
 
+from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
-from fanout.api.name_suggestions import suggest_name
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -20,15 +20,16 @@ from fanout.plan.gate_inputs.stage_rule_builder import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox
-from fanout.selection.rollout_inputs import build_rollout_variables, find_rollout_group
 from fanout.selection.target_selection import (
     TargetInventory,
     VariantTarget,
+    build_rollout_variables,
+    find_rollout_group,
     select_targets,
     to_object,
     usable_repositories,
 )
-from fanout.selection.template_expressions import (
+from fanout.selection.template_fields import (
     ExpressionBatch,
     ExpressionValues,
     list_repository_batches,

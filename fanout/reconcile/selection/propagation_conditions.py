@@ -14,9 +14,9 @@ from fanout.gates.evaluation_results import PendingCondition, PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import UNKNOWN, PropagationCondition, Variables
+from fanout.package.field_edits import canonical_text
 from fanout.ports import Sandbox
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.variants.canonical_json import canonical_text
 
 MAX_ROUNDS = 64  # of questions in one pass; what is unanswered then is held until the next one
 _TOO_MANY_ROUNDS = ExpressionFailure(

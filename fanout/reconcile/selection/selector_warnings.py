@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from fanout.api.name_suggestions import suggest_name
+from fanout.api.field_errors import suggest_name
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.manifest_documents import FileFinding
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.label_selector import matches
 from fanout.selection.target_selection import (

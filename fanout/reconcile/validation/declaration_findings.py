@@ -8,15 +8,14 @@ intended, or only the package can decide. Equal findings of many targets are com
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from fanout.api.field_errors import Severity
-from fanout.api.function_pipeline import Function
-from fanout.api.name_suggestions import suggest_name
+from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.object_meta import GROUP
+from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.stages import Stage
-from fanout.api.target_spec import FunctionTemplate, VariantTemplate
+from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_count
 from fanout.ports import Sandbox
@@ -25,9 +24,8 @@ from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
 from fanout.reconcile.selection.selector_warnings import find_missing_sources
 from fanout.selection.label_selector import matches
-from fanout.selection.path_collisions import find_collisions
 from fanout.selection.target_selection import VariantTarget
-from fanout.selection.variant_spec import VariantSpec
+from fanout.selection.variant_spec import VariantSpec, find_collisions
 from fanout.values import frozen
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.functions.function_config import UnknownField

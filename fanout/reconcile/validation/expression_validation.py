@@ -7,20 +7,20 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from fanout.api.name_suggestions import suggest_name
+from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.text_fields import join_words
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
-from fanout.cluster.file_findings import FileFinding
+from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range
 from fanout.plan.evidence.due_checks import RESPONSE_VARIABLES as ANSWERS
 from fanout.ports import Sandbox
 from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
-from fanout.selection.rollout_inputs import VARIABLES as ROLLOUT_VARIABLES
-from fanout.selection.template_expressions import FIRST_VARIABLES, VARIABLES
+from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
+from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
 
 _LABEL_PATTERN = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
 _CONDITION_PATTERN = re.compile(r"\.propagateWhen\[\d+\]")

@@ -10,7 +10,17 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, get_value
 from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen
-from fanout.variants.functions.field_specs import FieldSpec, find_fields, parse_field_specs
+from fanout.variants.functions.field_specs import (
+    APPS,
+    BATCH,
+    CORE,
+    WORKLOADS,
+    FieldSpec,
+    fields_of_kind,
+    find_fields,
+    parse_field_specs,
+    walk_path,
+)
 from fanout.variants.functions.function_config import is_function_kind, parse_data, parse_fields
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
@@ -23,8 +33,178 @@ from fanout.variants.functions.function_interface import (
     mapping,
 )
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS
-from fanout.variants.functions.name_references import find_references
 from fanout.variants.functions.set_namespace import DEPENDS_ON
+
+Kind = tuple[str, str]  # group and kind
+
+_RBAC = "rbac.authorization.k8s.io"
+_CONFIG_MAP: Kind = ("", "ConfigMap")
+_SECRET: Kind = ("", "Secret")
+_SERVICE: Kind = ("", "Service")
+_CLAIM: Kind = ("", "PersistentVolumeClaim")
+_VOLUME: Kind = ("", "PersistentVolume")
+_ACCOUNT: Kind = ("", "ServiceAccount")
+_STORAGE: Kind = ("storage.k8s.io", "StorageClass")
+_NETWORK = frozenset({"networking.k8s.io", "extensions"})
+_WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_POD_SPECS: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
+    (CORE, frozenset({"Pod"}), ("spec",)),
+    (CORE, frozenset({"PodTemplate"}), ("template", "spec")),
+    (CORE, frozenset({"ReplicationController"}), ("spec", "template", "spec")),
+    (APPS, WORKLOADS, ("spec", "template", "spec")),
+    (BATCH, frozenset({"Job"}), ("spec", "template", "spec")),
+    (BATCH, frozenset({"CronJob"}), ("spec", "jobTemplate", "spec", "template", "spec")),
+)
+_POD_REFERENCES: tuple[tuple[Kind, str], ...] = (
+    (_CONFIG_MAP, "volumes/*/configMap/name"),
+    (_CONFIG_MAP, "volumes/*/projected/sources/*/configMap/name"),
+    (_SECRET, "volumes/*/secret/secretName"),
+    (_SECRET, "volumes/*/projected/sources/*/secret/name"),
+    (_SECRET, "imagePullSecrets/*/name"),
+    (_CLAIM, "volumes/*/persistentVolumeClaim/claimName"),
+    (_ACCOUNT, "serviceAccountName"),
+    (("scheduling.k8s.io", "PriorityClass"), "priorityClassName"),
+    *(
+        row
+        for containers in ("containers", "initContainers", "ephemeralContainers")
+        for row in (
+            (_CONFIG_MAP, f"{containers}/*/env/*/valueFrom/configMapKeyRef/name"),
+            (_CONFIG_MAP, f"{containers}/*/envFrom/*/configMapRef/name"),
+            (_SECRET, f"{containers}/*/env/*/valueFrom/secretKeyRef/name"),
+            (_SECRET, f"{containers}/*/envFrom/*/secretRef/name"),
+        )
+    ),
+)
+_OTHER_REFERENCES: tuple[tuple[Kind, str, str, str], ...] = (
+    (_SERVICE, "apps", "StatefulSet", "spec/serviceName"),
+    (_STORAGE, "apps", "StatefulSet", "spec/volumeClaimTemplates/*/spec/storageClassName"),
+    (_STORAGE, "", "PersistentVolumeClaim", "spec/storageClassName"),
+    (_VOLUME, "", "PersistentVolumeClaim", "spec/volumeName"),
+    (_STORAGE, "", "PersistentVolume", "spec/storageClassName"),
+    (_SECRET, "", "ServiceAccount", "imagePullSecrets/*/name"),
+    (_SECRET, "", "ServiceAccount", "secrets/*/name"),
+    (
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding",
+        "spec/policyName",
+    ),
+)
+_INGRESS_REFERENCES: tuple[tuple[Kind, str], ...] = (
+    (_SERVICE, "spec/rules/*/http/paths/*/backend/service/name"),
+    (_SERVICE, "spec/rules/*/http/paths/*/backend/serviceName"),
+    (_SERVICE, "spec/defaultBackend/service/name"),
+    (_SERVICE, "spec/backend/serviceName"),
+    (_SECRET, "spec/tls/*/secretName"),
+    (("networking.k8s.io", "IngressClass"), "spec/ingressClassName"),
+    (_CONFIG_MAP, "metadata/annotations/nginx.ingress.kubernetes.io~fastcgi-params-configmap"),
+    (_SECRET, "metadata/annotations/nginx.ingress.kubernetes.io~auth-secret"),
+    (_SECRET, "metadata/annotations/nginx.ingress.kubernetes.io~auth-tls-secret"),
+)
+
+
+@frozen
+class _Reference(FieldSpec):
+    referenced_kind: Kind = ("", "")
+
+
+def _build_reference(
+    referenced_kind: Kind, path: str, kinds: frozenset[str], groups: frozenset[str]
+) -> _Reference:
+    # Paths are written with slashes in the tables, and annotation keys contain one.
+    parts = tuple(part.replace("~", "/") for part in path.split("/"))
+    return _Reference(
+        existing_path=parts, kinds=kinds, groups=groups, referenced_kind=referenced_kind
+    )
+
+
+_REFERENCES: tuple[FieldSpec, ...] = (
+    *(
+        _build_reference(to, f"{'/'.join(pod)}/{path}", kinds, groups)
+        for groups, kinds, pod in _POD_SPECS
+        for to, path in _POD_REFERENCES
+    ),
+    *(
+        _build_reference(to, path, frozenset({kind}), frozenset({group}))
+        for to, group, kind, path in _OTHER_REFERENCES
+    ),
+    *(
+        _build_reference(to, path, frozenset({"Ingress"}), _NETWORK)
+        for to, path in _INGRESS_REFERENCES
+    ),
+)
+
+
+def find_references(item: Object) -> Iterator[tuple[Path, str, Identity]]:
+    """Yield the references in this object: path, name, and identity of the named object."""
+    api_version, kind = str(item.get("apiVersion", "")), str(item.get("kind", ""))
+    namespace = str(mapping(item.get("metadata")).get("namespace") or "")
+    for field in fields_of_kind(_REFERENCES, api_version, kind):
+        assert isinstance(field, _Reference)
+        for path, name in walk_path(item, field.existing_path, ()):
+            if isinstance(name, str):
+                # an annotation may name the namespace too
+                named_namespace, _, bare_name = name.rpartition("/")
+                yield (
+                    path,
+                    bare_name,
+                    (*field.referenced_kind, named_namespace or namespace, bare_name),
+                )
+    yield from _kind_references(item, (group_of(api_version), kind), namespace)
+
+
+def _kind_references(
+    item: Object, kind: Kind, namespace: str
+) -> Iterator[tuple[Path, str, Identity]]:
+    """Yield references that state the kind or namespace of the named object themselves."""
+    group, name = kind
+    if group == _RBAC and name in ("RoleBinding", "ClusterRoleBinding"):
+        yield from _object_reference(
+            item, ("roleRef",), (_RBAC, str(get_value(item, ("roleRef", "kind")))), namespace
+        )
+        for path, subject in walk_path(item, ("subjects", "*"), ()):
+            if mapping(subject).get("kind") == "ServiceAccount":
+                yield from _object_reference(item, path, _ACCOUNT, namespace)
+    elif group == _RBAC and name in ("Role", "ClusterRole"):
+        yield from _rule_references(item, namespace)
+    elif (group, name) == ("autoscaling", "HorizontalPodAutoscaler"):
+        path = ("spec", "scaleTargetRef")
+        target = mapping(get_value(item, path))
+        referenced_kind = (group_of(str(target.get("apiVersion", ""))), str(target.get("kind")))
+        yield from _object_reference(item, path, referenced_kind, namespace)
+    elif (group, name) == ("apiregistration.k8s.io", "APIService"):
+        yield from _object_reference(item, ("spec", "service"), _SERVICE, namespace)
+    elif (group, name) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+        path = ("spec", "conversion", "webhook", "clientConfig", "service")
+        yield from _object_reference(item, path, _SERVICE, namespace)
+    elif group == "admissionregistration.k8s.io" and name in _WEBHOOKS:
+        for path, _ in walk_path(item, ("webhooks", "*", "clientConfig", "service"), ()):
+            yield from _object_reference(item, path, _SERVICE, namespace)
+
+
+def _object_reference(
+    item: Object, path: Path, referenced_kind: Kind, namespace: str
+) -> Iterator[tuple[Path, str, Identity]]:
+    reference = mapping(get_value(item, path))
+    name = reference.get("name")
+    if isinstance(name, str):
+        yield (
+            (*path, "name"),
+            name,
+            (*referenced_kind, str(reference.get("namespace") or namespace), name),
+        )
+
+
+def _rule_references(item: Object, namespace: str) -> Iterator[tuple[Path, str, Identity]]:
+    """Yield `resourceNames` of RBAC rules, for kinds that are commonly granted by name."""
+    kinds = {"configmaps": _CONFIG_MAP, "secrets": _SECRET, "persistentvolumes": _VOLUME}
+    for path, rule in walk_path(item, ("rules", "*"), ()):
+        resources = mapping(rule).get("resources")
+        for resource in resources if isinstance(resources, list) else ():
+            if resource in kinds:
+                for at, name in walk_path(rule, ("resourceNames", "*"), path):
+                    yield at, str(name), (*kinds[resource], namespace, str(name))
+
 
 _NAME: Path = ("metadata", "name")
 _MAX_NAME_LENGTH = 253  # characters of an object's name

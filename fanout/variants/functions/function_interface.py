@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Protocol
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation
+from fanout.package.field_edits import canonical_text
 from fanout.package.merge.merge_keys import Schemas
-from fanout.package.node_text import ValueSpelling
-from fanout.package.yaml_output import dump
+from fanout.package.yaml_nodes import ValueSpelling
+from fanout.package.yaml_scalars import dump
 from fanout.values import frozen
-from fanout.variants.canonical_json import canonical_text
 from fanout.variants.pending_inputs import KrmProgram, PendingInput, ProgramRun
 
 Path = tuple[str | int, ...]

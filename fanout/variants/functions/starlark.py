@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanout.errors import InvalidInput
+from fanout.package.field_edits import canonical_text
 from fanout.values import frozen
-from fanout.variants.canonical_json import canonical_text
 from fanout.variants.functions.function_config import is_function_kind
 from fanout.variants.functions.function_interface import ExternalFunction, Object, mapping
 from fanout.variants.pending_inputs import KrmProgram, PendingInput, ScriptRun

@@ -11,10 +11,10 @@ not copied.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fanout.api.path_fields import normalize_inside
+from fanout.api.text_fields import normalize_inside
 from fanout.errors import InvalidInput
+from fanout.package.field_edits import canonical_text
 from fanout.selection.cluster_objects import group_of
-from fanout.variants.canonical_json import canonical_text
 from fanout.variants.functions.function_interface import (
     LOCAL_CONFIG,
     CatalogFunction,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import element_keys
 from fanout.package.merge.merge_units import is_list, object_identity
-from fanout.package.yaml_output import YamlStyle, block_lines
+from fanout.package.yaml_scalars import YamlStyle, block_lines
 
 POD = {
     "serviceAccountName": "web",

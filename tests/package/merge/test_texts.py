@@ -2,8 +2,8 @@
 
 import pytest
 
+from fanout.package.merge.field_merge import merge_order, merge_texts
 from fanout.package.merge.merge_conflicts import MergeSide
-from fanout.package.merge.sequence_merge import merge_order, merge_texts
 
 ROWS = [
     ("edits in different places are both taken", "abcde", "Abcde", "abcdE", "AbcdE"),

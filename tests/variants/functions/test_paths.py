@@ -7,7 +7,7 @@ from variants.programs import NEW, changed
 from variants.running import configured_by, kptfile, run
 
 from fanout.api.field_errors import InvalidValue
-from fanout.api.path_fields import check_file, normalize_inside
+from fanout.api.text_fields import check_file, normalize_inside
 from fanout.selection.variant_spec import FunctionSpec
 
 TEXT = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\n"

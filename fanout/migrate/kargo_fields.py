@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 
-from fanout.migrate.field_conversion import (
+from fanout.migrate import kargo_stages, kargo_warehouse
+from fanout.migrate.field_mapping import (
     LAST_APPLIED_ANNOTATION,
+    FieldMapping,
+    KindMapping,
     Remark,
     SourceField,
     TargetField,
@@ -12,10 +15,9 @@ from fanout.migrate.field_conversion import (
     ignore_field,
     note_unsupported,
     report_unsupported,
+    server_field_mappings,
 )
-from fanout.migrate.field_mapping import FieldMapping, KindMapping, server_field_mappings
-from fanout.migrate.kargo import kargo_stages, kargo_warehouse
-from fanout.migrate.kargo.kargo_steps import convert_steps
+from fanout.migrate.kargo_stages import convert_steps
 
 KARGO_GROUP = "kargo.akuity.io"
 _VERSION = "v1alpha1"

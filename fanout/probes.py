@@ -1,28 +1,273 @@
-"""Concurrent HTTP probes, limited in time, size and redirects.
+"""Probes of HTTP services and Prometheus servers for checks.
+
+The name of a server is resolved here, and the connection is made to the resolved address: a second
+lookup could return another one (DNS rebinding). Certificate and Host header remain
+those of the name.
+
+Fail closed: partial results, results that are not numbers and unexpected formats count
+as no response (design §3).
 
 A probe without response yields the reason for that as its result. Nothing is raised for
 the behavior of a server. (Design §6: an unreachable service holds the gate.)
 """
 
 import asyncio
+import json
+import math
 import ssl
 from base64 import b64encode
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from socket import SOCK_STREAM
 from time import monotonic
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import httpcore2
 import httpx2
 
-from fanout.api.http_urls import origin_of_url
+from fanout.api.urls import find_refusal, origin_of_url
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_count, format_names
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import TOKEN_USER, Credentials
-from fanout.probes.guarded_transport import AddressCheckingTransport, AddressRefused
-from fanout.probes.probe_responses import parse_prometheus_response, parse_service_response
 from fanout.values import frozen
+
+
+class AddressRefused(Exception):
+    """No address of a host may be connected to; the text is the reason."""
+
+
+class AddressCheckingBackend(httpcore2.AsyncNetworkBackend):
+    """Network backend that opens TCP connections to allowed addresses only."""
+
+    def __init__(self) -> None:
+        self._tcp = httpcore2.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        """Connect to the first allowed address that responds; all share the timeout equally.
+
+        Raises AddressRefused if no address is allowed, else httpcore2's errors.
+        """
+        # The address is passed on instead of the name, so that nothing is resolved a second time.
+        addresses = await _resolve_allowed(host, port, timeout)
+        share = timeout / len(addresses) if timeout is not None else None
+        *first_addresses, last = addresses
+        for address in first_addresses:
+            try:
+                return await self._tcp.connect_tcp(
+                    address, port, share, local_address, socket_options
+                )
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                continue  # the next address may answer
+        return await self._tcp.connect_tcp(last, port, share, local_address, socket_options)
+
+
+class AddressCheckingTransport(httpx2.AsyncBaseTransport):
+    """Connection pool on `AddressCheckingBackend`, without proxies.
+
+    A proxy would resolve names itself, so that no address would be checked.
+    """
+
+    def __init__(self, verify: ssl.SSLContext) -> None:
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=verify, network_backend=AddressCheckingBackend()
+        )
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request. Raises httpcore2's errors, as does the stream of the response."""
+        url = request.url
+        assert isinstance(request.stream, httpx2.AsyncByteStream)
+        response = await self._pool.handle_async_request(
+            httpcore2.Request(
+                request.method,
+                httpcore2.URL(
+                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                ),
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx2.Response(
+            response.status,
+            headers=response.headers,
+            stream=_ResponseStream(response),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+
+class _ResponseStream(httpx2.AsyncByteStream):
+    def __init__(self, response: httpcore2.Response) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for part in self._response.aiter_stream():
+            yield part
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+async def _resolve_allowed(host: str, port: int, seconds: float | None) -> list[str]:
+    """Resolve a host to its allowed addresses. Raises AddressRefused if none is allowed."""
+    try:
+        async with asyncio.timeout(seconds):
+            rows = await asyncio.get_running_loop().getaddrinfo(host, port, type=SOCK_STREAM)
+    except TimeoutError as error:
+        raise httpcore2.ConnectTimeout(str(error)) from error
+    except (OSError, UnicodeError) as error:  # UnicodeError: a label of the host is too long
+        raise httpcore2.ConnectError(str(error)) from error
+    addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
+    allowed = [address for address in addresses if not find_refusal(address)]
+    if not allowed:
+        raise AddressRefused(f"it is not asked: {find_refusal(addresses[0])}")
+    return allowed
+
+
+HTTP_OK = 200
+# Status codes without a statement about the service: it failed, or refused the request.
+INCONCLUSIVE_STATUSES = frozenset({401, 403, 407, 408, 425, 429})
+FIRST_SERVER_ERROR = 500
+_MAX_QUOTE = 200  # characters of a server's message
+_MAX_DEPTH = 64
+
+
+class MalformedResponse(Exception):
+    """A response has another format than expected; the text is the reason."""
+
+
+def parse_service_response(status: int, content: bytes) -> ProbeResponse | ProbeFailure:
+    """Parse the response of an HTTP service into `response`.
+
+    It has the status, and the body if it is JSON.
+    """
+    if status in INCONCLUSIVE_STATUSES or status >= FIRST_SERVER_ERROR:
+        return ProbeFailure(
+            f"it answered with HTTP status {status}, which says nothing about the check"
+        )
+    try:
+        return ProbeResponse({"status": status, "body": _parse_json(content)})
+    except MalformedResponse as error:
+        return ProbeResponse({"status": status}, str(error))
+
+
+def parse_prometheus_response(status: int, content: bytes) -> ProbeResponse | ProbeFailure:
+    """Parse the response of Prometheus into a number or a list of {metric, value}.
+
+    (https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries)
+    """
+    try:
+        response = _parse_json(content)
+        if not isinstance(response, dict) or response.get("status") not in ("success", "error"):
+            raise MalformedResponse("it is no answer of Prometheus")
+        if response["status"] == "error":
+            return ProbeFailure(f"the query failed: {_shorten(response.get('error'))}")
+        if status != HTTP_OK:
+            return ProbeFailure(f"it answered with HTTP status {status}")
+        if response.get("warnings"):
+            return ProbeFailure(f"the answer may be partial: {_shorten(response['warnings'])}")
+        return ProbeResponse(_parse_result(response.get("data")))
+    except MalformedResponse as error:
+        suffix = f" (HTTP status {status})" if status != HTTP_OK else ""
+        return ProbeFailure(f"{error}{suffix}")
+
+
+def _parse_result(data: object) -> Any:
+    kind = data.get("resultType") if isinstance(data, Mapping) else None
+    value = data.get("result") if isinstance(data, Mapping) else None
+    match kind, value:
+        case "scalar", [_, number]:
+            return _parse_number(number, "the scalar")
+        case "vector", []:
+            raise MalformedResponse(
+                "no series matches the query; write it so that it always yields one, with"
+                " `or vector(0)` for example"
+            )
+        case "vector", list():
+            return [_parse_sample(item) for item in value]
+        case "matrix" | "string", _:
+            raise MalformedResponse(
+                f"the query yields a {kind}, and an instant vector or scalar is needed"
+            )
+    raise MalformedResponse("it is no answer of Prometheus")
+
+
+def _parse_sample(item: object) -> Mapping[str, Any]:
+    match item:
+        case {"metric": dict() as metric, "value": [_, value]}:
+            return {
+                "metric": metric,
+                "value": _parse_number(value, f"the series {_format_series(metric)}"),
+            }
+        case {"metric": dict(), "histogram": _}:
+            raise MalformedResponse("a series is a native histogram; ask for a quantile of it")
+    raise MalformedResponse("it is no answer of Prometheus")
+
+
+def _parse_number(text: object, subject: str) -> float:
+    try:
+        value = float(text) if isinstance(text, str) else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise MalformedResponse(
+            f"{subject} is {_shorten(text)}, which is no number to compare with"
+        )
+    return value
+
+
+def _format_series(metric: Mapping[str, Any]) -> str:
+    labels = ", ".join(f"{name}={value}" for name, value in sorted(metric.items()))
+    return _shorten("{" + labels + "}")
+
+
+def _parse_json(content: bytes) -> Any:
+    """Parse JSON into plain data. Raises MalformedResponse."""
+    try:
+        value = json.loads(content.decode(), parse_constant=_reject_constant)
+    except (ValueError, RecursionError) as error:
+        raise MalformedResponse("its body is no JSON") from error
+    if _measure_depth(value) > _MAX_DEPTH:
+        raise MalformedResponse("its body is nested too deeply")
+    return value
+
+
+def _reject_constant(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _measure_depth(value: object) -> int:
+    """Measure the nesting depth of a value, up to just above the limit."""
+    # Level by level instead of recursively: a server could exhaust the stack.
+    layer, depth = [value], 0
+    while layer and depth <= _MAX_DEPTH:
+        inner: list[object] = []
+        for item in layer:
+            if isinstance(item, dict):
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+        layer, depth = inner, depth + 1
+    return depth
+
+
+def _shorten(value: object) -> str:
+    """Return a server's message on one line, shortened for a message of fanout."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_QUOTE else f"{line[: _MAX_QUOTE - 3]}..."
 
 
 @frozen

@@ -7,11 +7,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from fanout.api.durations import format_duration
-from fanout.api.field_errors import FieldPath, InvalidValue
-from fanout.api.field_paths import as_list, as_mapping
+from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
 from fanout.api.text_fields import NAME_PATTERN, format_value
-from fanout.migrate.field_conversion import Remark, TargetField
-from fanout.migrate.kargo.kargo_objects import KargoObject, replace_dots
+from fanout.migrate.field_mapping import Remark, TargetField
+from fanout.migrate.kargo_stages import KargoObject, replace_dots
 from fanout.values import frozen
 
 _SELECTOR_FIELDS = ("name", "matchLabels", "matchExpressions")

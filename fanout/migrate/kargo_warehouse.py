@@ -8,21 +8,18 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from fanout.api.field_errors import FieldPath, InvalidValue
-from fanout.api.field_paths import as_list, as_mapping
-from fanout.api.git_urls import canonicalize_url, check_url
+from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
 from fanout.api.object_meta import API_VERSION
-from fanout.api.path_fields import check_branch, find_path_problem
-from fanout.api.text_fields import format_value
-from fanout.migrate.field_conversion import (
+from fanout.api.text_fields import check_branch, find_path_problem, format_value
+from fanout.api.urls import canonicalize_url, check_url
+from fanout.migrate.field_mapping import (
     FieldConverter,
     Remark,
     SourceField,
     TargetField,
     report_unsupported,
 )
-from fanout.migrate.kargo.kargo_objects import KargoObject, replace_dots
-from fanout.migrate.kargo.kargo_steps import StepTarget
+from fanout.migrate.kargo_stages import KargoObject, StepTarget, replace_dots
 
 PLACEHOLDER = "fill-in"
 PLACEHOLDER_URL = "https://fill-in.invalid/repository.git"  # no such host can exist (RFC 2606)

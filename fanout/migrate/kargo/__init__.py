@@ -1,1 +1,0 @@
-"""Import of Kargo objects: stages and gates are converted, steps are reported."""

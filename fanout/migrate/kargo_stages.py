@@ -1,0 +1,480 @@
+"""Kargo Stages: their fields, freight requests and promotion steps, and the conversion.
+
+Steps are programs and are not run here. The repository that a step pushes to is mostly
+written literally or with literal variables, and becomes a target.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from fanout.api.durations import MAX_DURATION, format_duration
+from fanout.api.field_errors import FieldPath, InvalidValue, as_list, as_mapping
+from fanout.api.text_fields import format_value
+from fanout.migrate.field_mapping import Remark, SourceField, TargetField, read_key
+from fanout.values import frozen
+
+REQUESTS_FIELD = "requestedFreight"
+
+
+def replace_dots(name: Any) -> Any:
+    """Replace dots in a name, which Kargo allows and fanout does not; other values stay."""
+    return name.replace(".", "-") if isinstance(name, str) else name
+
+
+@frozen
+class KargoObject:
+    """Object of the input, with its index there."""
+
+    index: int
+    data: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the object, as in Kargo."""
+        return read_key(self.data)[2]
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object, which is its Project."""
+        return read_key(self.data)[1]
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """Spec of the object, or an empty mapping."""
+        return as_mapping(self.data.get("spec"))
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        """Labels of the object."""
+        return as_mapping(as_mapping(self.data.get("metadata")).get("labels"))
+
+
+def promotion_steps_of(stage: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the promotion steps of a Stage.
+
+    A Stage without steps is a control-flow stage in Kargo.
+    """
+    template = as_mapping(as_mapping(stage.get("spec")).get("promotionTemplate"))
+    return as_list(as_mapping(template.get("spec")).get("steps"))
+
+
+@frozen
+class FreightRequest:
+    """Request of a Stage for the freight of one Warehouse."""
+
+    stage: KargoObject
+    number: int  # of those in the Stage's list
+    sources: Mapping[str, Any]
+
+    @property
+    def is_control_flow(self) -> bool:
+        """The Stage is a control-flow stage, without promotion steps."""
+        return not promotion_steps_of(self.stage.data)
+
+    @property
+    def is_direct(self) -> bool:
+        """Freight may come from the Warehouse itself.
+
+        Kargo then ignores other sources.
+        """
+        return self.sources.get("direct") is True
+
+    @property
+    def upstream_stages(self) -> tuple[str, ...]:
+        """Kargo names of the upstream Stages; empty if the request is direct."""
+        names = () if self.is_direct else as_list(self.sources.get("stages"))
+        return tuple(name for name in names if isinstance(name, str))
+
+    @property
+    def has_valid_stages(self) -> bool:
+        """The upstream Stages are a list or absent.
+
+        Other values are reported elsewhere.
+        """
+        return isinstance(self.sources.get("stages"), list | tuple | None)
+
+    def stage_for_request(self, passing_stages: frozenset[str]) -> Mapping[str, Any]:
+        """Return the Stage with this request alone, without stages that let all pass."""
+        data, spec = self.stage.data, self.stage.spec
+        request = dict(as_mapping(as_list(spec.get(REQUESTS_FIELD))[self.number]))
+        stages = self.sources.get("stages")
+        if isinstance(stages, list | tuple):
+            remaining = [None if name in passing_stages else name for name in stages]
+            request["sources"] = {**self.sources, "stages": remaining}
+        return {**data, "spec": {**spec, REQUESTS_FIELD: [request]}}
+
+
+def find_requests(stage: KargoObject) -> Mapping[str, FreightRequest]:
+    """Return the requests of a Stage by Warehouse name.
+
+    The first one for a Warehouse counts.
+    """
+    requests: dict[str, FreightRequest] = {}
+    for number, entry in enumerate(as_list(stage.spec.get(REQUESTS_FIELD))):
+        origin = as_mapping(as_mapping(entry).get("origin"))
+        name = origin.get("name")
+        if isinstance(name, str) and name and origin.get("kind") in (None, "", "Warehouse"):
+            request = FreightRequest(stage, number, as_mapping(as_mapping(entry).get("sources")))
+            requests.setdefault(name, request)
+    return requests
+
+
+def find_passing_stages(requests: Sequence[FreightRequest]) -> frozenset[str]:
+    """Return the control-flow stages that let all freight pass."""
+    passing_stages: frozenset[str] = frozenset()
+    while True:
+        extended = frozenset(
+            request.stage.name
+            for request in requests
+            if request.is_control_flow
+            and (
+                request.is_direct
+                or (request.upstream_stages and passing_stages.issuperset(request.upstream_stages))
+            )
+        )
+        if extended == passing_stages:
+            return passing_stages
+        passing_stages = extended
+
+
+def sort_requests(requests: Sequence[FreightRequest]) -> list[FreightRequest]:
+    """Sort requests so that each comes after its upstream stages; cycles keep their order."""
+    remaining, ordered = list(requests), list[FreightRequest]()
+    while remaining:
+        names = {request.stage.name for request in remaining}
+        # In a cycle no request is independent; the rest keeps its order and validation reports
+        # the cycle.
+        independent = [
+            request for request in remaining if not names.intersection(request.upstream_stages)
+        ] or remaining
+        ordered += independent
+        remaining = [request for request in remaining if request not in independent]
+    return ordered
+
+
+STEPS_PATH: FieldPath = ("spec", "promotionTemplate", "spec", "steps")
+BUILT_IN_STEPS = frozenset({"git-clone", "git-clear", "git-commit", "git-push", "copy", "delete"})
+_FUNCTION_ADVICE = (
+    "use a function in the target's template.pipeline, or change the package and tag it"
+)
+_BUILD_ADVICE = "build upstream before the package is tagged, or let Flux or Argo CD do it"
+_MERGE_ADVICE = "drafts are branches; fanout merges them, or a person does"
+_CHECK_ADVICE = "ask by a check of the stage's verification, and let a pipeline report"
+ADVICE_BY_STEP: Mapping[str, str] = {
+    "kustomize-set-image": "use the function set-image in the target's template.pipeline",
+    "helm-update-image": _FUNCTION_ADVICE,
+    "helm-update-chart": _FUNCTION_ADVICE,
+    "yaml-update": "use apply-setters or search-replace in the target's template.pipeline",
+    "json-update": "use apply-setters or search-replace in the target's template.pipeline",
+    "yaml-merge": _FUNCTION_ADVICE,
+    "set-metadata": _FUNCTION_ADVICE,
+    "kustomize-build": _BUILD_ADVICE,
+    "helm-template": _BUILD_ADVICE,
+    "git-open-pr": _MERGE_ADVICE,
+    "git-wait-for-pr": _MERGE_ADVICE,
+    "git-merge-pr": _MERGE_ADVICE,
+    "argocd-update": "let Argo CD follow the branch, and report its health to a check",
+    "http": _CHECK_ADVICE,
+    "wait-for-approval": "ask for approvals: requires, with approval",
+}
+_VARIABLE = re.compile(r"\$\{\{\s*(vars|ctx)\.(\w+)\s*\}\}", re.ASCII)
+_PUSH_STEP = "git-push"
+
+
+@frozen
+class StepTarget:
+    """Repository that a Stage writes to, with the branch if it is literal."""
+
+    url: str
+    branch: str | None
+
+
+class _ResolvedStep(NamedTuple):
+    uses: Any
+    config: Mapping[str, Any]  # filled with variables
+
+
+def convert_steps(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Yield a remark for each step that fanout does not perform itself."""
+    if not isinstance(source.value, list | tuple):
+        yield Remark(
+            source.path, f"must be a list and is {format_value(source.value)}", "correct it"
+        )
+        return
+    for index, step in enumerate(source.value):
+        uses, path = as_mapping(step).get("uses"), (*source.path, index)
+        if as_mapping(step).get("task"):
+            problem = "there are no promotion steps, nor tasks of them"
+            yield Remark((*path, "task"), problem, _FUNCTION_ADVICE)
+        elif not isinstance(uses, str) or uses not in BUILT_IN_STEPS:
+            problem = f"there are no promotion steps: {format_value(uses)} has no counterpart"
+            advice = ADVICE_BY_STEP.get(str(uses), _FUNCTION_ADVICE)
+            yield Remark((*path, "uses"), problem, advice)
+
+
+def find_step_targets(
+    stage: Mapping[str, Any], tasks: Mapping[str, Mapping[str, Any]]
+) -> list[StepTarget]:
+    """Return the repositories that the Stage writes to, as far as they are literal.
+
+    `tasks`: specs of PromotionTasks by name.
+    """
+    spec = as_mapping(stage.get("spec"))
+    template = as_mapping(as_mapping(spec.get("promotionTemplate")).get("spec"))
+    meta = as_mapping(stage.get("metadata"))
+    variables = {"ctx.stage": meta.get("name"), "ctx.project": meta.get("namespace")}
+    for declared in (spec.get("vars"), template.get("vars")):
+        variables |= _read_variables(declared, variables)
+    resolved_steps = list(_resolve_steps(as_list(template.get("steps")), variables, tasks))
+    return list(dict.fromkeys(filter(None, _find_pushed(resolved_steps)))) or list(
+        _find_cloned(resolved_steps)
+    )
+
+
+def _resolve_steps(
+    steps: Sequence[Any], variables: Mapping[str, Any], tasks: Mapping[str, Mapping[str, Any]]
+) -> Iterator[_ResolvedStep]:
+    """Yield the steps with variables substituted and tasks replaced by their steps."""
+    for step in map(as_mapping, steps):
+        step_variables = {**variables, **_read_variables(step.get("vars"), variables)}
+        name = as_mapping(step.get("task")).get("name")
+        task = as_mapping(tasks.get(name)) if isinstance(name, str) else {}
+        if task:
+            # Variables that the step sets take precedence over the defaults of the task.
+            step_variables = {**_read_variables(task.get("vars"), variables), **step_variables}
+            # No tasks inside tasks: Kargo does not allow them, and a cycle of tasks would not end.
+            yield from _resolve_steps(as_list(task.get("steps")), step_variables, {})
+        else:
+            yield _ResolvedStep(
+                step.get("uses"), as_mapping(_substitute(step.get("config"), step_variables))
+            )
+
+
+def _read_variables(declared: Any, variables: Mapping[str, Any]) -> dict[str, Any]:
+    declared_variables: dict[str, Any] = {}
+    for entry in map(as_mapping, as_list(declared)):
+        if "value" in entry:
+            value = _substitute(entry["value"], {**variables, **declared_variables})
+            declared_variables[f"vars.{entry.get('name')}"] = value
+    return declared_variables
+
+
+def _substitute(value: Any, variables: Mapping[str, Any]) -> Any:
+    """Substitute literal variables in a value; other expressions stay."""
+    if isinstance(value, Mapping):
+        return {key: _substitute(inner, variables) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_substitute(inner, variables) for inner in value]
+    if not isinstance(value, str):
+        return value
+
+    def fill(match: re.Match[str]) -> str:
+        value = variables.get(f"{match[1]}.{match[2]}")
+        return value if isinstance(value, str) and len(value) < 2048 else match[0]
+
+    return _VARIABLE.sub(fill, value) if len(value) < 2048 else value
+
+
+def _literal_text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value and "${{" not in value else None
+
+
+def _checkouts(step: _ResolvedStep) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (directory, checkout entry) for the branches that a git-clone step checks out."""
+    for entry in map(as_mapping, as_list(step.config.get("checkout"))):
+        yield posixpath.normpath(str(entry.get("path") or ".")), entry
+
+
+def _find_pushed(steps: Sequence[_ResolvedStep]) -> Iterator[StepTarget | None]:
+    for position, step in enumerate(steps):
+        if step.uses != _PUSH_STEP:
+            continue
+        directory = posixpath.normpath(str(step.config.get("path") or "."))
+        # Backwards: a later clone into the same directory replaces an earlier one.
+        for clone in reversed(
+            [earlier_step for earlier_step in steps[:position] if earlier_step.uses == "git-clone"]
+        ):
+            url = _literal_text(clone.config.get("repoURL"))
+            branches = [entry for path, entry in _checkouts(clone) if path == directory]
+            if url and branches:
+                yield StepTarget(
+                    url,
+                    _push_branch(step, steps[position:])
+                    or _literal_text(branches[-1].get("branch")),
+                )
+                break
+
+
+def _push_branch(push: _ResolvedStep, later_steps: Sequence[_ResolvedStep]) -> str | None:
+    """Return the branch of a push, or the base branch of the pull request that follows it."""
+    requests = [
+        step.config.get("targetBranch") for step in later_steps if step.uses == "git-open-pr"
+    ]
+    return _literal_text(requests[0] if requests else push.config.get("targetBranch"))
+
+
+def _find_cloned(steps: Sequence[_ResolvedStep]) -> Iterator[StepTarget]:
+    """Yield the first cloned repository, for steps whose push cannot be followed."""
+    for step in steps:
+        url = _literal_text(step.config.get("repoURL"))
+        if step.uses == "git-clone" and url:
+            created_branches = [
+                checkout for _, checkout in _checkouts(step) if checkout.get("create") is True
+            ]
+            yield StepTarget(
+                url, _literal_text(created_branches[-1].get("branch")) if created_branches else None
+            )
+            return
+
+
+_DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(h|m|s)", re.ASCII)
+_SECONDS_PER_UNIT = {"h": 3600, "m": 60, "s": 1}
+_AVAILABILITY_STRATEGIES = ("All", "OneOf", "")
+_IGNORED_PREFIXES = ("kargo.akuity.io/", "kubectl.kubernetes.io/")
+
+
+def convert_name(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Copy a name with dashes for dots."""
+    name = replace_dots(source.value)
+    yield TargetField(source.target, name, source.path)
+    if name != source.value:
+        yield Remark(source.path, f"names have no dots here: it is called {name}", is_lost=False)
+
+
+def convert_stage_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Report the annotations of a Stage, except those of Kargo and kubectl."""
+    unsupported_keys = [
+        key for key in as_mapping(source.value) if not str(key).startswith(_IGNORED_PREFIXES)
+    ]
+    if unsupported_keys:
+        problem = (
+            f"a stage has no annotations: {', '.join(map(str, unsupported_keys))} are left out"
+        )
+        yield Remark(source.path, problem, is_lost=False)
+
+
+def convert_upstream_stages(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Convert the upstream stages and the number of them that must pass.
+
+    Kargo's default is one.
+    """
+    sources = _sources(source)
+    if not isinstance(source.value, list | tuple):
+        yield TargetField(source.target, source.value, source.path)
+        return
+    if sources.get("direct") is True:
+        if source.value:
+            problem = "beside `direct` Kargo passes the stages over: this one waits for none"
+            yield Remark(source.path, problem, "take `direct` out if it is to wait", is_lost=False)
+        return
+    names: list[Any] = []
+    for index, name in enumerate(source.value):
+        if name is not None and replace_dots(name) not in names:
+            yield TargetField(
+                (*source.target, len(names)), replace_dots(name), (*source.path, index)
+            )
+            names.append(replace_dots(name))
+    if len(names) < 2:
+        return
+    strategy = sources.get("availabilityStrategy")
+    path = (*source.path[:-1], "availabilityStrategy") if strategy else source.path
+    require = "All" if strategy == "All" else "Any"
+    yield TargetField((*source.target[:-1], "require"), require, path)
+    if not strategy:
+        problem = "without a strategy one of them is enough to Kargo, so `Any` is written"
+        yield Remark(path, problem, "All is the default here", is_lost=False)
+
+
+def convert_availability_strategy(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Reject an unknown strategy: guessing could open or close the gate without a reason."""
+    if source.value not in _AVAILABILITY_STRATEGIES:
+        problem = f"{format_value(source.value)} is no strategy that is known"
+        yield Remark(source.path, problem, "write All or OneOf", invalidates=source.target)
+
+
+def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Convert the required soak time.
+
+    Go's durations have fractions and any order of units.
+    """
+    try:
+        seconds = _parse_go_duration(source.value)
+    except InvalidValue as error:
+        yield Remark(source.path, error.problem, error.remedy, invalidates=source.target)
+        return
+    sources = _sources(source)
+    if not seconds:
+        return
+    if sources.get("direct") is True:
+        problem = "beside `direct` Kargo passes the soak over: this stage does not wait"
+        yield Remark(source.path, problem, "take `direct` out if it is to wait", is_lost=False)
+    elif not any(as_list(sources.get("stages"))):
+        problem = "no stage is left in which a revision could soak; Kargo lets none through"
+        yield Remark(
+            source.path, problem, "name the stages before, or remove it", invalidates=source.target
+        )
+    else:
+        yield TargetField(source.target, format_duration(timedelta(seconds=seconds)), source.path)
+        problem = "counts from when all checks have passed, to Kargo from when freight arrived"
+        yield Remark(source.path, problem, is_lost=False)
+
+
+def convert_selection_policy(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Report a policy for automatic promotion other than the newest freight."""
+    if source.value not in ("", "NewestFreight"):
+        problem = (
+            f"{format_value(source.value)} has no counterpart: the newest revision that passes goes"
+        )
+        yield Remark(source.path, problem, "promote by hand, or `inFlight: Serialize`")
+
+
+def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Convert an AnalysisTemplate to a check that is answered by `fanout report`."""
+    if not promotion_steps_of(source.source_object):
+        problem = "Kargo verifies nothing in a control-flow stage, nor does fanout"
+        yield Remark(source.path, problem, is_lost=False)
+        return
+    templates = as_list(
+        as_mapping(as_mapping(source.source_object.get("spec")).get("verification")).get(
+            _ANALYSIS_TEMPLATES
+        )
+    )
+    earlier = [as_mapping(entry).get("name") for entry in templates[: int(source.path[-2])]]
+    if source.value in earlier:
+        return
+    name = replace_dots(source.value)
+    yield TargetField(source.target, name, source.path)
+    yield TargetField((*source.target[:-1], "report"), {}, source.path)
+    problem = (
+        f"Kargo runs the analysis; here its answer is reported, as the check {format_value(name)}"
+    )
+    remedy = f"run it in a pipeline that calls `fanout report --check {format_value(name)}`"
+    yield Remark(source.path, problem, remedy, is_lost=False)
+
+
+_ANALYSIS_TEMPLATES = "analysisTemplates"
+
+
+def _sources(source: SourceField) -> Mapping[str, Any]:
+    requests = as_list(as_mapping(source.source_object.get("spec")).get(REQUESTS_FIELD))
+    return as_mapping(as_mapping(requests[0]).get("sources")) if requests else {}
+
+
+def _parse_go_duration(value: Any) -> int:
+    """Return whole seconds of a Go duration, rounded up. Raises InvalidValue."""
+    parts = _DURATION_PART.findall(value) if isinstance(value, str) else []
+    if not parts or "".join(number + unit for number, unit in parts) != value:
+        raise InvalidValue(
+            f"{format_value(value)} is no duration", "write hours, minutes, seconds: 24h"
+        )
+    total = sum(Fraction(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
+    if total > MAX_DURATION.total_seconds():
+        raise InvalidValue(
+            f"{format_value(value)} is longer than ten years", "write at most 87600h"
+        )
+    # Rounded up, because a soak must never become shorter than Kargo's; exact, hence no float.
+    return -(-total.numerator // total.denominator)

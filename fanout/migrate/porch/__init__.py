@@ -1,1 +1,0 @@
-"""Import of Porch objects: field table, conversions, and CEL expressions."""

@@ -1,1 +1,0 @@
-"""Probes of HTTP services and Prometheus servers for checks; only here is httpx2 used."""
