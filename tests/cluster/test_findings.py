@@ -44,7 +44,7 @@ def test_an_object_twice_at_lines_that_nobody_can_name(tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise ValueError("positions")
 
-    monkeypatch.setattr("fanout.cluster.file_cluster.places", refuse)
+    monkeypatch.setattr("fanout.cluster.file_cluster.find_positions", refuse)
     declared = read_directory([tmp_path])
     [fault] = declared.faults
     assert str(fault).startswith(f"{tmp_path}/a.yaml: ConfigMap/x: metadata.name: is declared more")

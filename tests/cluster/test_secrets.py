@@ -112,4 +112,4 @@ def test_a_secret_that_was_read_is_known_to_the_redactor():
 
 
 def test_a_secret_s_repr_shows_nothing():
-    assert repr(Credentials("bot", "pass-1", "pass-2")) == "Secret()"
+    assert repr(Credentials("bot", "pass-1", "pass-2")) == "Credentials()"

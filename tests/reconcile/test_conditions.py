@@ -18,7 +18,7 @@ class Sandbox:
         self.batches: list[int] = []
         self._names, self._answer = frozenset(names), answer
 
-    def names(self, expressions: Sequence[str], _: object) -> Any:
+    def free_variables(self, expressions: Sequence[str], _: object) -> Any:
         return [self._names for _ in expressions], []
 
     def closures(self, expressions: Sequence[str]) -> list[None]:

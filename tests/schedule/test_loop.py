@@ -114,7 +114,7 @@ def report(now, *, step=False, wake=None):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(module, "LOOK", 0.01)
+    monkeypatch.setattr(module, "FILE_CHECK_INTERVAL", 0.01)
     monkeypatch.setattr(module, "FIRST_PAUSE", 0.01)
 
 

@@ -217,7 +217,7 @@ def staying(fleet: Fleet) -> Iterator[Callable[[Callable[[], bool]], list[Any]]]
         structlog.testing.capture_logs() as log,
         open_program(fleet.settings(), long_running=True) as program,
     ):
-        patch.setattr(module, "LOOK", 0.01)
+        patch.setattr(module, "FILE_CHECK_INTERVAL", 0.01)
         patch.setattr(module, "FIRST_PAUSE", 0.01)
         loop = RunLoop(_build_dependencies(program), timedelta(milliseconds=10))
         thread = threading.Thread(target=loop.run)

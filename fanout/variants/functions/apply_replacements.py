@@ -603,7 +603,7 @@ def _report_package(
     for target in facts.survey.unmatched_targets:
         rejected = ", or all of them are rejected" if target.reject else ""
         problem = f"no object is selected by {target.select}{rejected}"
-        yield FunctionResult(problem, "warning", field=f"{target.at}.select")
+        yield FunctionResult(problem, "warning", field=f"{target.config_field}.select")
 
 
 APPLY_REPLACEMENTS = CatalogFunction(
